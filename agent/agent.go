@@ -1,59 +1,36 @@
-// Package agent answers: it leases sessions, runs durable turns and asks models.
+// Package agent defines what an agent is and what a worker needs to answer with agents. It is the contract of
+// the agent's loop; package worker implements it.
 //
-// A Worker claims the mailbox of a session and reads the session's log. It continues
-// from there: with the turn that was cut off, or with the next message. The state of a
-// turn is a fold over its entries, which are written before and after each step (C1 to
-// C7 in docs/architecture.md). If a process dies anywhere, the next continues from the
-// log.
+// A message meets the packages below in this order. worker claims the session's mailbox, reads the
+// session's log, and takes its turns from their beginning to their end. turn has the state of a turn,
+// which is a fold over its entries in the log, and of the session in which it runs. model asks the
+// model for the turn's next answer, and calls runs the tool calls in it. Each writes before and after
+// what it does (C1 to C7 in docs/protocol/turn.md): if a process dies anywhere, the next continues
+// from the log.
 //
-// The files, in the order in which a message meets them:
-//
-//	worker.go     claims sessions, and settles their leases, also after an error
-//	run.go        sessionRun: one session under one lease; which turn goes on
-//	command.go    commander: /new, /stop, /status, /help, and the answers to asks
-//	steps.go      turnRun: the steps of one turn, from the log to the turn's end
-//	call.go       callRunner: the stages of a tool call, in order, and its audit
-//	decide.go     callRunner and preparedCall: whether a call runs, with which arguments, and whether a
-//	              person has to approve it
-//	park.go       how a turn begins to wait for people, and who is asked
-//	answers.go    how a waiting turn continues, what is said meanwhile, and what people change
-//	              of their earlier messages
-//	window.go     asker: which part of the log the model gets, and how that is shortened
-//	ask.go        asker: one answer, within the budget
-//	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
-//	inbox.go      the mail that a run holds, and which of it one turn answers
-//	session.go    shared by all of these: lease, log, redaction; why a run or a turn ends early
-//	turn.go       a turn as its entries tell it
-//	agent.go      how a Worker and an Agent are configured
-//
-// Below are journal (a session's log while it is worked on), warm (the journals of those
-// that were worked on lately), transcript (the messages
-// for a model, made from the log), llm (the contract with a model), attempt (one run of
-// a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
-// route (where a turn's replies go), shortfall (what people are told that an answer
-// lacks), asks (what people are asked, in which words, and what their answers mean),
-// delegation (what is handed to sub-agents),
-// attached (the files that came with a turn's messages), news (changes of earlier
-// messages), pictures and transcribe (what models see and read of files), quota (how
-// many turns a person may have) and purse (what a turn has reserved of budgets).
+// Below these are journal (a session's log while it is worked on), sessioncache (the journals of those that
+// were worked on lately), transcript (the messages for a model, made from the log), llm (the contract
+// with a model), estimate (how many tokens a request has), stream (an
+// answer's pieces as events), route (where a turn's replies go), shortfall (what people are told that
+// an answer lacks), asks (what people are asked, in which words, and what their answers mean), task
+// (what is handed to sub-agents), attached (the files that came with a turn's messages), pictures and
+// transcribe (what models see and read of files), audit (the records of calls), quota (how many turns a
+// person may have) and budget (what a turn has reserved of budgets).
 package agent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 	"log/slog"
 	"time"
 
+	"parley/agent/asks"
 	"parley/agent/attached"
-	"parley/agent/delegation"
+	"parley/agent/budget"
 	"parley/agent/llm"
-	"parley/agent/purse"
-	"parley/agent/quota"
-	"parley/agent/stream"
-	"parley/agent/tally"
-	"parley/agent/warm"
+	"parley/agent/sessioncache"
+	"parley/agent/task"
 	"parley/bus"
 	"parley/sessions"
 	"parley/sessions/bill"
@@ -75,7 +52,7 @@ type Config struct {
 	Store  Store
 	Budget sessions.Budget
 	// Money, if set, bounds the cost of models.
-	Money purse.Money
+	Money budget.Money
 	// Agents returns the agent that answers in the session with that key, as it is
 	// configured now. An error counts like a failure to open the session's log: the
 	// session is tried again, and in the end its first message is given up.
@@ -94,8 +71,8 @@ type Config struct {
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
-	// Tasks, if set, lets agents hand tasks to sub-agents. If nil, such calls are denied.
-	Tasks delegation.Tasks
+	// SubAgents, if set, lets agents hand tasks to sub-agents. If nil, such calls are denied.
+	SubAgents task.SubAgents
 	// History, if set, keeps the changes that turns make in workspaces.
 	History History
 	// Account, if set, returns the person for whom another person is counted and limited.
@@ -108,13 +85,16 @@ type Config struct {
 	// Prefix, if set, returns the characters that begin a command on a channel; nil: a
 	// slash.
 	Prefix func(channel string) string
+	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel, as
+	// in a terminal; nil: on none.
+	ShowsAll func(channel string) bool
 	// Healthy, if set, returns an error if something that sessions need is missing. Until
 	// it returns nil, failures of sessions are not counted, and the sessions are tried
 	// again.
 	Healthy func(ctx context.Context) error
-	// Warm, if set, keeps the logs of sessions in memory, for the next time that they are
+	// SessionCache, if set, keeps the logs of sessions in memory, for the next time that they are
 	// worked on. Whoever erases something from a log clears it.
-	Warm *warm.Journals
+	SessionCache *sessioncache.Journals
 	// MaxInFlight bounds how many sessions are worked on at once.
 	MaxInFlight int
 	// Drain is how long turns that run may continue after the context of Worker.Run has
@@ -126,12 +106,12 @@ type Config struct {
 	// Audit, if set, writes a record of each call that has a result. The record becomes durable no
 	// later than what is written to the log or to the bus after Audit has returned nil.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
+	// Note, if set, has a record written soon of each turn that has ended or was refused. It does not
+	// wait for that: if the process dies first, the log has the turn.
+	Note func(r sessions.AuditRecord)
 	// Point, if set, is called before and after each step of a turn, with the step's name.
 	// There a chaos test kills the process.
 	Point func(name string)
-
-	tally   *tally.Tally // shared by all sessions, like streams
-	streams *stream.Counter
 }
 
 // A Refusal says why a message starts no turn. Text is for people; if it is "", they are
@@ -155,7 +135,7 @@ type Asks interface {
 	Open(ctx context.Context, ask bus.Ask) error
 	// Answer gives an answer to an ask. Once an answer counts, or the ask has expired, the
 	// session gets mail of the kind Decided. Errors are bus.ErrNoAsk, ErrMayNotAnswer,
-	// ErrBadAnswer and ErrDecided; after any other error the caller must give the same
+	// ErrBadAnswer, ErrNotShown and ErrDecided; after any other error the caller must give the same
 	// answer again.
 	Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
 	// Withdraw ends an ask that nobody needs to answer any more. An ask that was answered
@@ -213,67 +193,6 @@ type UndoCommand struct {
 	Held func(ctx context.Context) error
 }
 
-// Limits bounds what each person may have agents do.
-type Limits struct {
-	Turns     int   // how many turns may run at once; does not bind owners
-	TurnsHour int   // how many turns may begin in an hour; does not bind owners
-	TokensDay int64 // how many tokens may be spent or reserved in a day (UTC); binds all, owners too, who use a model without a known price
-	// TokensAlways applies TokensDay to models with a known price, too.
-	TokensAlways bool
-	MaxWaiting   int // messages in a session's mailbox, for /status to show
-	// ModelWait is how long a turn waits for a model that gives no answer, from its
-	// beginning; 0 ends the turn at once.
-	ModelWait time.Duration
-	// The greatest cost of models, in micro-dollars: for one person in a day, in one
-	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
-	UserDay, SessionDay, Day, Month int64
-	// Own has budgets in place of TokensDay and UserDay for turns that no person has asked
-	// for, by the name under which such turns are made.
-	Own map[string]OwnBudget
-}
-
-// An OwnBudget bounds the turns that are made under one name.
-type OwnBudget struct {
-	purse.Owner
-	TokensDay, UserDay int64
-}
-
-// caps returns the caps on money for calls that an agent makes for a person in a
-// session.
-func (l Limits) caps(person, session string, a Agent) []bill.Cap {
-	var caps []bill.Cap
-	userDay := l.UserDay
-	if own, ok := l.Own[person]; ok {
-		userDay = own.UserDay
-	}
-	for _, c := range []bill.Cap{
-		{Of: bill.Person(person), Most: userDay}, {Of: bill.Session(session), Most: l.SessionDay},
-		{Of: bill.Agent(a.Name), Most: a.Day}, {Most: l.Day}, {Month: true, Most: l.Month},
-	} {
-		if c.Most > 0 {
-			caps = append(caps, c)
-		}
-	}
-	return append(caps, a.Caps...)
-}
-
-// tokensPerDay returns how many tokens a person may spend in a day.
-func (l Limits) tokensPerDay(person string) int64 {
-	if own, ok := l.Own[person]; ok {
-		return own.TokensDay
-	}
-	return l.TokensDay
-}
-
-// turnsOf returns under which name the turns of an account with an agent are counted, and
-// how many there may be. An agent with limits of its own counts its turns by itself.
-func (l Limits) turnsOf(account string, a Agent) (group string, most quota.Limits) {
-	if a.Turns == 0 && a.TurnsHour == 0 {
-		return account, quota.Limits{AtOnce: l.Turns, Hour: l.TurnsHour}
-	}
-	return account + " " + a.Name, quota.Limits{AtOnce: cmp.Or(a.Turns, l.Turns), Hour: cmp.Or(a.TurnsHour, l.TurnsHour)}
-}
-
 // An Agent is one configured agent.
 type Agent struct {
 	Name  string
@@ -307,19 +226,21 @@ type Agent struct {
 	// of an older release would take that turn for one of an ended conversation. If nil,
 	// it always may.
 	MaySumUp func(ctx context.Context) (bool, error)
-	// Enclose stores copies of the workspace's files that an answer's text shows, to be sent
+	// CopyFiles stores copies of the workspace's files that an answer's text shows, to be sent
 	// with the message of that id. It may be called again. If nil, answers have no files.
-	Enclose func(ctx context.Context, session, message string, at bus.Address, text string) Enclosed
+	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
 	// Discard removes files that came with a message, which was deleted, from the session's
-	// workspace. Those that are gone already are no error. If nil, the files stay.
+	// workspace. Those that are gone already are not an error. If nil, the files stay.
 	Discard func(ctx context.Context, session string, paths []string) error
 	// Redact takes secrets out of results, of progress and of everything that is said. If
 	// nil, nothing is taken out.
 	Redact Redactor
-	// HashInput returns a hash of what a call works on beside its arguments: the
-	// directory, and the content of the files that the arguments name. An approval holds
-	// only as long as that is the same. If nil, there is nothing beside the arguments.
-	HashInput func(ctx context.Context, call tools.Call) (string, error)
+	// HashInput returns a hash of what a call works on besides its arguments: the
+	// directory, and the content of the files that it may read. An approval holds only as
+	// long as that is the same. like is the mode of an earlier hash, with which this one is
+	// compared; nil leaves the choice to HashInput. If HashInput is nil, there is nothing
+	// besides the arguments.
+	HashInput func(ctx context.Context, call tools.Call, like *string) (asks.Inputs, error)
 	// Guard decides about each call before it runs. It is called again with arguments that
 	// it has changed. If nil, all calls are allowed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict
@@ -376,8 +297,8 @@ type Observer interface {
 	AuditLost()                                 // a call's audit record could not be written
 }
 
-// Enclosed are the files that go with an answer.
-type Enclosed struct {
+// AnswerFiles are the files that go with an answer.
+type AnswerFiles struct {
 	Files []bus.FileRef
 	// Refused has a text for each file that cannot go, which says why.
 	Refused []string

@@ -2,12 +2,16 @@ package bus
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/tools/plainjson"
 )
 
 // The kinds of asks: what people decide or say.
@@ -52,6 +56,9 @@ type Ask struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Hash      string          `json:"hash,omitempty"`
+	// Filed says that the call is too long for a message in a chat: there it is shown whole by a
+	// file, and can be approved only once that file has arrived. See FileID.
+	Filed bool `json:"filed,omitempty"`
 	// Once says that the conversation in which the ask arose is over (/new was given): an approval
 	// then holds for this call alone, whatever is answered.
 	Once bool `json:"once,omitempty"`
@@ -80,6 +87,8 @@ type Answer struct {
 	// Cause is the id of the message or request that brought the answer: the same one may
 	// be delivered again, and does not count as a second answer.
 	Cause string `json:"cause,omitempty"`
+	// At is where the answer was said; zero means by a program or on the command line.
+	At Address `json:"at,omitzero"`
 }
 
 // The reasons why an answer is refused.
@@ -91,6 +100,9 @@ var (
 	// ErrBadAnswer says that this kind of ask has no such answer, such as a text that neither
 	// approves nor denies.
 	ErrBadAnswer = errors.New("that is no answer to this")
+	// ErrNotShown says that the call cannot be approved from there, because it was not shown
+	// whole to those who are asked in a chat.
+	ErrNotShown = errors.New("it was not shown whole")
 	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it is decided already")
 )
@@ -98,7 +110,7 @@ var (
 // AnswerRefused reports whether an error means that an answer was refused for good; after
 // any other error nobody knows whether it was accepted.
 func AnswerRefused(err error) bool {
-	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrDecided)
+	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrNotShown) || errors.Is(err, ErrDecided)
 }
 
 // MayAnswer reports whether a person may answer the ask. Owners always may. An approval may
@@ -139,6 +151,21 @@ func (a Ask) Takes(answer Answer) bool {
 		return true
 	}
 	return false
+}
+
+// FileID returns the id of the message that shows, with a file, the whole of a call that is Filed to
+// the people at an address.
+func (a Ask) FileID(at Address) string {
+	sum := sha256.Sum256([]byte(at.String()))
+	return a.ID + "#call/" + hex.EncodeToString(sum[:8])
+}
+
+// AskedAt returns the addresses at which people are asked, and not only told that others are.
+func (a Ask) AskedAt() []Address {
+	if len(a.Asked) > 0 {
+		return a.Asked
+	}
+	return []Address{a.At}
 }
 
 // Inbound returns the mail that tells the ask's session how the ask ended. It has the ask's
@@ -204,7 +231,7 @@ type Timer struct {
 // PublishTimer publishes a timer that becomes due at that time, in a mailbox of its own.
 // There is one timer for each id, or for each Slot of an id.
 func PublishTimer(ctx context.Context, b Bus, t Timer, due time.Time) error {
-	body, err := json.Marshal(t)
+	body, err := plainjson.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("encode timer %s: %w", t.ID, err)
 	}

@@ -44,7 +44,7 @@ const (
 // A Topic is one direction on the bus.
 type Topic string
 
-// The topics beside those that OutboundTopic returns.
+// The topics besides those that OutboundTopic returns.
 const (
 	InboundTopic Topic = "inbound" // keyed by session
 	TimersTopic  Topic = "timers"  // keyed by timer id

@@ -17,7 +17,7 @@ const (
 	BlockStart   = "block_start"   // Block, Kind; Tool and Call for a tool_use: the model begins a part of its answer
 	BlockDelta   = "block_delta"   // Block, Kind, Delta: the next piece of that part
 	BlockStop    = "block_stop"    // Block, Kind: that part is complete
-	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
+	BlockReset   = "block_reset"   // the blocks from Block on are void and come again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
 	Used         = "usage"         // Usage: a call of a model has ended

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/tools/plainjson"
 )
 
 // An Address is the place of a conversation.
@@ -235,6 +237,9 @@ type Quote struct {
 	Chat string    `json:"chat,omitempty"`
 	At   time.Time `json:"at,omitzero"` // when it was written
 	Text string    `json:"text"`
+	// Own says of a Told quote that these are From's own words: see Telling. A release from before does
+	// not set it, and takes such words for a stranger's.
+	Own bool `json:"own,omitempty"`
 }
 
 // Encode returns the message as the body of a bus message.
@@ -246,7 +251,7 @@ func (in Inbound) Encode() ([]byte, error) {
 	case len(in.Attachments) > 0:
 		in.Kind = saidWithFiles
 	}
-	return json.Marshal(in)
+	return plainjson.Marshal(in)
 }
 
 // DecodeInbound decodes a body that Encode has made.
@@ -297,7 +302,7 @@ type Outbound struct {
 	// Causes are the ids of the messages that it answers, if these are more than the one
 	// after which the turn is named.
 	Causes []string `json:"causes,omitempty"`
-	// Failed says that the turn failed: the message says why, and is no answer.
+	// Failed says that the turn failed: the message says why, and is not an answer.
 	Failed bool `json:"failed,omitempty"`
 	// At is when it was written: a message that cannot be sent is given up by its age.
 	At time.Time `json:"at,omitzero"`
@@ -322,10 +327,28 @@ type Outbound struct {
 	// Buttons are shown below the text where the platform has buttons; the text says how to
 	// answer without them.
 	Buttons []Button `json:"buttons,omitempty"`
+	// Ahead says that the message only shows what a later one to the same address is about, which
+	// says so if this one did not arrive (see Otherwise): so nobody is told of its failure, and it
+	// is given up soon.
+	Ahead bool `json:"ahead,omitempty"`
+	// Otherwise, if set, is what is said instead if an earlier message did not arrive.
+	Otherwise *Otherwise `json:"otherwise,omitempty"`
+	// Double is the platform's id of a message that shows the same Subject and is replaced by
+	// this one, unless it is the message of the subject itself; nothing else is sent. A send
+	// that was cut off and repeated has left it. "" means none.
+	Double string `json:"double,omitempty"`
 	// Needs names features that a dispatcher must understand to send the message, such as
 	// NeedFiles. A dispatcher that does not understand one leaves the message, and those behind it,
 	// to a process of another release.
 	Needs []string `json:"needs,omitempty"`
+}
+
+// An Otherwise is what is said in place of a message's own Text and Buttons if another message, with
+// its file, did not arrive.
+type Otherwise struct {
+	Unsent  string   `json:"unsent"` // the id of the other message, which was published before to the same address
+	Text    string   `json:"text"`
+	Buttons []Button `json:"buttons,omitempty"`
 }
 
 // A Telling says on whose behalf an agent posts something. The message's text says it too,
@@ -336,6 +359,9 @@ type Telling struct {
 	// Words is the text to be told, without the added words that name the person on whose behalf it
 	// is told.
 	Words string `json:"words"`
+	// Own says that the words are the person's: they are known to the bot by name, and the model that
+	// passes the words on had read nothing that strangers may have written.
+	Own bool `json:"own,omitempty"`
 }
 
 // A File is sent with a message, which carries the file's bytes itself.
@@ -357,12 +383,21 @@ type FileRef struct {
 // would send the text alone.
 const NeedFiles = "files"
 
+// NeedOtherwise is what a message with Otherwise names in its Needs: a dispatcher from before it
+// would let people approve what they were not shown.
+const NeedOtherwise = "otherwise"
+
 // Encode returns the message as the body of a bus message.
 func (out Outbound) Encode() ([]byte, error) {
-	if len(out.Files) > 0 && !slices.Contains(out.Needs, NeedFiles) {
-		out.Needs = append(slices.Clip(out.Needs), NeedFiles)
+	for _, need := range []struct {
+		name string
+		has  bool
+	}{{NeedFiles, len(out.Files) > 0}, {NeedOtherwise, out.Otherwise != nil}} { // in one order: the same message has the same body
+		if need.has && !slices.Contains(out.Needs, need.name) {
+			out.Needs = append(slices.Clip(out.Needs), need.name)
+		}
 	}
-	return json.Marshal(out)
+	return plainjson.Marshal(out)
 }
 
 // DecodeOutbound decodes a body that Encode has made.

@@ -119,7 +119,7 @@ func CaptionLength(ch Channel, length int) int {
 // AsEditor returns the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
-// A Previewer shows an unfinished answer as something that is no message: the preview fades
+// A Previewer shows an unfinished answer as something that is not a message: the preview fades
 // by itself, and is gone once a message is sent to the chat.
 type Previewer interface {
 	// Previews returns the least time between two previews in a chat; 0 means that the chat
@@ -261,7 +261,7 @@ type HTTPReceiver interface {
 }
 
 // AsHTTPReceiver returns the channel as the handler of its platform's requests, and false
-// if the channel is no HTTPReceiver or not configured as one.
+// if the channel is not an HTTPReceiver or not configured as one.
 func AsHTTPReceiver(ch Channel) (http.Handler, bool) {
 	r, ok := ability[HTTPReceiver](ch)
 	return r, ok && r.ReceivesHTTP()
@@ -287,19 +287,6 @@ func InviteLink(ch Channel, code string) string {
 	}
 	return ""
 }
-
-// A Prefetcher asks its platform for messages before they can be stored, which makes a start
-// shorter.
-type Prefetcher interface {
-	// Prefetch makes the request with which Receive would begin, and keeps the answer for Receive,
-	// which waits for it. It tells the platform nothing of what has arrived, and stores nothing. It
-	// returns once the platform has answered, or when ctx ends. It does nothing if Receive was
-	// called before.
-	Prefetch(ctx context.Context)
-}
-
-// AsPrefetcher returns the channel as a Prefetcher; false if it is none.
-func AsPrefetcher(ch Channel) (Prefetcher, bool) { return ability[Prefetcher](ch) }
 
 // A Prefixer is a channel on which commands begin with something other than a slash.
 type Prefixer interface {

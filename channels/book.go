@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -81,6 +82,11 @@ func (s Send) State() string {
 		}
 	}
 	return state
+}
+
+// HasSentFile reports whether a file of the message was sent.
+func (s Send) HasSentFile() bool {
+	return slices.ContainsFunc(s.Parts, func(p SentPart) bool { return p.File && p.State == Sent })
 }
 
 // Sends records each part of a message before it is sent, and then what became of the part.
@@ -184,6 +190,9 @@ type Pairing struct {
 	Account string
 }
 
+// OwnsBot reports whether the person owns the bot on their channel.
+func (p Pairing) OwnsBot() bool { return p.Owner && p.Approved }
+
 // Pairings remembers who was admitted, and who asks to be.
 type Pairings interface {
 	// Ask records that a person asks to be admitted, and returns the request: the open one,
@@ -242,6 +251,11 @@ type Chats interface {
 	// SessionAt returns the key of the session of the chat with that address; "" for an unknown
 	// chat.
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
+	// AloneAt reports whether a chat is known to have one person and the bot alone: whether it, or one
+	// of its threads, is recorded and is not a group. The thread in `at` does not matter. Of several such
+	// records the first by thread, with the chat's own before all threads, says who the person is;
+	// the person is "" if that record names none.
+	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 	// SessionOf returns the key of the session that wrote the message to which the platform gave
 	// that id in a chat; "" if no session is known to have written it. The thread in `at` does not
 	// matter.
@@ -364,12 +378,12 @@ type Links interface {
 // Memories stores what agents remember beyond one conversation, by scope and owner: memories of a
 // person, shared by all who are linked with that person, and memories of an agent.
 type Memories interface {
-	// Recall returns the memory of an owner, "" if there is none; untrusted says that strangers may
+	// Memory returns the memory of an owner, "" if there is none; untrusted says that strangers may
 	// have written some of it.
-	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 	// RecallFor returns the memories of an agent and of a person by one query; "" stands
 	// for no person.
-	RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson Memory, err error)
+	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson Memory, err error)
 	// Remember replaces a memory by the result of change, which gets the old content and may be
 	// called more than once; the result "" deletes the memory. `call` is the key of the tool call
 	// that asks for this: if that call was carried out before, nothing changes. `overwrite` says

@@ -17,6 +17,19 @@ const (
 	AuditJob      = "job"      // a job has ended
 	AuditApproval = "approval" // a request to people was answered by a program
 	AuditSchedule = "schedule" // a schedule was cancelled by a program
+
+	AuditTurn    = "turn"    // a turn has ended
+	AuditRefusal = "refusal" // messages of a person were refused by a rule
+)
+
+// How much is kept of refusals, which strangers cause as often as they like.
+const (
+	// RefusalsKept is for how long a refusal is kept after its newest message.
+	RefusalsKept = 24 * time.Hour
+	// MostRefusals is how many records of refusals are kept of one rule on one channel: the newest ones.
+	MostRefusals = 500
+	// MostRefused is how many ids of messages one of these records has: the newest ones.
+	MostRefused = 8
 )
 
 // An AuditRecord records one thing that was done, for whoever has to account for it. It
@@ -46,19 +59,55 @@ type AuditRecord struct {
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
 	// Detail is an id that fits no other field: that of a dead letter, a person or a session; for a
-	// tool call, that of the person who approved, denied or answered it.
+	// tool call, that of the person who approved, denied or answered it; for a turn, the code of the
+	// reason why it ended early.
 	Detail string `json:"detail,omitempty"`
+	// Used is what a turn has used; nil for other kinds.
+	Used *AuditUse `json:"used,omitempty"`
+	// Address is where messages were refused, as CHANNEL:CHAT or CHANNEL:CHAT/THREAD. Result is the rule.
+	Address string `json:"address,omitempty"`
+	// Messages are the ids of those messages: the newest ones, in their order.
+	Messages []string `json:"messages,omitempty"`
+	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as Messages has
+}
+
+// An AuditUse is what a turn has used.
+type AuditUse struct {
+	Model      string `json:"model,omitempty"` // that has answered last
+	ModelCalls int    `json:"model_calls"`
+	Calls      int    `json:"calls"` // of tools
+	Input      int64  `json:"input"`
+	Output     int64  `json:"output"`
+	Cost       *int64 `json:"microdollars,omitempty"` // nil if it is not known
+}
+
+// An AuditQuery says which audit records are read. A field that is empty matches all records.
+type AuditQuery struct {
+	Kind    string
+	Session string
+	Person  string
+	Since   time.Time
+	After   int64 // only records with greater ids
+	Before  int64 // only records with smaller ids; 0 means all
+	Newest  bool  // the newest records first
+	Limit   int
 }
 
 // An Auditor keeps audit records.
 type Auditor interface {
 	// Audit keeps a record; when it returns nil, the record is durable.
 	Audit(ctx context.Context, r AuditRecord) error
-	// AuditRecords returns the records of a kind ("" means every kind) with ids greater
-	// than after, in the order of their ids, at most limit.
-	AuditRecords(ctx context.Context, kind string, after int64, limit int) ([]AuditRecord, error)
+	// AuditNotes keeps several records at once. Refusals of one person, by one rule and at one address
+	// become one record, with a new id and the time of the newest; of these records the newest are kept:
+	// see MostRefusals.
+	AuditNotes(ctx context.Context, records []AuditRecord) error
+	// AuditRecords returns the records that a query is about, in the order of their ids or against it, at
+	// most as many as its Limit.
+	AuditRecords(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
 	// DropAudit deletes the records from before that time, and returns how many it deleted.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
+	// DropRefusals deletes the refusals from before that time.
+	DropRefusals(ctx context.Context, before time.Time) error
 }
 
 // A SoonAuditor is an Auditor that can also keep a record without waiting for the disk.

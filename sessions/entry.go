@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"parley/tools/plainjson"
 )
 
 // A Kind says what an entry records, and so which shape its Data has.
@@ -45,6 +47,18 @@ const (
 	KindDelegated    Kind = "delegated"     // Delegated: a call has handed a task to a sub-agent
 )
 
+// IsCourse reports whether entries of this kind only record the course of a turn: who goes on with
+// the session has no use for them once the turn is over, but for what [Peeker] names. Of its beginning and
+// its end it still matters where they are. A field that is added to the data of such a kind is lost
+// with them, unless its entries are named there.
+func (k Kind) IsCourse() bool {
+	switch k {
+	case KindToolStarted, KindUsage, KindPublished, KindResumed, KindSuspended, KindTurnParked, KindTurnUnparked:
+		return true
+	}
+	return false
+}
+
 // An Entry is one record of a session's log.
 type Entry struct {
 	// N is the entry's number in the log, from 1.
@@ -76,7 +90,7 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	if data == nil {
 		return e, nil
 	}
-	raw, err := json.Marshal(data)
+	raw, err := plainjson.Marshal(data)
 	if err != nil {
 		return Entry{}, fmt.Errorf("encode %s entry: %w", kind, err)
 	}
@@ -90,13 +104,15 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	return e, nil
 }
 
-// Decode decodes an entry's data into T, the type that belongs to its kind.
+// Decode decodes an entry's data into T, the type that belongs to its kind. JSON within the data,
+// such as the arguments of a call, comes without the escapes with which older releases have written
+// it; see package plainjson.
 func Decode[T any](e Entry) (T, error) {
 	if v, ok := e.encoded.(T); ok {
 		return v, nil
 	}
 	var v T
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	if err := json.Unmarshal(plainjson.Unescape(e.Data), &v); err != nil {
 		return v, fmt.Errorf("decode %s entry %d: %w", e.Kind, e.N, err)
 	}
 	return v, nil
@@ -129,6 +145,7 @@ type Quote struct {
 	Chat   string    `json:"chat,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 	Text   string    `json:"text"`
+	Own    bool      `json:"own,omitempty"`
 }
 
 // Thinking is the model's reasoning before its answer.
@@ -165,6 +182,8 @@ type ToolResult struct {
 	Code    string          `json:"code,omitempty"`
 	// Untrusted says that strangers may have written what the result holds.
 	Untrusted bool `json:"untrusted,omitempty"`
+	// Spends are those of the call's ToolStarted, which is not always read with the log: see Peeker.
+	Spends []string `json:"spends,omitempty"`
 }
 
 // Picture is a picture that the model is shown after the results of a step. Its entry has the Call
@@ -225,6 +244,8 @@ type Summary struct {
 	Keep []int64 `json:"keep,omitempty"`
 	// Cleared is the number of an entry: up to it the model sees the results of tool calls emptied.
 	Cleared int64 `json:"cleared,omitempty"`
+	// Spent is what the calls that it covers have used up; see ToolStarted.Spends.
+	Spent []string `json:"spent,omitempty"`
 }
 
 // Hides reports whether the model no longer sees entry n word for word, because the summary covers
@@ -259,6 +280,8 @@ type ToolStarted struct {
 	// then tells the model of the difference.
 	Args json.RawMessage `json:"args,omitempty"`
 	Note string          `json:"note,omitempty"`
+	// Spends are what the call uses up of what the guard lets a conversation have unasked.
+	Spends []string `json:"spends,omitempty"`
 }
 
 // Usage records the tokens and the cost of one model call. Its entry has the Person who
@@ -364,4 +387,6 @@ type Delegated struct {
 	ID      string `json:"id"` // the task's id
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the key of the sub-agent's session
+	// Spends is as in ToolStarted.
+	Spends []string `json:"spends,omitempty"`
 }

@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
-	"strings"
 	"time"
 )
 
@@ -45,9 +43,6 @@ type SeenError struct {
 func (e *SeenError) Error() string {
 	return fmt.Sprintf("message %s already belongs to turn %s", e.Cause, e.Turn)
 }
-
-// MaxKey is the longest session key, in bytes.
-const MaxKey = 256
 
 // A Store keeps the logs of sessions.
 type Store interface {
@@ -130,12 +125,33 @@ type Reopener interface {
 	ReopenLater(fence int64) error
 }
 
+// A Peeker is a Store that can also read a log without a write.
+type Peeker interface {
+	// Peek returns the log of a session as its last holder has left it. Its caller is not a holder
+	// yet: the log is a Reopener and has to be reopened, now or with the first Append. So whatever
+	// happens to the session after Peek is noticed.
+	//
+	// Of turns that are over, Entries lacks what only records their course (Kind.IsCourse), apart from
+	// the newest usage of a turn and the newest entry of the log, and their turn_started and turn_done
+	// have no Data. Peek returns false if there is no such session, or nothing in it yet.
+	Peek(ctx context.Context, key string) (Log, bool, error)
+}
+
 // Info is a session as a list shows it.
 type Info struct {
 	Key     string    `json:"key"`
 	Entries int64     `json:"entries"` // the number of its last entry
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"` // time of its last append
+	// Title is the first words that a person said there and that no summary covers; lists alone have it.
+	Title string `json:"title,omitempty"`
+}
+
+// A SessionQuery says which sessions are listed. A field that is empty matches all.
+type SessionQuery struct {
+	Person string    // has spoken there
+	Since  time.Time // of the last append
+	Limit  int
 }
 
 // A Reader reads sessions without holding their leases.
@@ -143,6 +159,8 @@ type Reader interface {
 	// List returns sessions whose keys are greater than after, in the order of keys, at
 	// most limit.
 	List(ctx context.Context, after string, limit int) ([]Info, error)
+	// Recent returns the sessions that a query is about, those that were used last first.
+	Recent(ctx context.Context, q SessionQuery) ([]Info, error)
 	// Read yields a session's entries in order, beginning with number from and including
 	// those that summaries cover. It yields ErrNotFound if there is no such session.
 	Read(ctx context.Context, key string, from int64) iter.Seq2[Entry, error]
@@ -155,25 +173,42 @@ type Reader interface {
 
 // A Reservation sets tokens aside for one model call, before it is made.
 type Reservation struct {
-	ID     string // id of the call: the same id reserves only once
-	Person string // who pays
-	Tokens int64  // the most that the call may cost
-	Cap    int64  // the most that the person may have spent and reserved on that day
-	At     time.Time
+	ID      string // begins with the turn's id and "#"; the same id reserves only once
+	Session string // the turn's session; "" if nobody takes the reservation over
+	Person  string // who pays
+	Tokens  int64  // the most that the calls may cost
+	Used    int64  // those of Tokens that calls which have ended have cost
+	Sent    int64  // those of Tokens that the call under way has cost at least, if it was sent
+	Cap     int64  // the most that the person may have spent and reserved on that day
+	At      time.Time
 }
 
 // A Budget bounds what people spend in a day (UTC), over all processes.
 type Budget interface {
 	// Reserve sets tokens aside, all or none. It returns ErrOverBudget if these, with
-	// what the person has spent and reserved on that day, would exceed the cap. A
-	// reservation that is never settled stays, because the call may have been made.
+	// what the person has spent and reserved on that day, would exceed the cap. A reservation
+	// that nobody extends is settled within a minute as what its calls have cost as far as is
+	// known; Settle may still correct that for an hour.
 	Reserve(ctx context.Context, r Reservation) error
+	// Renew brings a reservation to another number of tokens, of which some are used by now. It
+	// returns ErrOverBudget, and changes nothing, if that would exceed the cap, and false if there
+	// is no such reservation any more.
+	Renew(ctx context.Context, r Reservation) (known bool, err error)
+	// TakeOver makes what is reserved for a turn, by those who have worked on it before, the
+	// reservation r, of which only ID, Session, Person, Cap and At count. What was used of it
+	// stays spent. It returns how many tokens are left; false if nothing was reserved. Repeated, it
+	// returns the same.
+	TakeOver(ctx context.Context, r Reservation, turn string) (tokens int64, ok bool, err error)
+	// Extend records that reservations, by their ids, are still worked on.
+	Extend(ctx context.Context, ids []string) error
 	// Settle replaces a reservation by the tokens that the call has cost. r must be the same as was
 	// given to Reserve. It does nothing for an unknown or already settled reservation.
 	Settle(ctx context.Context, r Reservation, tokens int64) error
 	// Spent returns the tokens that a person has spent and reserved on the day (UTC) that contains
 	// at.
 	Spent(ctx context.Context, person string, at time.Time) (int64, error)
+	// Reserved returns those of them that are only reserved.
+	Reserved(ctx context.Context, person string, at time.Time) (int64, error)
 }
 
 // Erased counts what was erased.
@@ -199,77 +234,4 @@ type Eraser interface {
 	// EraseBefore erases the sessions that were last written to before that time, and in
 	// the others the turns that ended before it.
 	EraseBefore(ctx context.Context, before time.Time) (Erased, error)
-}
-
-// Key returns the key of a session: an agent's name and where the conversation takes
-// place. Each part is percent-encoded outside A-Za-z0-9._@-, so that no part holds a
-// separator, and "." and ".." are encoded, so that a path made of a key never has them as
-// an element.
-func Key(agent, channel, chat, thread string) (string, error) {
-	parts := []string{agent, channel, chat}
-	if thread != "" {
-		parts = append(parts, thread)
-	}
-	for i, p := range parts {
-		parts[i] = encode(p)
-	}
-	key := strings.Join(parts, ":")
-	return key, CheckKey(key)
-}
-
-// PersonalKey returns the key of one person's own conversation in a place where others
-// have theirs: AGENT:CHANNEL:CHAT:[THREAD]:USER. The thread may be empty.
-func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
-	parts := []string{agent, channel, chat, thread, user}
-	for i, p := range parts {
-		parts[i] = encode(p)
-	}
-	key := strings.Join(parts, ":")
-	return key, CheckKey(key)
-}
-
-// CheckKey returns ErrInvalidKey unless a text is a session's key as Key and PersonalKey
-// make it: three to five encoded parts, none empty but the fourth of five, at most MaxKey
-// bytes in all. A conversation has one key only, so any other spelling of a key is
-// refused.
-func CheckKey(key string) error {
-	if len(key) > MaxKey {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
-	}
-	parts := strings.Split(key, ":")
-	if len(parts) < 3 || len(parts) > 5 {
-		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT, AGENT:CHANNEL:CHAT:THREAD or AGENT:CHANNEL:CHAT:[THREAD]:USER", ErrInvalidKey)
-	}
-	for i, p := range parts {
-		if p == "" && i == 3 && len(parts) == 5 {
-			continue
-		}
-		said, err := url.PathUnescape(p)
-		if err != nil || said == "" || encode(said) != p {
-			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and, for every other byte, %%XX", ErrInvalidKey)
-		}
-	}
-	return nil
-}
-
-// encode percent-encodes one part of a key.
-func encode(part string) string {
-	if part == "." || part == ".." {
-		return strings.ReplaceAll(part, ".", "%2E")
-	}
-	var b strings.Builder
-	for i := range len(part) {
-		if c := part[i]; isPlain(rune(c)) && c < 0x80 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
-// isPlain reports whether a key holds this character as it is.
-func isPlain(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
-		r == '.' || r == '_' || r == '@' || r == '-'
 }

@@ -46,6 +46,32 @@ func TestPersonalKey(t *testing.T) {
 	}
 }
 
+// A key taken apart has the parts that it was made of.
+func TestParseKey(t *testing.T) {
+	for _, want := range []sessions.KeyParts{
+		{Agent: "main", Channel: "web", Chat: "a b/c:d%"},
+		{Agent: "ops", Channel: "slack", Chat: "C1", Thread: "17.3"},
+		{Agent: "main", Channel: "slack", Chat: "..", User: "a:b"},
+		{Agent: "main", Channel: "slack", Chat: "C1", Thread: "17.3", User: "U1"},
+	} {
+		key, err := sessions.Key(want.Agent, want.Channel, want.Chat, want.Thread)
+		if want.User != "" {
+			key, err = sessions.PersonalKey(want.Agent, want.Channel, want.Chat, want.Thread, want.User)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := sessions.ParseKey(key); err != nil || got != want || sessions.AgentOf(key) != want.Agent {
+			t.Errorf("ParseKey(%q) = %+v, %v, want %+v; AgentOf gives %q", key, got, err, want, sessions.AgentOf(key))
+		}
+	}
+	for _, key := range []string{"", "main", "main:web", "main:web:a b", "main:web:1:2:3:4"} {
+		if got, err := sessions.ParseKey(key); !errors.Is(err, sessions.ErrInvalidKey) {
+			t.Errorf("ParseKey(%q) = %+v, %v", key, got, err)
+		}
+	}
+}
+
 func TestKeyRefuses(t *testing.T) {
 	long := strings.Repeat("x", sessions.MaxKey-len("main:web:"))
 	if _, err := sessions.Key("main", "web", long, ""); err != nil {

@@ -3,6 +3,8 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+
+	"parley/tools/plainjson"
 )
 
 // repairedField is the name of the field in which the result of a call lists what Check had to
@@ -19,7 +21,7 @@ func Annotate(content json.RawMessage, note string) json.RawMessage {
 	if note == "" {
 		return content
 	}
-	said, err := json.Marshal(Clip(note, maxRepairNote))
+	said, err := plainjson.Marshal(Clip(note, maxRepairNote))
 	if err != nil { // a string always marshals
 		panic(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley/tools/plainjson"
 )
 
 // An Option gives a tool an ability that not every tool has.
@@ -49,8 +51,8 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 }
 
 // A function is a tool that New made. It always has the methods of an Effecter, a Reconciler, an
-// Asker and a Delegator. Without the options, EffectOf returns the effect of the Spec, Reconcile
-// an error, and Ask and Delegate return false.
+// Asker and a TaskTool. Without the options, EffectOf returns the effect of the Spec, Reconcile
+// an error, and Ask and TaskOf return false.
 type function[Args any] struct {
 	spec      Spec
 	names     []string // the arguments' names, in the order of the fields
@@ -58,8 +60,8 @@ type function[Args any] struct {
 	reconcile func(context.Context, Call, Args) (any, bool, error)
 	effect    func(Args) Effect
 
-	question   func(Args) (Question, error)
-	delegation func(Args) (Delegation, error)
+	question func(Args) (Question, error)
+	task     func(Args) (Task, error)
 }
 
 func (f *function[Args]) Spec() Spec { return f.spec }
@@ -142,26 +144,15 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if passing, ok := value.(Fleeting); ok {
 		value = passing.Value
 		var err error
-		if kept, err = marshal(passing.Kept); err != nil {
+		if kept, err = plainjson.Marshal(passing.Kept); err != nil {
 			return Result{}, fmt.Errorf("encode what is kept of the result of %s: %w", f.spec.Name, err)
 		}
 	}
-	raw, err := marshal(value)
+	raw, err := plainjson.Marshal(value)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
 	}
 	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept}, nil
-}
-
-// marshal does what json.Marshal does, without the escapes for HTML, which cost the model tokens.
-func marshal(value any) (json.RawMessage, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return nil, err
-	}
-	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
 // schemaFor derives the schema of a struct and the names of its fields. The same struct always
@@ -188,7 +179,7 @@ func schemaFor[Args any]() (json.RawMessage, []string, error) {
 			}
 		}
 	}
-	raw, err := marshal(schema)
+	raw, err := plainjson.Marshal(schema)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"parley/tools/plainjson"
 )
 
 // Bounds of a schema. Tools from outside, such as those of MCP servers, bring their own schemas,
@@ -87,7 +89,7 @@ func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
 	if err := s.valid.Validate(object); err != nil {
 		return nil, "", Errorf(InvalidArgs, "%s. %s", s.describeProblems(err), s.describeUsage())
 	}
-	args, err := marshal(object)
+	args, err := plainjson.Marshal(object)
 	if err != nil {
 		return nil, "", Errorf(InvalidArgs, "the arguments cannot be written as JSON: %v", err)
 	}
@@ -211,7 +213,7 @@ func quoteNames(names []string) string {
 func joinValues(values []any) string {
 	var b bytes.Buffer
 	for i, v := range values {
-		raw, err := marshal(v)
+		raw, err := plainjson.Marshal(v)
 		if err != nil {
 			continue
 		}

@@ -90,6 +90,16 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
+// Quotes reports whether the set has a tool of that name whose results hold nothing but what others have
+// written; see Spec.Quotes. A nil set has no tools.
+func (s *Set) Quotes(name string) bool {
+	if s == nil {
+		return false
+	}
+	m, ok := s.tools[name]
+	return ok && m.spec.Quotes
+}
+
 // Specs returns the specs of all tools, sorted by name. The caller must not change the list:
 // all requests to models that are under way share it.
 func (s *Set) Specs() []Spec { return slices.Clip(s.specs) }

@@ -5,11 +5,11 @@
 // tools alike. The families of tools are in the folders below. They get what they need of the
 // rest of the program as small interfaces and functions.
 //
-// The files, in reading order: tools.go is the contract; new.go makes a tool of a function;
-// set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go and words.go read, repair
-// and check the arguments that a model wrote; annotate.go adds to a result what was repaired;
-// truncate.go shortens a result; verdict.go holds a guard's decision on a call, and ask.go what a
-// tool asks a person; delegate.go holds what a tool hands to a sub-agent.
+// The files, in reading order: tools.go is the contract; touch.go holds what a call touches; new.go
+// makes a tool of a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
+// and words.go read, repair and check the arguments that a model wrote; annotate.go adds to a result
+// what was repaired; truncate.go shortens a result; verdict.go holds a guard's decision on a call,
+// and ask.go what a tool asks a person; task.go holds what a tool hands to a sub-agent.
 package tools
 
 import (
@@ -17,6 +17,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"parley/tools/plainjson"
 )
 
 // An Effect says what would happen if a call were made twice. It decides whether a call that was
@@ -66,6 +68,12 @@ type Spec struct {
 	Timeout    time.Duration
 	MaxTimeout time.Duration
 	Permission Permission
+	// Touches returns what a call touches: see Touch. It is called often, and must be quick. If it is nil,
+	// nobody has said what the tool's calls touch, and they count as the worst.
+	Touches func(call Call) Touch
+	// Quotes says that results hold nothing but what others have written, so that a model cannot have the
+	// tool print a text of its own.
+	Quotes bool
 }
 
 // A Call is one use of a tool.
@@ -102,13 +110,18 @@ type Call struct {
 	// Untrusted says that the model which asked for this call had already read content from
 	// strangers (see Result.Untrusted), or a summary of it.
 	Untrusted bool
-	// Seen, if set, reports whether the model has read a text word for word, in a person's
-	// message or in the result of a tool. Once the model has read something untrusted, only
-	// results of those tools count for whose names the function brings returns true, because a
-	// model can make most tools print any text.
-	Seen func(text string, brings func(tool string) bool) bool
+	// Touches returns what the call touches. It is that of the tool's Spec; nil counts as the worst.
+	Touches func(call Call) Touch
+	// Seen, if set, says where the model has read an address, the whole of it and word for word, in a
+	// person's message or in the result of a tool. Once the model has read something untrusted, only
+	// results of tools that quote count (see Spec.Quotes), because a model can make most tools print any
+	// text.
+	Seen func(address string) Sighting
+	// Spent, if set, returns what other calls of the conversation have spent: see Verdict.Spends.
+	Spent func() Spending
 
-	// Progress, if set, tells the people who watch how far the call has come. It never blocks.
+	// Progress, if set, tells the people who watch how far the call has come. Each report is
+	// whole and takes the place of the last one; it may have several lines. It never blocks.
 	Progress func(string)
 }
 
@@ -216,7 +229,7 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Result returns the error as the result of a call: {"error": {"code", "message"}}.
 func (e *Error) Result() Result {
-	raw, err := json.Marshal(map[string]*Error{"error": e})
+	raw, err := plainjson.Marshal(map[string]*Error{"error": e})
 	if err != nil { // two strings always marshal
 		panic(err)
 	}

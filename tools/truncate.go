@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"parley/tools/plainjson"
 )
 
 const (
@@ -28,16 +30,16 @@ const (
 // array keeps its first elements and ends with an object that counts them. An object keeps its
 // short members, and its long ones are cut; if it has too many it becomes {"_truncated_json": its
 // beginning}. The same content gives the same bytes. The result is valid JSON and UTF-8 and, if
-// most is at least two, no longer than most. Content that is no JSON counts as a text.
+// most is at least two, no longer than most. Content that is not JSON counts as a text.
 func Truncate(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	return Shorten(toValidJSON(content), most, file)
 }
 
-// AsJSON returns content as compact JSON in valid UTF-8. Content that is no JSON becomes a JSON
+// AsJSON returns content as compact JSON in valid UTF-8. Content that is not JSON becomes a JSON
 // text.
 func AsJSON(content json.RawMessage) json.RawMessage { return compactJSON(toValidJSON(content)) }
 
-// toValidJSON returns content as valid JSON and UTF-8. Content that is no JSON becomes a JSON
+// toValidJSON returns content as valid JSON and UTF-8. Content that is not JSON becomes a JSON
 // text.
 func toValidJSON(content json.RawMessage) json.RawMessage {
 	if !utf8.Valid(content) {
@@ -78,7 +80,7 @@ func compactJSON(raw json.RawMessage) json.RawMessage {
 
 // quote returns a text as a JSON text.
 func quote(s string) []byte {
-	raw, err := marshal(s)
+	raw, err := plainjson.Marshal(s)
 	if err != nil { // a string always marshals
 		panic(err)
 	}
@@ -159,7 +161,7 @@ func longestPart(body []byte, room, total int, tail bool) (kept []byte, own int)
 	end := 0
 	for end < len(body) {
 		if plain := bytes.IndexByte(body[end:min(len(body), end+max(room-end, 0))], '\\'); plain > 0 {
-			end, own = end+plain, own+plain // characters that are no escapes
+			end, own = end+plain, own+plain // characters that are not escapes
 			continue
 		} else if plain < 0 {
 			n := wholeCharacters(body[end:], room-end)

@@ -19,6 +19,31 @@ type Verdict struct {
 	Reason string
 	// Args replace the arguments of the call; nil leaves them as they are.
 	Args json.RawMessage
+	// Spends are what the call uses up of something of which there is little, if it runs unasked. They
+	// are noted with its start, and later calls are told of them by Call.Spent.
+	Spends []string
+}
+
+// A Spending is what the calls of a conversation have spent.
+type Spending struct {
+	Turn, All []string // by the calls of this turn, and by all
+	// Ahead are the calls that the model asked for together with this one, and before it, and that
+	// have not begun; they have a name, arguments, and what they touch.
+	Ahead []Call
+}
+
+// UntrustedTask is what Call.Spent names for each task in a conversation that a model wrote which had
+// read something untrusted.
+const UntrustedTask = "task"
+
+// A Sighting says where a model has read an address.
+type Sighting struct {
+	Found bool
+	// In is the id of the call whose result held the address, or of the message that quoted it; "" if
+	// a person wrote it.
+	In string
+	// Asked says that a person wrote it in the turn that runs.
+	Asked bool
 }
 
 // A Review is a guard's decision on a call's result, before the model or anybody else sees it.

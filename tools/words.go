@@ -60,4 +60,10 @@ func Clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
+// OneLine returns a text as a person is shown it within a sentence: as one short line.
+func OneLine(text string) string {
+	const most = 120
+	return Clip(strings.Join(strings.Fields(strings.ReplaceAll(text, "\x00", "…")), " "), most)
+}
+
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -161,23 +161,41 @@ func first(text []byte) json.RawMessage {
 	return raw
 }
 
+// A Tool is a tool that a request offers.
+type Tool struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
 // Tools returns the names of the tools that the request offers.
 func (r Request) Tools() []string {
+	var names []string
+	for _, t := range r.Offered() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Offered returns the tools that the request offers.
+func (r Request) Offered() []Tool {
 	var body struct {
 		Tools []struct {
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
+			Tool           // the Responses API has the fields here
+			Function *Tool `json:"function"`
 		} `json:"tools"`
 	}
 	if err := r.Decode(&body); err != nil {
 		return nil
 	}
-	var names []string
+	var all []Tool
 	for _, t := range body.Tools {
-		names = append(names, t.Function.Name)
+		if t.Function != nil {
+			t.Tool = *t.Function
+		}
+		all = append(all, t.Tool)
 	}
-	return names
+	return all
 }
 
 // ForbidsCalls reports whether the request forbids tool calls.
@@ -197,6 +215,9 @@ func Reply(text string) Response {
 }
 
 const usageChunk = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`
+
+// Call returns a use of a tool, with its arguments as JSON.
+func Call(name, args string) ToolCall { return ToolCall{Name: name, Args: args} }
 
 // Calls returns a response with tool calls, streamed as by OpenAI: each name first, then
 // the arguments.

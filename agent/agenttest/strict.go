@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 // RequireOrder returns a script of a provider that insists on an order of messages, like
@@ -75,6 +76,64 @@ func RequireTools(next Script) Script {
 		}
 		return next(r)
 	}
+}
+
+// RefuseTools returns the script of a provider that refuses some tools, one in a request: the first
+// that it meets. In its words, {index}, {after} and {name} are replaced by the tool's place, counted
+// from 0 and from 1, and by its name. Other requests go to next.
+func RefuseTools(status int, words string, refuses func(Tool) bool, next Script) Script {
+	return func(r Request) Response {
+		for i, t := range r.Offered() {
+			if refuses(t) {
+				return Fail(status, strings.NewReplacer("{index}", fmt.Sprint(i), "{after}", fmt.Sprint(i+1), "{name}", t.Name).Replace(words))
+			}
+		}
+		return next(r)
+	}
+}
+
+// RequireFit returns the script of a provider that is as strict with tools as OpenAI: at most 128, their
+// descriptions at most 1,024 characters, and schemas of objects without a choice at the top, whose
+// lists say what they hold. Requests that fit go to next.
+func RequireFit(next Script) Script {
+	return func(r Request) Response {
+		refuse := func(code, param, format string, args ...any) Response {
+			return Fail(http.StatusBadRequest, fmt.Sprintf(`{"error":{"message":%s,"type":"invalid_request_error","param":%s,"code":%s}}`, quote(fmt.Sprintf(format, args...)), quote(param), quote(code)))
+		}
+		all, within := r.Offered(), ".function"
+		if strings.HasSuffix(r.Path, "/responses") {
+			within = ""
+		}
+		if n := len(all); n > 128 {
+			return refuse("array_above_max_length", "tools", "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length %d instead.", n)
+		}
+		for i, t := range all {
+			at := fmt.Sprintf("tools[%d]%s", i, within)
+			if n := utf8.RuneCountInString(t.Description); n > 1024 {
+				return refuse("string_above_max_length", at+".description", "Invalid '%s.description': string too long. Expected a string with maximum length 1024, but got a string with length %d instead.", at, n)
+			}
+			if wrong := checkSchema(t.Parameters); wrong != "" {
+				return refuse("invalid_function_parameters", at+".parameters", "Invalid schema for function '%s': %s", t.Name, wrong)
+			}
+		}
+		return next(r)
+	}
+}
+
+// checkSchema returns OpenAI's complaint about the schema of a tool; "" if there is none.
+func checkSchema(schema map[string]any) string {
+	for _, word := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
+		if _, has := schema[word]; has || schema["type"] != "object" {
+			return "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, one := range properties {
+		if of, _ := one.(map[string]any); of["type"] == "array" && of["items"] == nil {
+			return fmt.Sprintf("In context=('properties', '%s'), array schema missing items.", name)
+		}
+	}
+	return ""
 }
 
 // Window returns a script of a provider whose window has that many tokens, of four bytes

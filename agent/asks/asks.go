@@ -15,6 +15,7 @@ import (
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // The commands with which people answer an ask. Each names the ask by its id.
@@ -30,17 +31,40 @@ func ID(session, call string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
+// Inputs is a hash of what a call works on besides its arguments. Mode says of what: "" of what the
+// arguments name; any other value is known to who makes it.
+type Inputs struct{ Mode, Sum string }
+
 // Hash returns a hash of everything that the approval of a call is about: the tool, its
-// arguments, the session, and what the arguments name, as a hash of its own.
-func Hash(call tools.Call, named string) string {
+// arguments, the session, and what it works on. It begins with the mode of the inputs, if that is
+// not "", so that the same inputs can be compared later.
+func Hash(call tools.Call, on Inputs) string {
 	h := sha256.New()
-	for _, part := range []string{call.Name, canonical(call.Args), call.Session, named} {
+	for _, part := range []string{call.Name, canonical(call.Args), call.Session, on.Sum} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := hex.EncodeToString(h.Sum(nil))
+	if on.Mode != "" {
+		return on.Mode + "." + sum
+	}
+	return sum
 }
 
-// canonical writes a JSON value in one form: equal values have the same bytes.
+// ModeOf returns the mode of the inputs in a hash that Hash has made, also in a release from before
+// there were modes.
+func ModeOf(hash string) string {
+	mode, _, found := strings.Cut(hash, ".")
+	if !found {
+		return ""
+	}
+	return mode
+}
+
+// canonical writes a JSON value in one form: equal values have the same bytes, whether or not they
+// came with the escapes that package plainjson avoids. The form itself has these escapes, as it had
+// in the releases that wrote the logs with them: a hash of theirs, in an ask that is open or in a
+// grant, stays good, and while one of them serves beside this one, each knows what the other has
+// asked.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -61,7 +85,7 @@ func EncodePlaces(places []bus.Address) json.RawMessage {
 	if len(places) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(places)
+	raw, err := plainjson.Marshal(places)
 	if err != nil { // texts always marshal
 		panic(err)
 	}
@@ -92,7 +116,7 @@ func Result(a sessions.Ask, end bus.Ask) (result tools.Result, failed *tools.Err
 	case end.State != bus.AskAnswered:
 		failed = tools.Errorf(tools.Cancelled, "The request was withdrawn, so nothing was done.")
 	case a.Kind == bus.AskQuestion:
-		raw, err := json.Marshal(map[string]string{"answer": choiceOf(end.Answer.Text, a.Choices)})
+		raw, err := plainjson.Marshal(map[string]string{"answer": choiceOf(end.Answer.Text, a.Choices)})
 		if err != nil { // a text always marshals
 			panic(err)
 		}
@@ -145,5 +169,5 @@ func NeedsApproval(tool, reason, obstacle string) *tools.Error {
 // Changed returns the failure of a call that was approved and differs by now from what
 // was approved.
 func Changed(tool string) *tools.Error {
-	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
+	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names or may read. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
 }

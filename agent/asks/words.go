@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent/quote"
+	"parley/agent/excerpt"
 	"parley/bus"
 )
 
@@ -16,7 +16,26 @@ type View struct {
 	// SubAgent is the name of the sub-agent that asks; "" if the conversation's own agent
 	// does.
 	SubAgent string
+	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel.
+	ShowsAll func(channel string) bool
 }
+
+// FiledAt reports whether people at an address are shown the call whole by a file.
+func (v View) FiledAt(at bus.Address) bool {
+	return v.Kind == bus.AskApproval && v.Filed && v.isAskedAt(at) && (v.ShowsAll == nil || !v.ShowsAll(at.Channel))
+}
+
+// File returns the file that shows people the whole call.
+func (v View) File() *bus.File {
+	about := fmt.Sprintf("Request %s: %s needs an approval.\n", v.ID, excerpt.ShowHidden(v.Tool))
+	if v.Reason != "" {
+		about += "Why: " + excerpt.ShowHidden(v.Reason) + "\n"
+	}
+	return &bus.File{Name: v.fileName(), Data: []byte(about + "\n" + excerpt.File(v.Arguments))}
+}
+
+// fileName returns the name of the file that shows the whole call.
+func (v View) fileName() string { return "call-" + v.ID + ".txt" }
 
 // ToldAddresses returns all addresses at which people are told of the ask. The conversation is
 // one of them, unless it is deserted: no person takes part in it.
@@ -65,12 +84,17 @@ func (v View) Text(to bus.Address) string {
 		fmt.Fprintf(&b, ", for the sub-agent `%s`", v.SubAgent)
 	}
 	if to != v.At {
-		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(v.Person), quote.Inline(v.At.String()))
+		fmt.Fprintf(&b, ", for `%s` in `%s`", excerpt.Inline(v.Person), excerpt.Inline(v.At.String()))
 	}
 	if v.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", v.Reason)
+		fmt.Fprintf(&b, " (%s)", excerpt.Words(v.Reason))
 	}
-	b.WriteString(":\n\n" + quote.Arguments(v.Arguments))
+	b.WriteString(":\n\n")
+	if v.FiledAt(to) {
+		b.WriteString(excerpt.Ends(v.Arguments))
+	} else {
+		b.WriteString(excerpt.Arguments(v.Arguments))
+	}
 	return b.String()
 }
 
@@ -78,7 +102,7 @@ func (v View) Text(to bus.Address) string {
 // answer, or that others are asked. prefix begins a command there; clean takes secrets
 // out of what the model has written on a button.
 func (v View) Message(to bus.Address, prefix string, clean func(string) string) (text string, buttons []bus.Button) {
-	until := "until " + v.Expires.UTC().Format("2006-01-02 15:04 UTC")
+	until := "until " + v.until()
 	switch {
 	case v.Kind == bus.AskQuestion:
 		how := fmt.Sprintf("_(Your next words here are the answer, or %s%s %s WORDS anywhere, %s.)_", prefix, Answer, v.ID, until)
@@ -92,13 +116,38 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	case !v.isAskedAt(to):
 		return v.Text(to) + "\n\n" + "_(Those who may approve it are asked elsewhere, " + until + ".)_", nil
 	}
-	text = v.Text(to) + "\n\n" + fmt.Sprintf("Owners and approvers decide, %s, also from other chats:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
-		until, prefix, v.ID, prefix, v.ID, prefix, v.ID)
+	text = v.Text(to) + "\n\n"
+	if v.FiledAt(to) {
+		text += fmt.Sprintf("All of it is in the file `%s` above.\n\n", v.fileName())
+	}
+	from := "also from other chats"
+	if v.Filed {
+		from = "only where all of it is shown"
+	}
+	text += fmt.Sprintf("Owners and approvers decide, %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
+		until, from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
 	return text, []bus.Button{
 		{Label: "Approve", Says: fmt.Sprintf("/%s %s", Approve, v.ID)},
 		{Label: "For this conversation", Says: fmt.Sprintf("/%s %s %s", Approve, v.ID, bus.ApproveSession)},
-		{Label: "Deny", Says: fmt.Sprintf("/%s %s", Deny, v.ID)},
+		v.denyButton(),
 	}
+}
+
+// Unshown returns what people at an address are told of the ask, and the button that they have, if
+// the file that shows the call whole did not arrive there: they can only deny it.
+func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
+	text = v.Text(to) + "\n\n" + fmt.Sprintf("**It cannot be approved here:** the file with all of it could not be sent. "+
+		"`parley approvals list` on the server's machine shows all, and `parley approvals approve %s` approves it, until %s. It can also be approved over HTTP (`/v1/asks`) and in another chat that was asked and shown all.\n\n- `%s%s %s REASON` works here, too",
+		v.ID, v.until(), prefix, Deny, v.ID)
+	return text, []bus.Button{v.denyButton()}
+}
+
+// until returns when the ask ends by itself.
+func (v View) until() string { return v.Expires.UTC().Format("2006-01-02 15:04 UTC") }
+
+// denyButton returns the button that denies the call.
+func (v View) denyButton() bus.Button {
+	return bus.Button{Label: "Deny", Says: fmt.Sprintf("/%s %s", Deny, v.ID)}
 }
 
 // EndText returns the words that are put below an ask's message once the ask has ended:
@@ -106,7 +155,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 func EndText(of bus.Ask) string {
 	more := "\n\n**" + capitalize(of.Ending()) + ".**"
 	if reason := of.Answer.Reason; reason != "" {
-		more += "\n\n" + quote.Reason(reason)
+		more += "\n\n" + excerpt.Reason(reason)
 	}
 	return more
 }
@@ -130,7 +179,7 @@ func capitalize(text string) string {
 func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 	id, words, _ := strings.Cut(strings.TrimSpace(in.Args), " ")
 	id, words = strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
-	answer = bus.Answer{By: in.From, Cause: in.ID}
+	answer = bus.Answer{By: in.From, Cause: in.ID, At: in.At}
 	switch in.Text {
 	case Approve:
 		answer.Text = bus.Approve
@@ -151,7 +200,7 @@ func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I know no request `%s`.", quote.Inline(id))
+		return fmt.Sprintf("I know no request `%s`.", excerpt.Inline(id))
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
 		return "You may not answer this: the person whom I have asked may, or an owner."
 	case errors.Is(err, bus.ErrMayNotAnswer):
@@ -160,8 +209,21 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
 	case errors.Is(err, bus.ErrBadAnswer):
 		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
+	case errors.Is(err, bus.ErrNotShown):
+		return fmt.Sprintf("Request `%[1]s` cannot be approved from here: it is too long for a message, and not all of it was shown here. "+
+			"It can be approved where I have asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all, and `parley approvals approve %[1]s` approves it, as HTTP (`/v1/asks`) does; `%[2]s%[3]s %[1]s` denies it here.",
+			of.ID, prefix, Deny, askedPlaces(of))
 	case errors.Is(err, bus.ErrDecided):
 		return fmt.Sprintf("Request `%s` is decided already: %s.", of.ID, of.Ending())
 	}
 	return ""
+}
+
+// askedPlaces returns the addresses at which people are asked, for a text.
+func askedPlaces(of bus.Ask) string {
+	var names []string
+	for _, at := range of.AskedAt() {
+		names = append(names, "`"+excerpt.Inline(at.String())+"`")
+	}
+	return strings.Join(names, ", ")
 }

@@ -30,7 +30,7 @@ type File struct {
 type Files struct {
 	all       []File
 	forwards  bool     // the last message passes on somebody else's
-	unfetched []string // texts to people about files that are no entries
+	unfetched []string // texts to people about files that are not entries
 }
 
 // Apply updates the files by the turn's next entry in the log: by files that came with a

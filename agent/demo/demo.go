@@ -16,6 +16,7 @@ import (
 	"parley/agent/llm"
 	"parley/agent/transcript"
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // Name is the model's name.
@@ -149,7 +150,7 @@ func digest(messages []llm.Message) string {
 
 // call returns an answer that calls the request's tool.
 func call(q request, emit func(llm.Delta)) (*llm.Answer, error) {
-	args, err := json.Marshal(q.args)
+	args, err := plainjson.Marshal(q.args)
 	if err != nil {
 		return nil, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
 	}

@@ -16,7 +16,7 @@ const introduction = "I am Parley's built-in demo model: a handful of rules, no 
 	"- what do you remember\n" +
 	"- tell telegram 42 that lunch is ready\n\n" +
 	"Several of them can be joined with “then”.\n\n" +
-	"To talk to a real model, set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
+	"To talk to a real model, run `parley onboard`, which asks for one and tries it; or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
 	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
 
 // A request is one thing that a person asks for: a tool's call, or just words in answer.
@@ -71,7 +71,7 @@ func newGrammar() grammar {
 // requests returns the requests in messages. It splits a message only if each part is a
 // request, which leaves "remember that we eat, then sleep" whole.
 func (g grammar) requests(messages []string) (all []request) {
-	const most = 20 // a text of more parts is no list of requests
+	const most = 20 // a text of more parts is not a list of requests
 	for _, text := range messages {
 		var each []request
 		parts := g.joint.Split(strings.TrimSpace(text), most)

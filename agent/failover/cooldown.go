@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/tools/plainjson"
 )
 
 // Notes are a store that all processes share, in which each reads which models the others
@@ -140,7 +141,7 @@ func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error
 	c.mu.Unlock()
 	c.log.LogAttrs(ctx, slog.LevelWarn, "the model is left alone for a while", slog.String("model", name),
 		slog.Time("until", known.Until), slog.Any("error", fault))
-	value, err := json.Marshal(known)
+	value, err := plainjson.Marshal(known)
 	if err == nil {
 		err = c.shareValue(ctx, id, string(value))
 	}

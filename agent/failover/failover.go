@@ -9,6 +9,7 @@ package failover
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,12 +89,14 @@ func New(cfg Config) *Chain {
 }
 
 // Info returns what is known of the chain as of one model: the Info of its first model, but
-// with the highest of all prices. The price is known only if that of each model is.
+// with the highest of all prices. The price is known only if that of each model is, and the chain
+// takes no tools only if none of its models does.
 func (c *Chain) Info() llm.Info {
 	info := c.cfg.Links[0].Model.Info()
 	for _, l := range c.cfg.Links[1:] {
 		other := l.Model.Info()
 		info.Priced = info.Priced && other.Priced
+		info.Toolless = info.Toolless && other.Toolless
 		info.Price = llm.Price{
 			Input: max(info.Price.Input, other.Price.Input), Cached: max(info.Price.Cached, other.Price.Cached),
 			Output: max(info.Price.Output, other.Price.Output),
@@ -102,9 +105,16 @@ func (c *Chain) Info() llm.Info {
 	return info
 }
 
+// PriceFor returns the price of the model that is likely to answer a session's next request: the one
+// that has answered it lately, or else the first. It is 0 if that is not known.
+func (c *Chain) PriceFor(session string) llm.Price {
+	link, _ := c.rememberedLink(session)
+	return c.cfg.Links[link].Model.Info().Price
+}
+
 // Generate asks the models of the chain one after another, until one answers. If none does,
 // the error is that of the first model that was merely busy, or else that of the first
-// model.
+// model; but if one of them only reads less than the request has, the caller may ask for less.
 func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := &requestState{Chain: c, request: r, emit: emit}
 	links, probing := c.chooseLinks(ctx, r.Session)
@@ -119,16 +129,20 @@ func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			return nil, err
 		}
 	}
+	if a.short != nil {
+		return nil, a.errorOf(a.short)
+	}
 	if a.part != nil {
-		return a.part, nil
+		return a.lastPart(), nil
 	}
 	return nil, a.errorOf(a.failed)
 }
 
 // chooseLinks returns the links to ask, in order: first the one that has answered the session
 // lately, then the others, without those that are left alone. If all are left alone, it
-// returns the one whose time is over first, because somebody waits, and asking costs
-// little. The caller must call done when the links have been asked.
+// returns all of them, the one whose time is over first before the others: somebody waits,
+// asking costs little, and any of them may be back. The caller must call done when the links
+// have been asked.
 func (c *Chain) chooseLinks(ctx context.Context, session string) (links []int, done func()) {
 	if len(c.cfg.Links) == 1 {
 		return []int{0}, func() {}
@@ -142,24 +156,22 @@ func (c *Chain) chooseLinks(ctx context.Context, session string) (links []int, d
 			order = append(order, i)
 		}
 	}
-	soonest, opens := order[0], time.Time{}
+	opens := make([]time.Time, len(c.cfg.Links)) // by link
 	var probes []string
 	for _, link := range order {
 		id := c.cfg.Links[link].ID
 		until, probe := c.cooldowns.leftAloneUntil(ctx, id)
+		opens[link] = until
 		if until.IsZero() {
 			links = append(links, link)
-			if probe {
-				probes = append(probes, id)
-			}
-			continue
 		}
-		if opens.IsZero() || until.Before(opens) {
-			soonest, opens = link, until
+		if probe {
+			probes = append(probes, id)
 		}
 	}
 	if len(links) == 0 {
-		links = []int{soonest}
+		links = order
+		slices.SortStableFunc(links, func(a, b int) int { return opens[a].Compare(opens[b]) })
 	}
 	return links, func() { c.cooldowns.endProbes(probes) }
 }

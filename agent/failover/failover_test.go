@@ -201,14 +201,15 @@ func TestVoidAnswersArePaidFor(t *testing.T) {
 
 // A script is a model that fails while it is told to.
 type script struct {
-	name  string
-	down  atomic.Bool
-	asked atomic.Int32
-	fault llm.Error
-	takes time.Duration
+	name   string
+	down   atomic.Bool
+	asked  atomic.Int32
+	fault  llm.Error
+	takes  time.Duration
+	window int
 }
 
-func (s *script) Info() llm.Info { return llm.Info{Name: s.name} }
+func (s *script) Info() llm.Info { return llm.Info{Name: s.name, ContextTokens: s.window} }
 
 func (s *script) Generate(ctx context.Context, _ *llm.Request, _ func(llm.Delta)) (*llm.Answer, error) {
 	s.asked.Add(1)
@@ -372,5 +373,132 @@ func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
 	r.Tokens = 8000
 	if answer, err := chain.Generate(t.Context(), r, func(llm.Delta) {}); err != nil || textOf(answer) != "from two" {
 		t.Errorf("with less it says %q, %v", textOf(answer), err)
+	}
+}
+
+// While all models are left alone, one of them may be back: each is asked, the one whose time is
+// over first before the others.
+func TestWhileAllAreLeftAloneEachIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links := make([]failover.Link, 3)
+		all := make([]*script, 3)
+		for i, wait := range []time.Duration{3 * time.Hour, 2 * time.Hour, 4 * time.Hour} {
+			all[i] = &script{name: fmt.Sprint(i), fault: llm.Error{Fault: llm.Busy, RetryAfter: wait}}
+			all[i].down.Store(true)
+			links[i] = failover.Link{ID: all[i].name, Model: all[i]}
+		}
+		var moved []string
+		chain := failover.New(failover.Config{Links: links, Moved: func(from, to string) { moved = append(moved, from+to) }})
+		if _, _, err := ask(t, chain, "s"); err == nil {
+			t.Fatal("somebody answered")
+		}
+		moved = nil
+		all[2].down.Store(false)
+		if who := answered(t, chain, "s"); who != "2" || !slices.Equal(moved, []string{"10", "02"}) {
+			t.Errorf("%s answered after the moves %v", who, moved)
+		}
+		if who := answered(t, chain, "t"); who != "2" {
+			t.Errorf("then %s answered", who)
+		}
+	})
+}
+
+// A try that was broken off is paid for as far as it came: by what its server counted, or else by an
+// estimate of what was streamed. Where nothing came, nothing is counted.
+func TestTriesThatWereBrokenOffArePaidFor(t *testing.T) {
+	const usage = `{"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":100}}`
+	const half = `{"choices":[{"delta":{"content":"half an answer, or so"}}]}`
+	whole := agenttest.Stream(half, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, usage, "[DONE]")
+	counted := agenttest.Stream(half, usage)
+	failed := agenttest.Stream(half, `{"error":{"message":"overloaded"},"usage":{"prompt_tokens":900,"completion_tokens":100}}`)
+	for what, c := range map[string]struct {
+		script      agenttest.Script
+		least, most int64 // tokens in all
+		estimated   int   // tries
+	}{
+		"with their usage":            {agenttest.Sequence(counted, failed, whole), 3000, 3000, 0},
+		"without usage":               {agenttest.Sequence(agenttest.Stream(half), agenttest.Stream(half), whole), 1010, 1500, 2},
+		"before anything had come":    {agenttest.Sequence(agenttest.Stream(), busy, whole), 1000, 1000, 0},
+		"with nothing but their ends": {agenttest.Sequence(counted, counted, failed), 3000, 3000, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			one, _ := served(t, "one", c.script)
+			var tokens, observed int64
+			estimated := 0
+			count := func(a *llm.Answer) {
+				if a == nil {
+					return
+				}
+				tokens += a.Usage.Input + a.Usage.Output
+				if a.Usage.Estimated {
+					estimated++
+				}
+				if a.Model != "one" {
+					t.Errorf("%q is said to have answered", a.Model)
+				}
+			}
+			chain := failover.New(failover.Config{Links: []failover.Link{one}, Observe: func(try failover.Try) { observed += try.Usage.Input + try.Usage.Output }})
+			answer, h, err := ask(t, chain, "s")
+			for _, again := range h.retries {
+				count(again.Void)
+			}
+			if count(answer); err != nil {
+				count(fault(t, err).Void)
+			}
+			if tokens < c.least || tokens > c.most || estimated != c.estimated || observed != tokens {
+				t.Errorf("%d tokens are counted and %d observed, and %d tries are estimated", tokens, observed, estimated)
+			}
+		})
+	}
+}
+
+// A part of an answer that is shown in the end does not hide what a later try has cost.
+func TestATryAfterThePartThatIsShownIsPaidFor(t *testing.T) {
+	part := agenttest.Stream(`{"choices":[{"delta":{"content":"half"}}]}`, `{"choices":[{"delta":{},"finish_reason":"network_error"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
+	cut := agenttest.Stream(`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
+	one, _ := served(t, "one", agenttest.Sequence(part, cut, cut))
+	answer, h, err := ask(t, failover.New(failover.Config{Links: []failover.Link{one}}), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid := answer.Usage.Input + answer.Usage.Output
+	for _, again := range h.retries {
+		if again.Void != nil {
+			paid += again.Void.Usage.Input + again.Void.Usage.Output
+		}
+	}
+	if textOf(answer) != "half" || paid != 3*15 {
+		t.Errorf("%q is shown, and %d tokens are counted for three answers of 15", textOf(answer), paid)
+	}
+}
+
+// Of several models that want to be left alone the caller is told the shortest time.
+func TestTheShortestTimeIsTold(t *testing.T) {
+	at := func(name, after string) failover.Link {
+		l, _ := served(t, name, agenttest.Always(agenttest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", after)))
+		return l
+	}
+	key, _ := served(t, "key", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
+	_, _, err := ask(t, failover.New(failover.Config{Links: []failover.Link{key, at("one", "3600"), at("two", "600"), at("three", "900")}}), "s")
+	if f := fault(t, err); f.Fault != llm.Busy || f.RetryAfter != 10*time.Minute {
+		t.Errorf("%s, after %v", f.Fault, f.RetryAfter)
+	}
+}
+
+// A model that reads less than the request has keeps no other from being asked.
+func TestAModelAfterOneThatReadsLessIsAsked(t *testing.T) {
+	one, _ := served(t, "one", agenttest.Always(busy))
+	three, third := served(t, "three", agenttest.Sequence(agenttest.Reply("from three"), busy))
+	two := &script{name: "two", window: 8192}
+	chain := failover.New(failover.Config{Links: []failover.Link{one, {ID: "two", Model: two}, three}})
+	r := &llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	answer, err := chain.Generate(t.Context(), r, func(llm.Delta) {})
+	if err != nil || textOf(answer) != "from three" || two.asked.Load() != 0 {
+		t.Fatalf("%v, and the second was asked %d times", err, two.asked.Load())
+	}
+	_, err = chain.Generate(t.Context(), r, func(llm.Delta) {})
+	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || third.Asked() != 4 {
+		t.Errorf("with the third away, asked %d times: %v", third.Asked(), f)
 	}
 }

@@ -35,8 +35,11 @@ type requestState struct {
 	began  time.Time     // when that was
 	first  time.Duration // from then until the first piece of its answer; 0 if none has come
 	failed *llm.Error    // the error to return if no model answers
-	void   *llm.Answer   // the answer of the last try, which was broken off and is not used
+	short  *llm.Error    // the error of a model that reads less than the request has; nil if there is none
+	soon   time.Duration // after which a model that was merely busy may be asked again; 0 for any time
+	void   *llm.Answer   // what came of the answer of the last try, which was broken off and is not used
 	part   *llm.Answer   // the last answer that came in part and has text; used if none is whole
+	paid   bool          // whether the caller has counted what part has used
 }
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
@@ -90,20 +93,19 @@ func (a *requestState) checkLength(l *Link) error {
 
 // prepareRetry reports the next try to the caller of the chain, and waits until it may begin.
 func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Duration, why error) error {
-	to := l.Model.Info().Name
+	info := l.Model.Info()
+	to := info.Name
 	if a.model != to {
 		a.cfg.Moved(a.model, to)
 	}
 	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "asking the model again", slog.String("from", a.model), slog.String("to", to),
 		slog.Int("try", a.tries+1), slog.Duration("wait", wait), slog.Any("error", why))
 	if a.request.Retry != nil {
-		if err := a.request.Retry(ctx, llm.Retry{Try: a.tries + 1, Wait: wait, From: a.model, To: to, Void: a.void}); err != nil {
+		if err := a.request.Retry(ctx, llm.Retry{Try: a.tries + 1, Wait: wait, From: a.model, To: to, Price: info.Price, Void: a.void}); err != nil {
 			return err
 		}
 	}
-	if a.void != nil && a.part != nil {
-		a.part.Usage = llm.Usage{} // the caller has counted this usage with the void answer
-	}
+	a.paid = true // the caller has counted the void answer, which may be the same
 	a.void = nil
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -141,7 +143,11 @@ func (a *requestState) hear(d llm.Delta) {
 func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error) {
 	done := Try{Model: a.model, Result: "ok", Took: time.Since(a.began), First: a.first}
 	if err != nil {
-		done.Result = string(faultOf(err).Fault)
+		fault := faultOf(err)
+		done.Result = string(fault.Fault)
+		if a.void = fault.Void; a.void != nil {
+			done.Usage, a.void.Model = a.void.Usage, a.model
+		}
 		a.cfg.Observe(done)
 		return nil, err
 	}
@@ -156,7 +162,7 @@ func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error)
 	}
 	a.void = answer
 	if part := answer.WithoutCalls(); hasText(part) {
-		a.part = part
+		a.part, a.paid = part, false
 	}
 	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
@@ -168,13 +174,33 @@ func (a *requestState) afterFailure(err error) error {
 	if !ok {
 		return err // that of the context, or of the request's Retry
 	}
-	if fault.Fault == llm.Overflow { // the caller has to ask for less
+	switch {
+	case errors.Is(fault, errTooLong): // a model after it may read more
+		a.short = fault
+		return nil
+	case fault.Fault == llm.Overflow: // the caller has to ask for less
 		return a.errorOf(fault)
+	case fault.Fault == llm.Busy && (a.failed == nil || a.failed.Fault != llm.Busy):
+		a.soon = fault.RetryAfter
+	case fault.Fault == llm.Busy:
+		a.soon = min(a.soon, fault.RetryAfter)
 	}
 	if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
 		a.failed = fault
 	}
 	return nil
+}
+
+// lastPart returns the last answer that came in part and has text, with the usage that the caller has
+// not counted yet: its own, or that of a later try, of which nothing can be shown.
+func (a *requestState) lastPart() *llm.Answer {
+	if a.paid {
+		a.part.Usage = llm.Usage{}
+		if a.void != nil {
+			a.part.Usage = a.void.Usage
+		}
+	}
+	return a.part
 }
 
 // leaveAlone leaves a model alone for a while if there is another to ask.
@@ -188,7 +214,9 @@ func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error
 // model's error.
 func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
-	end.Tries, end.Void = a.tries, a.void
+	if end.Tries, end.Void = a.tries, a.void; end.Fault == llm.Busy {
+		end.RetryAfter = a.soon
+	}
 	return &end
 }
 

@@ -4,7 +4,6 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 // A Record is an entry with its data decoded. Thousands of sessions may be in memory with all their
@@ -41,7 +41,7 @@ func (r Record) At() time.Time { return time.UnixMicro(r.micros).UTC() }
 
 // entry returns the entry of which the record was made.
 func (r Record) entry() (sessions.Entry, error) {
-	raw, err := json.Marshal(r.Data)
+	raw, err := plainjson.Marshal(r.Data)
 	if err != nil {
 		return sessions.Entry{}, fmt.Errorf("encode entry %d: %w", r.N, err)
 	}
@@ -68,13 +68,16 @@ type Journal struct {
 // entry of a kind that this release does not know.
 func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	j := &Journal{log: log, slog: logger, next: log.Next()}
-	for _, e := range log.Entries() {
+	entries := log.Entries()
+	j.records = make([]Record, 0, len(entries)+roomForTurn)
+	for _, e := range entries {
 		r, err := decode(e)
 		if err != nil {
 			return nil, err
 		}
 		j.records = append(j.records, r)
 	}
+	j.records = withoutCourse(j.records)
 	return j, nil
 }
 
@@ -189,9 +192,12 @@ func (j *Journal) add(entries []sessions.Entry) error {
 // may be held at once. The caller holds the lock.
 func (j *Journal) makeRoom(n int) {
 	if need := len(j.records) + n; need > cap(j.records) {
-		j.records = append(make([]Record, 0, need+4+len(j.records)/16), j.records...)
+		j.records = append(make([]Record, 0, need+roomForTurn+len(j.records)/16), j.records...)
 	}
 }
+
+// roomForTurn is how many records a turn without tools adds.
+const roomForTurn = 6
 
 // EraseMessage empties the texts of a message that was deleted, in the log and in the records.
 // cause is the message's id.
@@ -216,7 +222,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 		if !is {
 			continue
 		}
-		if e.Data, err = json.Marshal(data); err != nil {
+		if e.Data, err = plainjson.Marshal(data); err != nil {
 			return fmt.Errorf("blank entry %d: %w", r.N, err)
 		}
 		if blanked[i], err = decode(e); err != nil {
@@ -296,12 +302,20 @@ func decode(e sessions.Entry) (Record, error) {
 	case sessions.KindNotice:
 		v, err = sessions.Decode[sessions.Notice](e)
 	case sessions.KindTurnStarted:
+		if len(e.Data) == 0 { // sessions.Peeker leaves it out
+			v = Over{}
+			break
+		}
 		v, err = sessions.Decode[sessions.TurnStarted](e)
 	case sessions.KindToolStarted:
 		v, err = sessions.Decode[sessions.ToolStarted](e)
 	case sessions.KindUsage:
 		v, err = sessions.Decode[sessions.Usage](e)
 	case sessions.KindTurnDone:
+		if len(e.Data) == 0 { // likewise
+			v = sessions.TurnDone{}
+			break
+		}
 		v, err = sessions.Decode[sessions.TurnDone](e)
 	case sessions.KindCommand:
 		v, err = sessions.Decode[sessions.Command](e)

@@ -20,7 +20,9 @@ func Unfinished(records []Record) []string {
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
 		case sessions.TurnDone:
-			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
+			if open[r.Turn] { // of most turns the beginning is known to be over; see Over
+				open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
+			}
 		}
 		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
 			open[r.Turn] = false
@@ -37,8 +39,9 @@ func Unfinished(records []Record) []string {
 
 // Rest prepares a journal to stay in memory until its session is worked on again. It
 // removes the records that reading the log anew would not return either, because a summary
-// hides them. It returns roughly how many bytes of memory the journal takes, and false if
-// the journal cannot be kept, because its log cannot be opened again.
+// hides them or they only record the course of a turn that is over. It returns roughly how many bytes of memory the journal takes, and false if
+// the journal cannot be kept, because its log cannot be opened again. Whoever has got records must
+// not use them any more.
 func (j *Journal) Rest() (size int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -47,7 +50,7 @@ func (j *Journal) Rest() (size int, ok bool) {
 		return 0, false
 	}
 	log.Release()
-	j.records, j.kept = relevant(j.loggedRecords()), nil
+	j.records, j.kept = withoutCourse(relevant(j.loggedRecords())), nil
 	for _, r := range j.records {
 		size += sizeOf(r)
 	}

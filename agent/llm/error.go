@@ -3,6 +3,8 @@ package llm
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +33,7 @@ const (
 	CauseModel   Cause = "model"   // there is no model of that name
 	CauseQuota   Cause = "quota"   // the account has no credit left
 	CauseNetwork Cause = "network" // no connection to the server
+	CausePlace   Cause = "place"   // the provider does not serve the country or network of this machine
 	CauseAddress Cause = "address" // something is there, but it answers no chats
 )
 
@@ -45,8 +48,11 @@ type Error struct {
 	Window int
 	// Said is the provider's message, in one short line without the key. It may repeat
 	// what people said; therefore it may be shown to owners, and must not be logged.
-	Said  string
-	Tries int // number of tries; 0 if there was one
+	Said string
+	// Explained says that the provider names a cause that is not the length of the request: what was
+	// said, or a parameter.
+	Explained bool
+	Tries     int // number of tries; 0 if there was one
 	// Void is an answer that came in part; nil if nothing came. It is paid for, and not
 	// used.
 	Void *Answer
@@ -75,6 +81,12 @@ func (e *Error) Error() string {
 	return text
 }
 
+// MayBeLength reports whether the provider has rejected the request with a status that may be about
+// its length: many servers, and the proxies before them, say that in words of their own.
+func (e *Error) MayBeLength() bool {
+	return e.Fault == Rejected && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.Status)
+}
+
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -92,6 +104,8 @@ func (e *Error) Explain() string {
 		what, remedy = "The provider has no model of that name", "Look at model.name."
 	case CauseQuota:
 		what, remedy = "The account at the model's provider has no credit left", "Look at the account; the configuration is right."
+	case CausePlace:
+		what, remedy = "The model's provider does not serve the country or network that this machine asks from", "The key is not at fault. Another provider, or a server where this one serves, goes in model.base_url."
 	case CauseNetwork:
 		what, remedy = "The model's server cannot be reached", "Look at model.base_url, and whether the server runs and the network lets this machine there."
 	case CauseAddress:

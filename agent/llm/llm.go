@@ -18,7 +18,7 @@ import (
 // A Model is a large language model that can be asked: it answers with text and tool calls.
 type Model interface {
 	// Generate asks once and returns the whole answer. Meanwhile it calls emit with each
-	// piece that comes, in order and from the calling goroutine. An answer is whole when
+	// piece that comes, in order and from the calling goroutine (see Delta.Void). An answer is whole when
 	// the model said that it had ended. If a stream merely stops, Generate returns an
 	// error, and the emitted pieces are void. A tool use is never partial. Errors are
 	// *Error, or ctx's. The answer is the caller's. The request is not changed, except that
@@ -106,6 +106,7 @@ type Retry struct {
 	Try      int           // the number of this try, 2 or more
 	Wait     time.Duration // before it
 	From, To string        // the model that was asked last, and the one that is asked next; often the same
+	Price    Price         // of the one that is asked next; 0 if it is not known
 	// Void is an answer that came in part; nil if nothing came. It is paid for, and not
 	// used.
 	Void *Answer
@@ -231,4 +232,8 @@ type Delta struct {
 	Kind  BlockKind // text, thinking or tool_use
 	Text  string    // the added text; "" for a tool use
 	Name  string    // the tool's name, for a tool use
+	// Void says that all blocks of this answer that were emitted before are void, and come
+	// again: what seemed to be said has turned out to be thinking, or the other way round.
+	// The other fields are empty.
+	Void bool
 }

@@ -1,49 +1,47 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"parley/agent/llm"
-	"parley/agent/openai/ending"
 	"parley/agent/openai/increment"
-	"parley/agent/openai/lenient"
 	"parley/agent/openai/thinktags"
-	"parley/agent/openai/toolcall"
-	"parley/agent/openai/usage"
+	"parley/agent/openai/wire"
 )
 
 // Bounds of an answer. They stop a server that would send without end.
 const (
 	maxAnswer  = 16 << 20 // bytes of an answer that are kept in memory
-	maxStream  = 96 << 20 // bytes of the stream that are read
-	maxCalls   = 128
-	maxName    = 256 // bytes of a tool's name
-	maxChoices = 64  // choices in one event
+	maxChoices = 64       // choices in one event
 )
+
+// tailWait is how long to wait after the finish_reason for the usage. It is short, because the answer
+// is there already.
+const tailWait = 5 * time.Second
 
 // An assembly puts a model's answer together from the chunks of its stream.
 type assembly struct {
-	host     string
-	emit     func(llm.Delta)
-	pieces   []*piece
-	text     *piece // the text block that grows; nil once a call has followed it
-	thought  *piece // the only thinking piece; nil until the model has thought
-	calls    int    // number of tool calls so far
-	byIndex  map[int]*piece
-	lastCall *piece // the call that the last part belonged to
-	split    thinktags.Splitter
-	message  wholeMessage // what came as "message" and not as "delta"
+	callAssembly
+	host string
+	// What joins the pieces of texts.
+	textJoiner, refusalJoiner, thoughtJoiner wire.Joiner
 
-	usage     *usage.Report
+	split thinktags.Splitter
+	// thinksBare remembers whether the model's texts begin with thinking that no tag begins;
+	// nil if nobody wants to know.
+	thinksBare *thinktags.Habit
+	message    wholeMessage // what came as "message" and not as "delta"
+
+	usage     *wire.Usage
 	stop      llm.Stop
 	reason    string
 	announced bool // the finish_reason says that there are tool calls
 	finished  bool // a finish_reason has come
-	size      int  // bytes of text and arguments, from which tokens are estimated
-	kept      int  // bytes of everything that is kept
 
 	// What is being read. Each event is read into the same memory.
 	chunk chunk
@@ -61,23 +59,10 @@ type wholeMessage struct {
 	called                      bool // tool calls have come
 }
 
-// A piece is one block of the answer while it grows.
-type piece struct {
-	kind    llm.BlockKind
-	index   int  // its index in the answer
-	hidden  bool // its growth is not emitted, because a later block has been emitted
-	text    strings.Builder
-	id      string
-	name    string
-	call    callExtra
-	thought savedThought
-	details details
-}
-
 // newAssembly returns an empty assembly. It calls emit for each piece of text that is
 // added.
 func newAssembly(host string, emit func(llm.Delta)) *assembly {
-	return &assembly{host: host, emit: emit, byIndex: map[int]*piece{}}
+	return &assembly{host: host, callAssembly: callAssembly{pieces: pieces{emit: emit}, byIndex: map[wire.Int]*piece{}}}
 }
 
 // add adds one event of the stream. It returns a *refusal if the event says that the
@@ -98,16 +83,19 @@ func (a *assembly) add(raw []byte) error {
 func (a *assembly) addLarge(raw []byte) error {
 	a.chunk = chunk{}
 	c := &a.chunk
+	if bytes.HasPrefix(raw, []byte("[")) { // Google lists its errors
+		return refusalInStream(raw)
+	}
 	if err := json.Unmarshal(raw, c); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
+	a.usage = cmp.Or(c.usage(), a.usage) // an error may come with it
 	switch {
-	case !lenient.IsEmpty(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
+	case c.isFailure(len(c.Choices)):
 		return refusalInStream(raw)
 	case len(c.Choices) > maxChoices:
 		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))
 	}
-	a.usage = cmp.Or(c.usage(), a.usage)
 	for _, one := range c.Choices {
 		var choice choice
 		if err := json.Unmarshal(one, &choice); err != nil {
@@ -137,7 +125,7 @@ func (a *assembly) addSmall(raw []byte) (added bool, err error) {
 	clear(choices[:cap(choices)]) // what they held may be kept, and decoding does not empty them
 	a.small = smallChunk{Choices: choices}
 	c := &a.small
-	if json.Unmarshal(raw, c) != nil || len(c.Choices) == 0 || len(c.Choices) > maxChoices || !lenient.IsEmpty(c.Error) || c.Object == "error" {
+	if json.Unmarshal(raw, c) != nil || len(c.Choices) == 0 || len(c.Choices) > maxChoices || c.isFailure(len(c.Choices)) {
 		return false, nil
 	}
 	a.usage = cmp.Or(c.usage(), a.usage)
@@ -162,7 +150,8 @@ func (a *assembly) addChoice(c *choice) error {
 	if c.Index != 0 {
 		return nil // only one was asked for
 	}
-	if !lenient.IsEmpty(c.Error) {
+	a.usage = cmp.Or(c.Usage, a.usage)
+	if !wire.IsEmpty(c.Error) {
 		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}
 	if err := a.addDelta(&c.Delta); err != nil {
@@ -174,7 +163,7 @@ func (a *assembly) addChoice(c *choice) error {
 			return err
 		}
 	}
-	return a.setFinishReason(ending.Word(c.Finish))
+	return a.setFinishReason(wire.ReasonWord(c.Finish))
 }
 
 // setFinishReason records an answer's finish_reason. Some servers send several; the
@@ -191,11 +180,11 @@ func (a *assembly) setFinishReason(reason string) error {
 	if a.stop != llm.StopWhole {
 		return nil
 	}
-	a.stop = ending.StopOf(reason)
-	if toolcall.WellFormed(reason) {
+	a.stop = wire.StopOf(reason)
+	if wire.WellFormed(reason) {
 		a.reason = reason
 	}
-	a.announced = a.announced || ending.AnnouncesCalls(reason)
+	a.announced = a.announced || wire.AnnouncesCalls(reason)
 	return nil
 }
 
@@ -213,9 +202,8 @@ func (a *assembly) addDelta(d *delta) error {
 	if err := a.addThinkingOf(d); err != nil {
 		return err
 	}
-	thought, said := a.split.Add(d.Content.text)
-	a.addThinking(thought)
-	a.addText(said + string(d.Refusal))
+	said := a.textJoiner.Add(wire.Text(d.Content.text))
+	a.addParts(a.split.Add(said, a.saidSoFar()), a.refusalJoiner.Add(d.Refusal))
 	if len(d.ToolCalls) > maxCalls {
 		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
 	}
@@ -264,94 +252,53 @@ func textBeyond(text, before string) string {
 	return text
 }
 
-// begin appends an empty piece to the answer.
-func (a *assembly) begin(kind llm.BlockKind) *piece {
-	p := &piece{kind: kind, index: len(a.pieces)}
-	a.pieces = append(a.pieces, p)
-	return p
-}
-
-// addText adds text that the model says. Text after a tool call becomes a block of its
-// own, because watchers have been told that the block before the call has ended.
-func (a *assembly) addText(text string) {
-	if text == "" || a.text == nil && a.calls > 0 && strings.TrimSpace(text) == "" {
-		return
-	}
-	if a.text == nil {
-		a.text = a.begin(llm.BlockText)
-	}
-	a.grow(a.text, text)
-}
-
-// grow appends text to a piece, and emits it unless the piece is hidden.
-func (a *assembly) grow(p *piece, text string) {
-	a.size += len(text)
-	a.kept += len(text)
-	p.text.WriteString(text)
-	if !p.hidden {
-		a.emit(llm.Delta{Block: p.index, Kind: p.kind, Text: text})
-	}
-}
-
 // addThinkingOf adds the thinking in a delta, and the fields that the provider wants
 // back with the next request.
 func (a *assembly) addThinkingOf(d *delta) error {
 	text := d.thinkingText()
-	a.addThinking(text)
-	if text != "" && d.ReasoningContent.thinkingThenText() != "" {
-		a.thought.thought.Echo = true
+	if text != "" {
+		a.split.Forgo()
 	}
-	if !lenient.IsEmpty(d.ReasoningDetails) {
+	a.addThinking(a.thoughtJoiner.Add(wire.Text(text)))
+	if text != "" && d.ReasoningContent.thinkingThenText() != "" {
+		a.thinkingPiece().thought.Echo = true
+	}
+	if !wire.IsEmpty(d.ReasoningDetails) {
 		a.kept += len(d.ReasoningDetails)
 		if err := a.thinkingPiece().details.add(d.ReasoningDetails); err != nil {
 			return err
 		}
 	}
-	if !lenient.IsEmpty(d.ExtraContent) {
+	if !wire.IsEmpty(d.ExtraContent) {
 		a.kept += len(d.ExtraContent)
 		a.thinkingPiece().thought.Extra = d.ExtraContent
 	}
 	return nil
 }
 
-// addThinking appends text to the thinking piece.
-func (a *assembly) addThinking(text string) {
-	if text == "" {
-		return
-	}
-	p := a.thinkingPiece()
-	// Watchers have been told of a later block and no longer see this one grow.
-	p.hidden = p.hidden || p.index < len(a.pieces)-1
-	a.grow(p, text)
-}
-
-// thinkingPiece returns the piece that holds the model's thinking, and begins it if
-// needed. There is only one, because providers want the thinking back whole.
-func (a *assembly) thinkingPiece() *piece {
-	if a.thought == nil {
-		a.thought = a.begin(llm.BlockThinking)
-		a.thought.hidden = a.text != nil // the text block goes on, so watchers see no new one
-	}
-	return a.thought
-}
-
 // answer returns the answer that the chunks make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
 func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
-	thought, said := a.split.Flush()
-	a.addThinking(thought)
-	a.addText(said)
+	a.addThinking(a.thoughtJoiner.Flush())
+	a.addParts(a.split.Add(a.textJoiner.Flush(), a.saidSoFar()), "")
+	rest := a.split.Flush(a.calls > 0)
+	a.addParts(rest, a.refusalJoiner.Flush())
+	if a.thinksBare != nil && (a.text != nil || a.thought != nil) {
+		a.thinksBare.Note(&a.split, rest)
+	}
+	a.announced = a.announced || a.split.LostCall()
 	stop := a.stopReason(a.calls)
 	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
 		return nil, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := &llm.Answer{Stop: stop, Usage: usage.Of(a.usage, requestSize, a.size)}
+	out := &llm.Answer{Stop: stop, Usage: wire.UsageOf(a.usage, requestSize, a.size)}
 	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
 	seen := map[string]bool{}
-	for _, p := range a.pieces {
-		b := llm.Block{Kind: p.kind, Text: p.text.String()}
+	for _, p := range a.all {
+		a.tellName(p)
+		b := llm.Block{Kind: p.kind, Text: p.text.String() + p.args.Flush()}
 		switch p.kind {
 		case llm.BlockToolUse:
 			if p.name == "" {
@@ -360,7 +307,7 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 				}
 				return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
-			b.Name, b.Text, b.Args = p.name, "", toolcall.ReadArgs(p.text.String())
+			b.Name, b.Text, b.Args = p.name, "", wire.ReadArgs(b.Text)
 			if !seen[p.id] { // calls that share an id get ids of our own
 				b.ProviderID, seen[p.id] = p.id, true
 			}
@@ -375,23 +322,20 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	return out, nil
 }
 
-// thoughtToSave returns the fields of a thinking block that the provider wants back; nil
-// if it wants none.
-func (p *piece) thoughtToSave(host string) json.RawMessage {
-	p.thought.Details = p.details.raw()
-	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {
-		return nil
+// wait implements answerReader: once the answer has ended, only its usage may follow.
+func (a *assembly) wait(cfg *Config) time.Duration {
+	if a.finished {
+		return tailWait
 	}
-	p.thought.By = host
-	return toRaw(p.thought)
+	return cfg.Idle
 }
 
-// toRaw encodes a value for the Provider field of a block. The values were read from
-// JSON and can always be encoded.
-func toRaw(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return raw
-}
+// isWhole implements answerReader: the answer has come to its end when the server said so, or the
+// stream did.
+func (a *assembly) isWhole(done bool) bool { return a.finished || done }
+
+// isOver implements answerReader: some servers send the usage after the end of the answer.
+func (a *assembly) isOver() bool { return false }
+
+// void implements answerReader.
+func (a *assembly) void(requestSize int) *llm.Answer { return wire.Void(a.usage, requestSize, a.size) }

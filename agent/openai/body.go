@@ -2,48 +2,31 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
-)
 
-// write returns a request as JSON.
-func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
-	size := requestRoom + len(m.cfg.Body) + len(toolList)
-	for i, message := range w.Messages {
-		w.Messages[i].Written = message.Content.jsonValue()
-		size += message.size()
-	}
-	body, err := encodeJSON(w, m.bodies.take(), size)
-	if err != nil {
-		return nil, err
-	}
-	return m.addFields(body, toolList), nil
-}
+	"parley/tools/plainjson"
+)
 
 // encodeJSON returns a request as a JSON object of about that many bytes. It writes into room
 // as far as that is large enough.
 func encodeJSON(w any, room []byte, size int) ([]byte, error) {
 	b := bytes.NewBuffer(room[:0])
 	b.Grow(size)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
-	if err := e.Encode(w); err != nil {
+	if err := plainjson.NewEncoder(b).Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// addFields adds the tools, which are JSON already, and the configured fields to a
-// request.
-func (m *Model) addFields(body, toolList []byte) []byte {
-	body = appendTools(body, toolList)
-	if len(m.cfg.Body) > 0 {
-		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
-		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
+// addFields adds the fields that are configured, a JSON object or nothing, to a request.
+func addFields(body, configured []byte) []byte {
+	if len(configured) == 0 {
+		return body
 	}
-	return body
+	more := bytes.TrimPrefix(bytes.TrimSpace(configured), []byte("{"))
+	return append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
 }
 
 // appendTools adds the tools to a request; nil is none.
@@ -62,24 +45,6 @@ const (
 	requestRoom = 256
 	messageRoom = 128
 )
-
-// size estimates the length of a message in JSON, in bytes.
-func (m *wireMessage) size() int {
-	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
-	if m.Content != nil {
-		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
-		for _, p := range m.Content.parts {
-			n += messageRoom + len(p.Text) + len(p.Text)/16
-			if p.Image != nil {
-				n += len(p.Image.URL)
-			}
-		}
-	}
-	for _, c := range m.ToolCalls {
-		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
-	}
-	return n
-}
 
 // A releasedBody is the body of a request that is being sent. The transport closes it once it
 // is sent, and from then on it holds no memory while the model is waited for. The transport may

@@ -3,15 +3,31 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"sort"
 	"strings"
 
 	"parley/agent/llm"
-	"parley/agent/openai/lenient"
+	"parley/agent/openai/wire"
+	"parley/tools"
 )
+
+// Bounds of the calls of an answer. They stop a server that would send without end.
+const (
+	maxCalls = 128
+	maxName  = 256 // bytes of a tool's name
+)
+
+// A callAssembly puts the calls among an answer's pieces together from their parts.
+type callAssembly struct {
+	pieces
+	byIndex map[wire.Int]*piece
+	last    *piece       // the call that the last part belonged to
+	offered []tools.Spec // what the model may call, sorted by name
+}
 
 // addCall adds one part of a tool call. beside reports whether another part precedes it
 // in the same event.
-func (a *assembly) addCall(raw json.RawMessage, beside bool) error {
+func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	var d callDelta
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("%w: a tool call of %d bytes", errGarbled, len(raw))
@@ -28,41 +44,93 @@ func (a *assembly) addCall(raw json.RawMessage, beside bool) error {
 	if p.id != "" && string(d.ID) == p.id && d.Function.Name != "" && p.text.Len() > 2 && string(d.Function.Arguments) == p.text.String() {
 		return nil // the server has sent this call twice
 	}
-	if d.ID != "" {
+	if p.id == "" { // some servers give each part another
 		p.id = string(d.ID)
 	}
-	if p.name == "" && d.Function.Name != "" { // some servers repeat the name in each part
-		p.name = string(d.Function.Name)
-		a.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name})
+	if err := a.nameCall(p, string(d.Function.Name)); err != nil {
+		return err
 	}
-	p.text.WriteString(string(d.Function.Arguments))
+	if d.Function.Arguments != "" {
+		a.tellName(p)
+	}
+	p.text.WriteString(p.args.Add(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
 	a.kept += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
-	if !lenient.IsEmpty(d.ExtraContent) {
+	if !wire.IsEmpty(d.ExtraContent) {
 		p.call.ExtraContent = d.ExtraContent
 	}
-	if !lenient.IsEmpty(d.ThoughtSignature) {
+	if !wire.IsEmpty(d.ThoughtSignature) {
 		p.call.ThoughtSignature = d.ThoughtSignature
 	}
 	return nil
+}
+
+// nameCall gives a call its name, or the next part of it. Most servers send the name whole, and
+// some repeat it in each part.
+func (a *callAssembly) nameCall(p *piece, name string) error {
+	switch {
+	case name == "" || name == p.name:
+		return nil
+	case p.name == "":
+		p.name = name
+	case a.isWholeName(p.name, name):
+		p.name = name
+	case a.isRestOfName(p.name, name):
+		p.name += name
+	default:
+		return nil
+	}
+	if len(p.name) > maxName {
+		return fmt.Errorf("%w: a tool's name of %d bytes", errGarbled, len(p.name))
+	}
+	if len(a.offered) == 0 || a.isOffered(p.name) {
+		a.tellName(p)
+	}
+	return nil
+}
+
+// firstOffered returns the first name of a tool, in their order, that is not before this text; ""
+// if there is none.
+func (a *callAssembly) firstOffered(text string) string {
+	at := sort.Search(len(a.offered), func(i int) bool { return a.offered[i].Name >= text })
+	if at == len(a.offered) {
+		return ""
+	}
+	return a.offered[at].Name
+}
+
+// isOffered reports whether the model may call a tool of that name.
+func (a *callAssembly) isOffered(name string) bool { return name != "" && a.firstOffered(name) == name }
+
+// isRestOfName reports whether a part of a name goes on with a name that has begun: no tool has
+// its name, and one has a name that begins with both.
+func (a *callAssembly) isRestOfName(begun, part string) bool {
+	return !a.isOffered(part) && strings.HasPrefix(a.firstOffered(begun+part), begun+part)
+}
+
+// isWholeName reports whether a name is the whole one of which another is the beginning.
+func (a *callAssembly) isWholeName(begun, name string) bool {
+	return !a.isOffered(begun) && a.isOffered(name) && strings.HasPrefix(name, begun)
 }
 
 // callOf returns the call that a part belongs to, which may be a new one; nil if the
 // part is empty and belongs to none. Servers number calls from 0 or from 1, give all of
 // them the same number, or do not number them. They give calls distinct ids, the same
 // id, or none.
-func (a *assembly) callOf(d callDelta, beside bool) *piece {
+func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	id, name := string(d.ID), string(d.Function.Name)
-	p := a.lastCall
+	p := a.last
 	switch {
 	case d.Index != nil:
 		p = a.byIndex[*d.Index]
 	case id != "" && p != nil && p.id != "" && id != p.id:
-		p = a.byID(id)
+		if known := a.byID(id); known != nil || !p.isContinuedBy(d) {
+			p = known
+		}
 	case id == "" && name != "" && beside:
 		p = nil // parts of one event with names are calls of their own
 	}
-	if p != nil && p.endsBefore(d) {
+	if p != nil && a.endsBefore(p, d) {
 		p = nil
 	}
 	if p == nil {
@@ -73,7 +141,7 @@ func (a *assembly) callOf(d callDelta, beside bool) *piece {
 		a.calls++
 		a.text = nil
 	}
-	a.lastCall = p
+	a.last = p
 	if d.Index != nil {
 		a.byIndex[*d.Index] = p
 	}
@@ -83,15 +151,17 @@ func (a *assembly) callOf(d callDelta, beside bool) *piece {
 // endsBefore reports whether a part that could belong to this call begins another call:
 // the part has another id or another name, or the arguments of this call are already
 // whole.
-func (p *piece) endsBefore(d callDelta) bool {
+func (a *callAssembly) endsBefore(p *piece, d callDelta) bool {
 	id, name, args := string(d.ID), string(d.Function.Name), string(d.Function.Arguments)
 	switch {
+	case id != "" && p.id != "" && id != p.id && p.isContinuedBy(d):
+		return false
 	case id != "" && p.id != "" && id != p.id:
 		return true
 	case name == "" || p.name == "":
 		return false
 	case name != p.name:
-		return true
+		return p.text.Len() > 0 || !a.isWholeName(p.name, name) && !a.isRestOfName(p.name, name)
 	}
 	before := p.text.String()
 	if id == "" {
@@ -100,12 +170,10 @@ func (p *piece) endsBefore(d callDelta) bool {
 	return len(before) > 2 && args != before && strings.HasPrefix(args, "{") && json.Valid([]byte(before))
 }
 
-// byID returns the newest call with the given id, or nil.
-func (a *assembly) byID(id string) *piece {
-	for i := len(a.pieces) - 1; i >= 0; i-- {
-		if p := a.pieces[i]; p.kind == llm.BlockToolUse && p.id == id {
-			return p
-		}
-	}
-	return nil
+// isContinuedBy reports whether a part brings arguments and no name, while the arguments of this
+// call are not whole: it belongs to this call, whatever its id is. Some servers give each part
+// another.
+func (p *piece) isContinuedBy(d callDelta) bool {
+	args := strings.TrimRight(p.text.String(), " \t\r\n")
+	return d.Function.Name == "" && d.Function.Arguments != "" && !(strings.HasSuffix(args, "}") && json.Valid([]byte(args)))
 }

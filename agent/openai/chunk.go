@@ -3,13 +3,13 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"parley/agent/openai/lenient"
-	"parley/agent/openai/usage"
 	"strings"
+
+	"parley/agent/openai/wire"
 )
 
 // A chunk is one event of an answer, in the form of any of the servers. An answer that
-// is no stream has the same shape, with a "message" in place of "delta".
+// is not a stream has the same shape, with a "message" in place of "delta".
 type chunk struct {
 	Choices []json.RawMessage `json:"choices"` // each is decoded alone, to keep an event with many choices cheap
 	chunkFields
@@ -24,17 +24,35 @@ type smallChunk struct {
 
 const maxSmallChunk = 4 << 10
 
-// chunkFields are the fields of a chunk beside its choices.
+// chunkFields are the fields of a chunk besides its choices.
 type chunkFields struct {
-	Usage   *usage.Report   `json:"usage"`
+	Usage   *wire.Usage     `json:"usage"`
 	Groq    *groq           `json:"x_groq"`
 	Error   json.RawMessage `json:"error"`
-	Object  lenient.String  `json:"object"`  // "error" if the other fields are an error
+	Object  wire.String     `json:"object"`  // "error" if the other fields are an error
 	Message json.RawMessage `json:"message"` // an error's message, if there are no choices
+	// An error in the forms of FastAPI, watsonx and others, if there are no choices.
+	Detail json.RawMessage `json:"detail"`
+	Errors json.RawMessage `json:"errors"`
+	Msg    wire.String     `json:"msg"`
+	// MiniMax sends its status with each answer.
+	Status *minimaxStatus `json:"base_resp"`
+}
+
+// isFailure reports whether the event says that the server failed. choices is how many choices it
+// has.
+func (c *chunkFields) isFailure(choices int) bool {
+	switch {
+	case !wire.IsEmpty(c.Error), c.Object == "error", c.Status != nil && c.Status.isFailure():
+		return true
+	case choices > 0:
+		return false
+	}
+	return len(c.Message) > 2 && c.Message[0] == '"' || !wire.IsEmpty(c.Detail) || !wire.IsEmpty(c.Errors) || c.Msg != ""
 }
 
 // usage returns the usage that a chunk reports; nil if it reports none.
-func (c *chunkFields) usage() *usage.Report {
+func (c *chunkFields) usage() *wire.Usage {
 	if c.Usage == nil && c.Groq != nil {
 		return c.Groq.Usage
 	}
@@ -43,23 +61,24 @@ func (c *chunkFields) usage() *usage.Report {
 
 // groq is the field in which Groq reports usage.
 type groq struct {
-	Usage *usage.Report `json:"usage"`
+	Usage *wire.Usage `json:"usage"`
 }
 
 // A choice is one alternative of the answer; Parley asks for one only. Message is set by
 // servers that send whole messages.
 type choice struct {
-	Index   int             `json:"index"`
+	Index   wire.Int        `json:"index"`
 	Delta   delta           `json:"delta"`
 	Message *delta          `json:"message"`
-	Finish  lenient.String  `json:"finish_reason"`
+	Finish  wire.String     `json:"finish_reason"`
+	Usage   *wire.Usage     `json:"usage"` // Moonshot's place for it
 	Error   json.RawMessage `json:"error"`
 }
 
 // A delta is what one event adds to the answer.
 type delta struct {
 	Content          content           `json:"content"`
-	Refusal          lenient.String    `json:"refusal"`
+	Refusal          wire.Text         `json:"refusal"`
 	ReasoningContent content           `json:"reasoning_content"`
 	Reasoning        content           `json:"reasoning"`
 	ReasoningDetails json.RawMessage   `json:"reasoning_details"`
@@ -90,17 +109,17 @@ func (d *delta) keepThinking(into *delta, text string) {
 
 // A callDelta is one part of a tool call.
 type callDelta struct {
-	Index    *int           `json:"index"`
-	ID       lenient.String `json:"id"`
+	Index    *wire.Int   `json:"index"`
+	ID       wire.String `json:"id"`
 	Function struct {
-		Name      lenient.String `json:"name"`
-		Arguments lenient.String `json:"arguments"` // JSON in a string; some servers send the JSON object itself
+		Name      wire.String `json:"name"`
+		Arguments wire.Text   `json:"arguments"` // JSON in a string; some servers send the JSON object itself
 	} `json:"function"`
 	callExtra
 }
 
 // content is the text of a message. Some servers send it as a list of parts, with
-// thinking among them.
+// thinking among them. The texts are pieces for a wire.Joiner.
 type content struct {
 	text     string
 	thinking string
@@ -125,19 +144,19 @@ func (c *content) read(b []byte, depth int) error {
 	}
 	switch b[0] {
 	case '"':
-		return (*lenient.String)(&c.text).UnmarshalJSON(b)
+		return (*wire.Text)(&c.text).UnmarshalJSON(b)
 	case '[':
 		return c.readParts(b, depth)
 	case '{':
 		var part struct {
-			Text     lenient.String  `json:"text"`
+			Text     wire.Text       `json:"text"`
 			Thinking json.RawMessage `json:"thinking"`
 		}
 		if err := json.Unmarshal(b, &part); err != nil {
 			return err
 		}
 		var thinking content
-		if !lenient.IsEmpty(part.Thinking) {
+		if !wire.IsEmpty(part.Thinking) {
 			if err := thinking.read(part.Thinking, depth-1); err != nil {
 				return err
 			}

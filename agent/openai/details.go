@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"parley/tools/plainjson"
 )
 
 // Bounds of the field reasoning_details of an answer.
@@ -93,4 +95,14 @@ func (ds *details) raw() json.RawMessage {
 		all = append(all, d.fields)
 	}
 	return toRaw(all)
+}
+
+// toRaw encodes a value for the Provider field of a block. The values were read from
+// JSON and can always be encoded.
+func toRaw(v any) json.RawMessage {
+	raw, err := plainjson.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return raw
 }

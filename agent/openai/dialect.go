@@ -2,11 +2,9 @@ package openai
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"parley/agent/llm"
-	"parley/agent/openai/toolcall"
+	"parley/agent/openai/toollist"
 )
 
 // A dialect is the variant of the protocol that a server was found to understand.
@@ -32,6 +30,9 @@ type dialect struct {
 	fixed       bool // the configuration says which API
 	noSummary   bool // it refuses to sum up the model's reasoning
 	noEncrypted bool // it refuses to send the model's reasoning encrypted
+
+	described int // how many characters the description of a tool may have; 0 is any number
+	mostTools int // how many tools it takes; 0 is as many as most servers
 }
 
 // A limit is the parameter by which a request bounds the answer's length.
@@ -54,21 +55,10 @@ type lesson struct {
 
 // learn returns what a refusal teaches, and false if it teaches nothing new.
 func (d dialect) learn(r *refusal) (lesson, bool) {
-	next := d
-	if l, ok := d.learnAPI(r); ok {
-		return l, true
-	}
-	if !d.bridges && r.ordersMessages() {
-		next.bridges = true
-		return lesson{dialect: next, about: "user after tool"}, true
-	}
-	if !d.noPictures && r.refusesPictures() {
-		next.noPictures = true
-		return lesson{dialect: next, about: "pictures"}, true
-	}
-	if !d.noTools && r.refusesTools() {
-		next.noTools = true
-		return lesson{dialect: next, about: "tools"}, true
+	for _, about := range []func(dialect, *refusal) (lesson, bool){dialect.learnBounds, dialect.learnAPI, dialect.learnAbilities} {
+		if l, ok := about(d, r); ok {
+			return l, true
+		}
 	}
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == llm.Overflow {
 		return lesson{}, false
@@ -76,7 +66,48 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	if l, ok := d.learnToEcho(r); ok {
 		return l, true
 	}
-	about := ""
+	if d.responses {
+		if l, ok := d.learnReasoning(r); ok {
+			return l, true
+		}
+	}
+	return d.learnParameters(r)
+}
+
+// learnAbilities learns from a refusal what the model cannot do at all.
+func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
+	next, about := d, ""
+	switch {
+	case !d.bridges && r.ordersMessages():
+		next.bridges, about = true, "user after tool"
+	case !d.noPictures && r.refusesPictures():
+		next.noPictures, about = true, "pictures"
+	case !d.noTools && r.refusesTools():
+		next.noTools, about = true, "tools"
+	}
+	return lesson{dialect: next, about: about}, about != ""
+}
+
+// learnReasoning learns from a refusal of the Responses API which parameters of reasoning it does not
+// take.
+func (d dialect) learnReasoning(r *refusal) (lesson, bool) {
+	next, about := d, ""
+	switch {
+	case !d.noSummary && r.blames("reasoning.summary"):
+		next.noSummary, about = true, "reasoning.summary"
+	case !d.noEncrypted && (r.param == "include" || r.mentions("reasoning.encrypted_content", "encrypted content is not supported")):
+		next.noEncrypted, about = true, "reasoning.encrypted_content"
+	case !d.noEffort && r.blames("reasoning.effort"):
+		next.noEffort, about = true, "reasoning.effort"
+	case !(d.noEffort && d.noSummary) && (r.param == "reasoning" || r.mentions("'reasoning'", `"reasoning"`)) && r.saysUnknown():
+		next.noEffort, next.noSummary, about = true, true, "reasoning"
+	}
+	return lesson{dialect: next, about: about}, about != ""
+}
+
+// learnParameters learns from a refusal which parameters the server does not take.
+func (d dialect) learnParameters(r *refusal) (lesson, bool) {
+	next, about := d, ""
 	switch {
 	case !d.noUsage && r.blames("stream_options", "include_usage"):
 		next.noUsage, about = true, "stream_options"
@@ -88,14 +119,6 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.cacheKey, about = false, "prompt_cache_key"
 	case d.cacheMarks && r.blames("cache_control"):
 		next.cacheMarks, about = false, "cache_control"
-	case d.responses && !d.noSummary && r.blames("reasoning.summary"):
-		next.noSummary, about = true, "reasoning.summary"
-	case d.responses && !d.noEncrypted && (r.param == "include" || r.mentions("reasoning.encrypted_content", "encrypted content is not supported")):
-		next.noEncrypted, about = true, "reasoning.encrypted_content"
-	case d.responses && !d.noEffort && r.blames("reasoning.effort"):
-		next.noEffort, about = true, "reasoning.effort"
-	case d.responses && !(d.noEffort && d.noSummary) && (r.param == "reasoning" || r.mentions("'reasoning'", `"reasoning"`)) && r.saysUnknown():
-		next.noEffort, next.noSummary, about = true, true, "reasoning"
 	case d.native && !d.noEffort && r.mentions("does not support thinking"):
 		next.noEffort, about = true, "think"
 	case !d.noThinking && r.wantsResponses(): // which the server does not have, or must not be asked by
@@ -133,30 +156,6 @@ func (d dialect) learnAPI(r *refusal) (lesson, bool) {
 	return lesson{}, false
 }
 
-// wantsResponses reports whether a refusal says that the model has to be asked by the
-// Responses API, at all or where it has tools.
-func (r *refusal) wantsResponses() bool {
-	return r.status >= http.StatusBadRequest && r.status < http.StatusInternalServerError &&
-		r.mentions("v1/responses", "use the responses api", "only supported in the responses", "chatcompletion operation does not work") // the last is Azure's
-}
-
-// lacksResponses reports whether a refusal says that the server has no Responses API, or
-// has none for this model.
-func (r *refusal) lacksResponses() bool {
-	return r.lacksAddress() || r.status >= http.StatusBadRequest &&
-		r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
-}
-
-// lacksAddress reports whether a refusal says that the server does not know the address
-// that was asked. It may know the address and not the model.
-func (r *refusal) lacksAddress() bool {
-	switch r.status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return !r.rejectsModel() && !r.refusesReasoning() && !r.mentions("model")
-	}
-	return false
-}
-
 // learnToEcho learns from a refusal whether to send the model's thinking back. A server
 // that does not know the field never gets it, and one that requires it always does. Any
 // other complaint concerns the content of this conversation alone. It returns false if
@@ -183,93 +182,33 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: "reasoning_content of this conversation", once: true}, next != d
 }
 
-// refusesReasoning reports whether a refusal is about an item of reasoning that was sent
-// back to the Responses API: it cannot be decrypted, is not stored, or does not stand
-// where it belongs.
-func (r *refusal) refusesReasoning() bool {
-	return r.hasCode("invalid_encrypted_content") || r.mentions(
-		"encrypted content", "encrypted_content", "of type 'reasoning'", "required 'reasoning' item", "items are not persisted",
-	) && !r.mentions("is not supported with this model")
+// toolForm returns how the server takes tools.
+func (d dialect) toolForm() toollist.Form {
+	return toollist.Form{Flat: d.responses, Described: d.described, Most: d.mostTools}
 }
 
-// ordersMessages reports whether a refusal says that no person's message may follow a
-// tool's result directly. Servers say that, and the templates of models, which fail with
-// status 500.
-func (r *refusal) ordersMessages() bool {
-	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
-}
+// leastDescribed is the least bound of descriptions with which tools are still shown.
+const leastDescribed = 100
 
-// refusesPictures reports whether a refusal says that the model sees no pictures. A
-// complaint about one picture, say that it is damaged or too large, does not count.
-func (r *refusal) refusesPictures() bool {
-	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
-		return false
+// learnBounds learns from a refusal how long the descriptions of tools may be, or how many tools there
+// may be. It returns false if the refusal is about something else, or nothing new.
+func (d dialect) learnBounds(r *refusal) (lesson, bool) {
+	next := d
+	n := r.bound()
+	most := d.mostTools
+	if most == 0 {
+		most = toollist.DefaultMost
 	}
-	return r.mentions(
-		"does not support image", "not support image", "support image input", "image input is not supported", "image_url is only supported", "images are not supported",
-		"no endpoints found that support image", // OpenRouter
-		"unknown variant `image_url`",           // DeepSeek
-		"not a multimodal model", "multimodal data provided, but model does not support multimodal", "is not multimodal",
-		"mmproj", // llama.cpp
-		"vision is not supported", "does not support vision", "content must be a string", "invalid content type. image_url",
-	)
-}
-
-// refusesTools reports whether a refusal says that the model takes no tools, or that its
-// server was started without passing tools on. A complaint about one tool does not
-// count.
-func (r *refusal) refusesTools() bool {
-	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
-		return false
-	}
-	return r.mentions(
-		"does not support tools", "not support tool", "tools are not supported", "tool use is not supported", "tool calling is not supported",
-		"does not support function calling", "function calling is not supported", "not support function", "function calling is not enabled",
-		"no endpoints found that support tool use",  // OpenRouter
-		"--enable-auto-tool-choice",                 // vLLM
-		"tools param requires --jinja",              // llama.cpp
-		"tool_calls is not supported by this model", // DeepSeek
-	)
-}
-
-// saysUnknown reports whether a refusal calls a parameter unknown or unsupported.
-func (r *refusal) saysUnknown() bool {
-	return r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed")
-}
-
-// blames reports whether a refusal is about one of these parameters. Few servers name
-// the parameter in a field; the others name it only in their message.
-func (r *refusal) blames(parameters ...string) bool {
-	text := strings.ToLower(r.message)
-	return slices.ContainsFunc(parameters, func(p string) bool {
-		return r.param == p || strings.Contains(text, p)
-	})
-}
-
-// noTools is the text that is added to the instructions of a model that takes no tools.
-const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
-
-// withoutTools returns a request as it is for a model that takes no tools. It tells earlier
-// calls and their results in words.
-func withoutTools(asked *llm.Request) *llm.Request {
-	r := *asked
-	if len(r.Tools) > 0 {
-		r.System += noTools
-	}
-	r.Tools, r.NoCalls = nil, false
-	messages := make([]llm.Message, len(r.Messages))
-	for i, m := range r.Messages {
-		messages[i] = llm.Message{Role: m.Role}
-		for _, b := range m.Blocks {
-			switch b.Kind {
-			case llm.BlockToolUse:
-				b = llm.Block{Kind: llm.BlockText, Text: "[I called " + b.Name + " with " + toolcall.WriteArgs(b.Args) + "]"}
-			case llm.BlockToolResult:
-				b = llm.Block{Kind: llm.BlockText, Text: "[its result: " + strings.TrimSpace(string(b.Content)) + "]"}
-			}
-			messages[i].Blocks = append(messages[i].Blocks, b)
+	switch {
+	case n <= 0 || !r.mayBeOfTool():
+	case r.concerns("description") && (r.concerns("tools") || r.concerns("function")):
+		if n >= leastDescribed && (d.described == 0 || n < d.described) {
+			next.described = n
+			return lesson{dialect: next, about: "descriptions of tools"}, true
 		}
+	case n < most && (r.param == "tools" || r.mentions("'tools'", "tools list", "number of tools", "too many tools", "number of functions", "too many functions")):
+		next.mostTools = n
+		return lesson{dialect: next, about: "the number of tools"}, true
 	}
-	r.Messages = messages
-	return &r
+	return lesson{}, false
 }

@@ -9,14 +9,24 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"parley/tools/plainjson"
 )
 
-// errGarbled is the error of a stream that breaks the protocol or a bound.
-var errGarbled = errors.New("the answer is garbled")
+var (
+	// errGarbled is the error of a stream that breaks the protocol or a bound.
+	errGarbled = errors.New("the answer is garbled")
+	// errStalled is the error of a request to whose answer the server added nothing for
+	// too long.
+	errStalled = errors.New("the server has stopped answering")
+	// errCut is the error of a stream that stopped before the answer had ended.
+	errCut = errors.New("the answer was cut off")
+)
 
 const (
-	maxEvent = 8 << 20 // bytes of one event
-	maxDrain = 4 << 10 // bytes that are read after the end of an answer
+	maxStream = 96 << 20 // bytes of a stream
+	maxEvent  = 8 << 20  // bytes of one event
+	maxDrain  = 4 << 10  // bytes that are read after the end of an answer
 )
 
 // events reads the body of an answer, and rewrites it for the library's reader: one data
@@ -193,7 +203,7 @@ func (e *events) endEvent() error {
 	case len(data) == 0:
 		e.reset()
 	case e.name == "error":
-		text, err := json.Marshal(map[string]string{"error": string(data)})
+		text, err := plainjson.Marshal(map[string]string{"error": string(data)})
 		if err != nil {
 			return errGarbled
 		}

@@ -193,3 +193,24 @@ func TestTheFirstModelIsOneThatChats(t *testing.T) {
 		t.Errorf("first model %q, though it does not chat", name)
 	}
 }
+
+// What the fakes of a model have learned of servers is understood.
+func TestTheFakesQuirks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		response agenttest.Response
+		text     string
+	}{
+		"halves of characters": {agenttest.Halves("Sky 🌌🦜, \"blue\""), "Sky 🌌🦜, \"blue\""},
+		"usage as texts":       {agenttest.Reply("The sky.").WithUsageAsTexts(), "The sky."},
+		"a bare end":           {agenttest.Bare("Hm.", "The sky."), "The sky."},
+	} {
+		a := answer(t, tc.response)
+		if got := a.Blocks[len(a.Blocks)-1]; got.Kind != llm.BlockText || got.Text != tc.text || a.Usage.Input != 100 || a.Usage.Output != 10 || a.Usage.Estimated {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.BrokenAfterUsage("The sk")))), hello())
+	if e := faultOf(t, err); e.Fault != llm.Busy || e.Void == nil || e.Void.Usage.Input != 100 || e.Void.Usage.Output != 10 {
+		t.Errorf("an answer that breaks off after its usage: %+v", e)
+	}
+}

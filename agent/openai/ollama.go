@@ -6,9 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/agent/openai/ending"
-	"parley/agent/openai/lenient"
-	"parley/agent/openai/usage"
+	"parley/agent/openai/wire"
 )
 
 // Ollama speaks chat completions, but loads a model with a window of its own choice then.
@@ -46,24 +44,25 @@ type (
 	}
 )
 
-// encodeNative returns the body of a request in Ollama's own protocol.
-func (m *Model) encodeNative(messages []wireMessage, maxTokens int, d dialect, toolList []byte) ([]byte, error) {
-	w := nativeRequest{Model: m.cfg.Name, Stream: true, Options: map[string]any{}}
-	if len(m.cfg.Body) > 0 { // what chat completions take beside the messages has the same names there
-		if err := json.Unmarshal(m.cfg.Body, &w.Options); err != nil {
+// encodeNative returns the body of a request in Ollama's own protocol. window is how many tokens the
+// model is to read.
+func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int, d dialect, toolList []byte) ([]byte, error) {
+	w := nativeRequest{Model: cfg.Name, Stream: true, Options: map[string]any{}}
+	if len(cfg.Body) > 0 { // what chat completions take besides the messages has the same names there
+		if err := json.Unmarshal(cfg.Body, &w.Options); err != nil {
 			return nil, fmt.Errorf("read the configured fields: %w", err)
 		}
 	}
-	w.Options["num_ctx"] = m.windows.Known().Tokens
+	w.Options["num_ctx"] = window
 	if maxTokens > 0 {
 		w.Options["num_predict"] = maxTokens
 	}
 	switch {
-	case m.cfg.Effort == "" || d.noEffort:
-	case m.cfg.Effort == "none":
+	case cfg.Effort == "" || d.noEffort:
+	case cfg.Effort == "none":
 		w.Think = false
 	default:
-		w.Think = m.cfg.Effort
+		w.Think = cfg.Effort
 	}
 	names := map[string]string{} // of tools, by the id of their call
 	for _, message := range messages {
@@ -110,10 +109,10 @@ type nativeEvent struct {
 		Calls    []json.RawMessage `json:"tool_calls"`
 	} `json:"message"`
 	Done   bool            `json:"done"`
-	Reason lenient.String  `json:"done_reason"`
+	Reason wire.String     `json:"done_reason"`
 	Error  json.RawMessage `json:"error"`
-	Read   usage.Tokens    `json:"prompt_eval_count"`
-	Wrote  usage.Tokens    `json:"eval_count"`
+	Read   wire.Tokens     `json:"prompt_eval_count"`
+	Wrote  wire.Tokens     `json:"eval_count"`
 }
 
 // add implements answerReader: it adds one line of the stream, which is a JSON object.
@@ -122,7 +121,7 @@ func (r nativeReader) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
-	if !lenient.IsEmpty(e.Error) {
+	if !wire.IsEmpty(e.Error) {
 		return refusalInStream(raw)
 	}
 	if err := r.addDelta(&delta{Content: e.Message.Content, ReasoningContent: e.Message.Thinking, ToolCalls: e.Message.Calls}); err != nil {
@@ -134,8 +133,8 @@ func (r nativeReader) add(raw []byte) error {
 	if !e.Done {
 		return nil
 	}
-	r.usage = &usage.Report{Prompt: e.Read, Completion: e.Wrote}
-	reason := ending.Word(e.Reason)
+	r.usage = &wire.Usage{Prompt: e.Read, Completion: e.Wrote}
+	reason := wire.ReasonWord(e.Reason)
 	if reason == "" {
 		reason = "stop"
 	}

@@ -36,6 +36,10 @@ func ask(t testing.TB, m llm.Model, r *llm.Request) (*llm.Answer, error) {
 	t.Helper()
 	streamed := map[int]llm.Block{}
 	a, err := m.Generate(t.Context(), r, func(d llm.Delta) {
+		if d.Void {
+			clear(streamed)
+			return
+		}
 		b := streamed[d.Block]
 		b.Kind = d.Kind
 		b.Text += d.Text

@@ -10,9 +10,13 @@ import (
 // for that; for most other servers only their message says it. A limit of tokens per
 // time does not count, unless one request alone is over it (status 413).
 func (r *refusal) isOverflow() bool {
+	if len(r.toolPlaces()) > 0 { // what is too long is of a tool
+		return false
+	}
 	if r.hasCode("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
 		"request_too_large", "string_above_max_length", "prompt_too_long", "input_too_long",
-		"1261", "3051") { // Z.ai and Mistral
+		"1261", "3051", // Z.ai and Mistral
+		"outofcontexterror", "token_quantity_exceeded") { // Volcengine and watsonx
 		return true
 	}
 	switch r.status {
@@ -39,9 +43,15 @@ func (r *refusal) isOverflow() bool {
 		"greater than the context length", "trying to keep the first", // LM Studio
 		"too many tokens: ",                                        // Cohere
 		"prompt too long; exceeded", "exceeded max context length", // Ollama
-		"token limit reached", // OpenRouter
-		"prompt token count",  // GitHub
-	)
+		"token limit reached",              // OpenRouter
+		"prompt token count",               // GitHub
+		"maximum model length",             // vLLM
+		"exceed max message tokens",        // Volcengine
+		"exceeds maximum input length",     // DeepInfra
+		"because the input token count is", // Vertex
+		"the total tokens limit",           // watsonx
+		"greater than max_seq_len",         // TabbyAPI
+	) || r.mentions("max tokens of ") && r.mentions(" exceeded") // Snowflake
 }
 
 // statedWindow returns the number of tokens that the model can read, according to the refusal;
@@ -56,6 +66,8 @@ func (r *refusal) statedWindow() int {
 		"context length (", "context size (", "context size is ", "maximum number of tokens allowed (", "model token limit: ",
 		"input length should be [1, ", "must be <= ", "must have less than ", "in the prompt cannot exceed ",
 		"exceeds the limit of ", "input length of ", "maximum context length: ", "large for model with ", " tokens > ",
+		"maximum model length of ", "exceeds maximum input length ", "model only supports up to ", "the model supports up to ",
+		"the total tokens limit ", "max_seq_len ", "max tokens of ",
 	} {
 		if _, rest, ok := strings.Cut(text, before); ok {
 			if n := leadingNumber(rest); n > 0 {

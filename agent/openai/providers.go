@@ -1,14 +1,10 @@
 package openai
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
-
-	"parley/agent/llm"
 )
 
 // A provider is what is known of a server before the first request. Anything else is
@@ -33,11 +29,11 @@ func providers() []provider {
 	return []provider{
 		// The cache key sends the requests of one conversation to the machine that has read
 		// its beginning before.
-		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true}, responsesFor: []string{
+		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true, described: 1024}, responsesFor: []string{
 			"gpt-5.[4-9]*", "gpt-[6-9]*", "*-codex*", "codex-*", "o[1-9]*-pro*", "gpt-*-pro*", "*-deep-research*", "computer-use-*",
 		}},
-		{host: ".openai.azure.com", keyHeader: "api-key", versioned: true},
-		{host: ".cognitiveservices.azure.com", keyHeader: "api-key", versioned: true},
+		{host: ".openai.azure.com", dialect: dialect{described: 1024}, keyHeader: "api-key", versioned: true},
+		{host: ".cognitiveservices.azure.com", dialect: dialect{described: 1024}, keyHeader: "api-key", versioned: true},
 		{host: "api.mistral.ai", dialect: dialect{bridges: true, shortIDs: true}},
 		{host: "api.cerebras.ai", dialect: dialect{limit: limitNew}},
 		{host: "openrouter.ai", marksFor: "anthropic/"},
@@ -76,42 +72,4 @@ func (p provider) accepts(parameters url.Values) bool {
 		}
 	}
 	return true
-}
-
-// cacheKey returns a key that is equal for all requests that begin alike, as those of
-// one conversation do until it is summarised.
-func cacheKey(r *llm.Request) string {
-	var text strings.Builder
-	text.WriteString(r.System)
-	if len(r.Messages) > 0 {
-		for _, b := range r.Messages[0].Blocks {
-			text.WriteString(b.Text)
-		}
-	}
-	sum := sha256.Sum256([]byte(text.String()))
-	return hex.EncodeToString(sum[:16])
-}
-
-// markForCache marks the two places up to which a request is worth caching: the end of
-// the instructions, with the tools before them, and the end of the last message of a
-// person.
-func markForCache(messages []wireMessage) {
-	mark := func(role string, from int) {
-		for i := from; i >= 0 && i < len(messages); i-- {
-			if m := messages[i]; m.Role == role && m.Content != nil {
-				m.Content.markEnd()
-				return
-			}
-		}
-	}
-	mark("system", 0)
-	mark("user", len(messages)-1)
-}
-
-// markEnd marks the content's last part for the cache.
-func (c *wireContent) markEnd() {
-	if len(c.parts) == 0 {
-		c.parts, c.text = []wirePart{{Type: "text", Text: c.text}}, ""
-	}
-	c.parts[len(c.parts)-1].Cache = &wireCache{Type: "ephemeral"}
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/agent/llm"
+	"parley/tools"
 )
 
 // Events of streams as the servers of the world write them.
@@ -91,10 +92,39 @@ func TestToolCalls(t *testing.T) {
 		"not JSON":                    {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{n:"}}`), ended, done}, []string{`x "{n:" a`}},
 		"parts of nothing":            {[]string{callEvent(`{"index":0}`), textEvent("hi"), callEvent(`{"index":3,"function":{"arguments":""}}`), finish("stop"), done}, nil},
 		"stop though there are calls": {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`), finish("stop"), done}, []string{`x {} a`}},
-		"whole, and no stream":        {[]string{`{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`}, []string{`x {} a`}},
+		"an index that is a text": {[]string{
+			callEvent(`{"index":"0","id":"a","function":{"name":"x","arguments":"{\"n\""}},{"index":"1","id":"b","function":{"name":"y","arguments":"{\"n\""}}`),
+			callEvent(`{"index":"1","function":{"arguments":":2}"}},{"index":0.0,"function":{"arguments":":1}"}}`), ended, done}, []string{`x {"n":1} a`, `y {"n":2} b`}},
+		"a new id for each part": {[]string{
+			callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":""}}`), callEvent(`{"index":0,"id":"b","function":{"arguments":"{\"n\""}}`),
+			callEvent(`{"index":0,"id":"c","function":{"name":null,"arguments":":1}"}}`), callEvent(`{"index":1,"id":"d","function":{"name":"y","arguments":"{}"}}`), ended, done},
+			[]string{`x {"n":1} a`, `y {} d`}},
+		"a new id for each part, and no index": {[]string{
+			callEvent(`{"id":"a","function":{"name":"x","arguments":"{\"n\""}}`), callEvent(`{"id":"b","function":{"arguments":":1}"}}`),
+			callEvent(`{"id":"c","function":{"name":"y","arguments":"{\"n\""}}`), callEvent(`{"id":"d","function":{"arguments":":2}"}}`), ended, done},
+			[]string{`x {"n":1} a`, `y {"n":2} c`}},
+		"a name in parts": {[]string{
+			callEvent(`{"index":0,"id":"a","function":{"name":"read_"}}`), callEvent(`{"index":0,"function":{"name":"fi"}}`), callEvent(`{"index":0,"function":{"name":"le"}}`),
+			callEvent(`{"index":0,"function":{"arguments":"{}"}}`), callEvent(`{"index":1,"id":"b","function":{"name":"read"}}`), callEvent(`{"index":1,"id":"b","function":{"name":"_file","arguments":"{}"}}`), ended, done},
+			[]string{`read_file {} a`, `read_file {} b`}},
+		"a name that grows": {[]string{
+			callEvent(`{"index":0,"id":"a","function":{"name":"read_"}}`), callEvent(`{"index":0,"id":"a","function":{"name":"read_file","arguments":"{}"}}`), ended, done},
+			[]string{`read_file {} a`}},
+		"calls of tools whose names begin alike": {[]string{
+			callEvent(`{"index":0,"function":{"name":"read_file","arguments":""}}`), callEvent(`{"index":0,"function":{"name":"read_file_list","arguments":""}}`), ended, done},
+			[]string{`read_file {}`, `read_file_list {}`}},
+		"whole, and no stream": {[]string{`{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`}, []string{`x {} a`}},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { wantUses(t, answer(t, agenttest.Stream(tc.events...)), tc.want...) })
+		t.Run(name, func(t *testing.T) {
+			r := hello()
+			r.Tools = []tools.Spec{{Name: "read_file"}, {Name: "read_file_list"}, {Name: "x"}, {Name: "y"}}
+			a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.events...)))), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantUses(t, a, tc.want...)
+		})
 	}
 }
 
@@ -121,6 +151,8 @@ func TestTextsAndEnds(t *testing.T) {
 		"no last newline":          {"data: " + hi + "\n\ndata: [DONE]", "hi"},
 		"byte order mark":          {"\uFEFF" + sse(hi, "[DONE]"), "hi"},
 		"JSON over several lines":  {"data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"hi\"}}]}\n\n" + sse("[DONE]"), "hi"},
+		"MiniMax, all well":        {sse(hi, `{"choices":[{"delta":{},"finish_reason":"stop"}],"base_resp":{"status_code":0,"status_msg":""}}`), "hi"},
+		"no errors, no detail":     {sse(hi, `{"choices":[],"errors":[],"detail":null,"msg":""}`, finish("stop"), "[DONE]"), "hi"},
 		"error that is null":       {sse(`{"error":null,"choices":[{"delta":{"content":"hi"},"error":null}]}`, "[DONE]"), "hi"},
 		"another choice":           {sse(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"hi"}}]}`, "[DONE]"), "hi"},
 		"no stream":                {`{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "hi"},
@@ -165,6 +197,10 @@ func TestUsage(t *testing.T) {
 			llm.Usage{Input: 9, Cached: 5, Output: 2}},
 		"Groq": {[]string{`{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"1","usage":{"prompt_tokens":7,"completion_tokens":3}}}`},
 			llm.Usage{Input: 7, Output: 3}},
+		"Moonshot": {[]string{`{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"cached_tokens":4}}]}`},
+			llm.Usage{Input: 9, Cached: 4, Output: 2}},
+		"texts": {[]string{`{"choices":[],"usage":{"prompt_tokens":"9","completion_tokens":"2","total_tokens":"11","prompt_tokens_details":{"cached_tokens":"4"},"completion_tokens_details":{"reasoning_tokens":"1"}}}`},
+			llm.Usage{Input: 9, Cached: 4, Output: 2, Reasoning: 1}},
 		"before the answer": {nil, llm.Usage{Input: 6, Output: 1}},
 		"nonsense": {[]string{`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":-2,"prompt_tokens_details":{"cached_tokens":50}}}`},
 			llm.Usage{Input: 5, Cached: 5}},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/agent/llm"
-	"parley/agent/openai/lenient"
-	"parley/agent/openai/toolcall"
+	"parley/agent/openai/wire"
 )
 
 // A refusal is an error that a server answered with: as a status, or within the stream.
@@ -60,34 +59,11 @@ func (r *refusal) description() string {
 // otherwise.
 func (r *refusal) codeWord() string {
 	for _, w := range []string{r.code, r.kind} {
-		if _, err := strconv.Atoi(w); err != nil && toolcall.WellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
+		if _, err := strconv.Atoi(w); err != nil && wire.WellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
 			return w
 		}
 	}
 	return ""
-}
-
-// fault classifies a refusal. It tests for Overflow first, because servers give an
-// overflow all kinds of statuses.
-func (r *refusal) fault() llm.Fault {
-	s := r.status
-	switch {
-	case r.isOverflow():
-		return llm.Overflow
-	case r.isModelsOwn():
-		return llm.Busy
-	case r.cause() != "":
-		return llm.Refused
-	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
-		return llm.Busy
-	case s == http.StatusBadRequest && r.mentions("does not support tools"):
-		return llm.Refused
-	case s >= 400:
-		return llm.Rejected
-	case r.hasCode("invalid_request_error", "invalid_prompt", "invalid_argument"):
-		return llm.Rejected
-	}
-	return llm.Busy
 }
 
 // hasCode reports whether the code or the kind of the error is one of these words.
@@ -138,24 +114,32 @@ func (r *refusal) read(body []byte) {
 
 // readFields reads an error that is a JSON object.
 func (r *refusal) readFields(fields map[string]json.RawMessage) {
+	if status := readMinimax(fields["base_resp"]); status.isFailure() {
+		r.message, r.code, r.written = oneLine(string(status.Message)), string(status.Code), status.http()
+	}
 	for _, name := range []string{"error", "detail", "errors"} {
-		if inner := fields[name]; !lenient.IsEmpty(inner) {
+		if inner := fields[name]; !wire.IsEmpty(inner) {
 			r.read(inner)
 			break
 		}
 	}
 	word := func(into *string, names ...string) {
 		for _, name := range names {
-			var f lenient.String
+			var f wire.String
 			if *into == "" && len(fields[name]) > 0 && f.UnmarshalJSON(fields[name]) == nil {
 				*into = oneLine(string(f))
 			}
 		}
 	}
 	word(&r.message, "message", "msg")
+	r.readProviders(fields["metadata"])
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
+	var at []any // the place, as Pydantic writes it
+	if r.param == "" && json.Unmarshal(fields["loc"], &at) == nil {
+		r.param = strings.Trim(strings.ReplaceAll(fmt.Sprint(at), " ", "."), "[]")
+	}
 	if wait := statedWait(r.message); r.retryAfter == 0 {
 		r.retryAfter = wait
 	}
@@ -178,6 +162,21 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 				r.retryAfter = wait
 			}
 		}
+	}
+}
+
+// readProviders reads what the provider has said behind OpenRouter, which itself only says that there
+// was an error.
+func (r *refusal) readProviders(metadata json.RawMessage) {
+	var of struct {
+		Raw wire.String `json:"raw"`
+	}
+	if !strings.EqualFold(r.message, "Provider returned error") || len(metadata) == 0 || json.Unmarshal(metadata, &of) != nil {
+		return
+	}
+	said := &refusal{}
+	if said.read([]byte(of.Raw)); said.message != "" {
+		r.message, r.code, r.kind, r.param = said.message, said.code, said.kind, said.param
 	}
 }
 
@@ -231,80 +230,42 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// concealKey replaces the words of a server's message that hold the key or a part of it.
-func concealKey(message, key string) string {
-	if key == "" {
-		return message
-	}
-	const shown = 6 // a word with that many of the key's first characters is taken for the key
-	words := strings.Split(message, " ")
-	for i, w := range words {
-		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {
-			words[i] = "***"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// cause returns what the operator has to mend, "" if that is nothing known. Few servers
-// have a code for it; for the others only the status and the message tell.
-func (r *refusal) cause() llm.Cause {
-	switch {
-	case r.isOverflow():
-		return ""
-	case r.isUnpaid():
-		return llm.CauseQuota
-	case r.rejectsModel():
-		return llm.CauseModel
-	case r.rejectsKey():
-		return llm.CauseKey
-	}
-	switch r.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return llm.CauseKey
-	case http.StatusNotFound:
-		if r.mentions("model") {
-			return llm.CauseModel
-		}
-		return llm.CauseAddress
-	case http.StatusMethodNotAllowed, http.StatusGone:
-		return llm.CauseAddress
-	}
-	if r.status > 0 && r.status < http.StatusBadRequest {
-		return llm.CauseAddress
-	}
-	return ""
-}
-
-// isUnpaid reports whether the account has no money left. A limit of requests per time
-// does not count, even if a server calls it a quota.
-func (r *refusal) isUnpaid() bool {
-	return r.status == http.StatusPaymentRequired ||
-		r.hasCode("insufficient_quota", "billing_hard_limit_reached", "exceeded_current_quota_error", "insufficient_balance", "1113", "arrearage") ||
-		r.mentions("insufficient balance", "insufficient credit", "credit balance is too low", "account is not active", "in arrears", "out of credits")
-}
-
-// rejectsModel reports whether the server does not know the model.
-func (r *refusal) rejectsModel() bool {
-	return r.hasCode("model_not_found", "model_not_exist", "invalid_model", "unknown_model") ||
-		r.mentions("model not found", "model not exist", "invalid model", "no such model", "unknown model", "is not a valid model", "model does not exist")
-}
-
-// rejectsKey reports whether the server does not accept the API key.
-func (r *refusal) rejectsKey() bool {
-	return r.hasCode("invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied", "invalid_authentication_error") ||
-		r.mentions("api key not valid", "invalid api key", "incorrect api key", "api key is missing", "no auth credentials", "missing authentication")
-}
-
-// isModelsOwn reports whether the model wrote something that its own server could not
-// read. If asked again, the model may write something else.
-func (r *refusal) isModelsOwn() bool {
-	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
-}
-
 // mentions reports whether the server's message contains one of these texts, in lower or upper
 // case.
 func (r *refusal) mentions(words ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// saysUnknown reports whether a refusal calls a parameter unknown or unsupported.
+func (r *refusal) saysUnknown() bool {
+	return r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed")
+}
+
+// blames reports whether a refusal is about one of these parameters. Few servers name
+// the parameter in a field; the others name it only in their message.
+func (r *refusal) blames(parameters ...string) bool {
+	text := strings.ToLower(r.message)
+	return slices.ContainsFunc(parameters, func(p string) bool {
+		return r.param == p || strings.Contains(text, p)
+	})
+}
+
+// concerns reports whether the parameter or the message of a refusal has a word.
+func (r *refusal) concerns(word string) bool {
+	return strings.Contains(strings.ToLower(r.param+" "+r.message), word)
+}
+
+// bound returns the number that a refusal names as the most; 0 if it names none.
+func (r *refusal) bound() int {
+	form := `(?:max(?:imum|\.)?(?: allowed)?(?: length| number| size)?(?: of)?(?: characters| tools| functions)?(?: is)?|at most|up to|limit of|not exceed|exceeds?(?: the)?|less than or equal to) ?:? ?(\d+)`
+	found := regexp.MustCompile(form).FindStringSubmatch(strings.ToLower(r.message))
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return 0
+	}
+	return n
 }

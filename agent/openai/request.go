@@ -1,13 +1,14 @@
 package openai
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
 	"parley/agent/llm"
-	"parley/agent/openai/toolcall"
-	"parley/tools"
+	"parley/agent/openai/wire"
 )
 
 // The body of a request. The library's own types leave out empty and zero fields that
@@ -146,22 +147,9 @@ func (c *wireContent) addAll(next *wireContent) {
 	}
 }
 
-// encode returns the body of a request in a dialect.
-func (m *Model) encode(r *llm.Request, d dialect) ([]byte, error) {
-	if d.noTools {
-		r = withoutTools(r)
-	}
-	if d.responses {
-		return m.encodeResponses(r, d)
-	}
-	toolList, err := m.toolList(r.Tools)
-	if err != nil {
-		return nil, err
-	}
-	if d.native {
-		return m.encodeNative(m.messages(r, d), r.MaxTokens, d, toolList)
-	}
-	w := wireRequest{Model: m.cfg.Name, Stream: true}
+// newWireRequest returns a request, with these messages, in a dialect.
+func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d dialect) wireRequest {
+	w := wireRequest{Model: cfg.Name, Messages: messages, Stream: true}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
@@ -177,7 +165,7 @@ func (m *Model) encode(r *llm.Request, d dialect) ([]byte, error) {
 	case len(r.Tools) > 0 && d.noThinking:
 		w.ReasoningEffort = "none"
 	default:
-		w.ReasoningEffort = m.cfg.Effort
+		w.ReasoningEffort = cfg.Effort
 	}
 	if len(r.Tools) > 0 && r.NoCalls && !d.noChoice {
 		w.ToolChoice = "none"
@@ -185,16 +173,30 @@ func (m *Model) encode(r *llm.Request, d dialect) ([]byte, error) {
 	if d.cacheKey {
 		w.PromptCacheKey = cacheKey(r)
 	}
-	w.Messages = m.messages(r, d)
 	if d.cacheMarks {
 		markForCache(w.Messages)
 	}
-	return m.write(w, toolList)
+	return w
 }
 
-// messages returns the messages of a request in a dialect.
-func (m *Model) messages(r *llm.Request, d dialect) []wireMessage {
-	t := transcript{host: m.host, dialect: d, ids: toolcall.IDs{Short: d.shortIDs}, messages: make([]wireMessage, 0, 1+len(r.Messages))}
+// encode returns the request as JSON, with tools, which are JSON already, and the fields that are
+// configured. It writes into room as far as that is large enough.
+func (w wireRequest) encode(room, toolList, configured []byte) ([]byte, error) {
+	size := requestRoom + len(configured) + len(toolList)
+	for i, message := range w.Messages {
+		w.Messages[i].Written = message.Content.jsonValue()
+		size += message.size()
+	}
+	body, err := encodeJSON(w, room, size)
+	if err != nil {
+		return nil, err
+	}
+	return addFields(appendTools(body, toolList), configured), nil
+}
+
+// messagesOf returns the messages of a request to a host in a dialect.
+func messagesOf(r *llm.Request, host string, d dialect) []wireMessage {
+	t := transcript{host: host, dialect: d, ids: wire.CallIDs{Short: d.shortIDs}, messages: make([]wireMessage, 0, 1+len(r.Messages))}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
 	}
@@ -208,20 +210,12 @@ func (m *Model) messages(r *llm.Request, d dialect) []wireMessage {
 	return t.messages
 }
 
-// toolList returns the tools of a request in JSON; nil if it has none.
-func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
-	if len(specs) == 0 {
-		return nil, nil
-	}
-	return m.tools.JSON(specs)
-}
-
 // A transcript is the list of messages of a request, in the dialect of its server.
 type transcript struct {
 	host     string
 	dialect  dialect
 	messages []wireMessage
-	ids      toolcall.IDs
+	ids      wire.CallIDs
 }
 
 // add appends one message.
@@ -318,10 +312,66 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 // wireCallOf returns a tool call in the protocol's form, with the fields that the same
 // provider wants back.
 func (t *transcript) wireCallOf(b llm.Block) wireCall {
-	c := wireCall{ID: t.ids.Of(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: toolcall.WriteArgs(b.Args)}}
+	c := wireCall{ID: t.ids.Of(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: wire.WriteArgs(b.Args)}}
 	var saved savedCall
 	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
 		c.callExtra = saved.callExtra
 	}
 	return c
+}
+
+// cacheKey returns a key that is equal for all requests that begin alike, as those of
+// one conversation do until it is summarised.
+func cacheKey(r *llm.Request) string {
+	var text strings.Builder
+	text.WriteString(r.System)
+	if len(r.Messages) > 0 {
+		for _, b := range r.Messages[0].Blocks {
+			text.WriteString(b.Text)
+		}
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// markForCache marks the two places up to which a request is worth caching: the end of
+// the instructions, with the tools before them, and the end of the last message of a
+// person.
+func markForCache(messages []wireMessage) {
+	mark := func(role string, from int) {
+		for i := from; i >= 0 && i < len(messages); i-- {
+			if m := messages[i]; m.Role == role && m.Content != nil {
+				m.Content.markEnd()
+				return
+			}
+		}
+	}
+	mark("system", 0)
+	mark("user", len(messages)-1)
+}
+
+// markEnd marks the content's last part for the cache.
+func (c *wireContent) markEnd() {
+	if len(c.parts) == 0 {
+		c.parts, c.text = []wirePart{{Type: "text", Text: c.text}}, ""
+	}
+	c.parts[len(c.parts)-1].Cache = &wireCache{Type: "ephemeral"}
+}
+
+// size estimates the length of a message in JSON, in bytes.
+func (m *wireMessage) size() int {
+	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
+	if m.Content != nil {
+		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
+		for _, p := range m.Content.parts {
+			n += messageRoom + len(p.Text) + len(p.Text)/16
+			if p.Image != nil {
+				n += len(p.Image.URL)
+			}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
+	}
+	return n
 }

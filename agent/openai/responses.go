@@ -12,28 +12,10 @@ import (
 	"parley/agent/openai/responses"
 )
 
-// An API is one of the two protocols of OpenAI's in which a model can be asked.
-type API string
-
-// The protocols.
-const (
-	// APIAuto is chat completions, except for the models that want the other.
-	APIAuto      API = ""
-	APIChat      API = "chat"
-	APIResponses API = "responses"
-)
-
 // encodeResponses returns the body of a request to the Responses API.
-func (m *Model) encodeResponses(r *llm.Request, d dialect) ([]byte, error) {
-	var toolList []byte
-	if len(r.Tools) > 0 {
-		var err error
-		if toolList, err = m.flatTools.JSON(r.Tools); err != nil {
-			return nil, err
-		}
-	}
+func encodeResponses(r *llm.Request, cfg *Config, host string, d dialect, toolList []byte) ([]byte, error) {
 	o := responses.Options{
-		Host: m.host, Model: m.cfg.Name, Effort: m.cfg.Effort, Configured: fieldNames(m.cfg.Body),
+		Host: host, Model: cfg.Name, Effort: cfg.Effort, Configured: fieldNames(cfg.Body),
 		NoSummary: d.noSummary, NoEncrypted: d.noEncrypted, NoEffort: d.noEffort, NoChoice: d.noChoice, NoEcho: d.noEcho, NoPictures: d.noPictures,
 	}
 	if d.cacheKey {
@@ -43,7 +25,7 @@ func (m *Model) encodeResponses(r *llm.Request, d dialect) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.addFields(body, toolList), nil
+	return addFields(appendTools(body, toolList), cfg.Body), nil
 }
 
 // fieldNames returns the names of the fields of a JSON object; nil if there is none.
@@ -62,37 +44,6 @@ func responsesURL(base string) string {
 	before, _, _ := strings.Cut(base, "/deployments/")
 	return before
 }
-
-// An answerReader puts an answer together from the events of its stream.
-type answerReader interface {
-	// add adds one event. It returns a *refusal if the event says that the server failed.
-	add(event []byte) error
-	// wait returns how long to wait for the next progress after this event; 0 if the event
-	// was none.
-	wait(cfg *Config) time.Duration
-	// isWhole reports whether the answer has come to its end. done reports whether the
-	// stream has.
-	isWhole(done bool) bool
-	// isOver reports whether nothing more of interest can follow.
-	isOver() bool
-	// answer returns the answer to a request of that many bytes.
-	answer(requestSize int) (*llm.Answer, error)
-}
-
-// wait implements answerReader: once the answer has ended, only its usage may follow.
-func (a *assembly) wait(cfg *Config) time.Duration {
-	if a.finished {
-		return tailWait
-	}
-	return cfg.Idle
-}
-
-// isWhole implements answerReader: the answer has come to its end when the server said so, or the
-// stream did.
-func (a *assembly) isWhole(done bool) bool { return a.finished || done }
-
-// isOver implements answerReader: some servers send the usage after the end of the answer.
-func (a *assembly) isOver() bool { return false }
 
 // A responsesReader reads an answer of the Responses API.
 type responsesReader struct{ *responses.Assembly }
@@ -125,6 +76,9 @@ func (r responsesReader) answer(requestSize int) (*llm.Answer, error) {
 	a, err := r.Answer(requestSize)
 	return a, refusalOfFailure(err)
 }
+
+// void implements answerReader.
+func (r responsesReader) void(requestSize int) *llm.Answer { return r.Void(requestSize) }
 
 // refusalOfFailure returns the refusal that a failed answer is, and any other error as it
 // is.

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/agent/llm"
+	"parley/agent/openai"
 )
 
 func TestStops(t *testing.T) {
@@ -87,32 +89,141 @@ func TestThinkingInTheText(t *testing.T) {
 		{"  The sky. <think>is blue</think>", "", "  The sky. <think>is blue</think>"},
 		{"a < b", "", "a < b"},
 		{" \n", "", ""},
+		{"<thought>Let me see.</thought>The sky.", "Let me see.", "The sky."},
+		{"<seed:think>Let me see.</seed:think>\nThe sky.", "Let me see.", "The sky."},
+		{"[THINK]Let me see.[/THINK]The sky.", "Let me see.", "The sky."},
+		{"<|START_THINKING|>Let me see.<|END_THINKING|>The sky.", "Let me see.", "The sky."},
+		// The model's template has written the opening tag.
+		{"Let me see.\n</think>\n\nThe sky.", "Let me see.\n", "The sky."},
+		{"Let me see. 1 < 2</think>The sky.", "Let me see. 1 < 2", "The sky."},
+		{"\n</think>\n\nThe sky.", "\n", "The sky."},
+		{"</think>The sky.", "", "The sky."},
+		{"Is it `</think>` or not?</think>The sky.", "Is it `</think>` or not?", "The sky."},
+		{"Only thought.</think>", "Only thought.", ""},
+		{"A model ends its thoughts with `</think>`, or \"</think>\".", "", "A model ends its thoughts with `</think>`, or \"</think>\"."},
+		{"So:\n```\nthought\n</think>\n```\nThat is it.", "", "So:\n```\nthought\n</think>\n```\nThat is it."},
+		{"It ends in </thi", "", "It ends in </thi"},
+		{"The template ends with </think>, then the reply.", "", "The template ends with </think>, then the reply."},
+		{"A tag </think> may stand here.", "", "A tag </think> may stand here."},
+		{"It is x</think>, y</think>) or z</think> there.", "", "It is x</think>, y</think>) or z</think> there."},
+		{"Match `.*</think>` or `a </think>\n` first.", "", "Match `.*</think>` or `a </think>\n` first."},
+		{"The tag is </think>", "", "The tag is </think>"},
+		{"Let me see. </think>  \nThe sky.", "Let me see. ", "The sky."},
+		{"Let me see.</think>**The** sky.", "Let me see.", "**The** sky."},
+		{"Let me see.</think>“The” sky.", "Let me see.", "“The” sky."},
+		// The channels of OpenAI's open models.
+		{"<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant<|channel|>final<|message|>The sky.<|return|>", "Let me see.", "The sky."},
+		{"<|start|>assistant<|channel|>analysis<|message|>1 <| 2<|end|><|start|>assistant<|channel|>final<|message|>The <sky>.", "1 <| 2", "The <sky>."},
+		{"<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant<|channel|>commentary<|message|>I look. <|end|><|start|>assistant<|channel|>final<|message|>The sky.", "Let me see.", "I look. The sky."},
+		{"Let me see.<|end|><|start|>assistant<|channel|>final<|message|>The sky.<|return|>", "Let me see.", "The sky."},
+		{"<|channel|>final<|message|>The sky.", "", "The sky."},
+		{"<|channel|>analysis<|message|>Never ends <|e", "Never ends <|e", ""},
+		{"<|channel|>analysis<|message|>Let me see.<|end|><|start|>assist", "Let me see.", ""},
 	}
 	for _, tc := range cases {
 		for _, n := range []int{1, 3, 1000} {
-			var events []string
-			for rest := tc.said; rest != ""; {
-				cut := min(n, len(rest))
-				events = append(events, textEvent(rest[:cut]))
-				rest = rest[cut:]
+			pieces := inPieces(tc.said, n)
+			var events, of []string
+			for _, p := range pieces {
+				events = append(events, textEvent(p))
+				of = append(of, piece(textDelta, "msg_1", 0, p))
 			}
-			a := answer(t, agenttest.Stream(append(events, finish("stop"), "[DONE]")...))
-			thought, text := "", ""
-			for _, b := range a.Blocks {
-				if b.Kind == llm.BlockThinking {
-					thought += b.Text
-				} else {
-					text += b.Text
-				}
-			}
-			if thought != tc.thought || text != tc.text || len(a.Blocks) > 2 {
-				t.Errorf("%q in pieces of %d: thought %q, said %q; want %q, %q", tc.said, n, thought, text, tc.thought, tc.text)
-			}
+			wantThought(t, "chat completions", agenttest.Stream(append(events, finish("stop"), "[DONE]")...), tc.said, n, tc.thought, tc.text)
+			ended := completed(`{"id":"msg_1","type":"message","content":[{"type":"output_text","text":` + quoted(tc.said) + `}]}`)
+			wantThought(t, "responses", agenttest.Raw(named(append(of, ended)...)), tc.said, n, tc.thought, tc.text, overResponses)
 		}
 	}
 	a := answer(t, agenttest.Raw(`{"choices":[{"message":{"content":"<think>Hm.</think>The sky."},"finish_reason":"stop"}]}`))
 	if len(a.Blocks) != 2 || a.Blocks[0].Kind != llm.BlockThinking || a.Blocks[1].Text != "The sky." {
 		t.Errorf("in an answer that is no stream: %+v", a.Blocks)
+	}
+}
+
+// inPieces cuts a text into pieces of n characters.
+func inPieces(text string, n int) (pieces []string) {
+	for part := range slices.Chunk([]rune(text), n) {
+		pieces = append(pieces, string(part))
+	}
+	return pieces
+}
+
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// wantThought asks three times, as a model learns from its first two answers, and looks at what was thought and said.
+func wantThought(t *testing.T, protocol string, r agenttest.Response, whole string, n int, thought, text string, change ...func(*openai.Config)) {
+	t.Helper()
+	m := model(t, agenttest.New(agenttest.Always(r)), change...)
+	for time := range 3 {
+		a, err := ask(t, m, hello())
+		if err != nil {
+			t.Fatal(err)
+		}
+		gotThought, got := "", ""
+		for _, b := range a.Blocks {
+			if b.Kind == llm.BlockThinking {
+				gotThought += b.Text
+			} else {
+				got += b.Text
+			}
+		}
+		// White space before a thinking is not kept where it is known to be one.
+		if strings.TrimLeft(gotThought, "\n") != strings.TrimLeft(thought, "\n") || got != text || len(a.Blocks) > 2 || a.Stop != llm.StopWhole {
+			t.Errorf("%s, %q in pieces of %d, time %d: thought %q, said %q (%s); want %q, %q", protocol, whole, n, time+1, gotThought, got, a.Stop, thought, text)
+		}
+	}
+}
+
+// A model that was found to begin with thinking that no tag begins is not shown thinking as if it
+// spoke; where it does speak at once, that comes again as what it says.
+func TestThinkingWithoutItsBeginningIsLearned(t *testing.T) {
+	bare := agenttest.Stream(textEvent("Let me "), textEvent("see.</think>The "), textEvent("sky."), finish("stop"), "[DONE]")
+	plain := agenttest.Stream(textEvent("The "), textEvent("sea."), finish("stop"), "[DONE]")
+	called := agenttest.Stream(textEvent("I shall look."), callEvent(aCall), finish("tool_calls"), "[DONE]")
+	apart := agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"Hm."}}]}`, textEvent("The sun."), finish("stop"), "[DONE]")
+	m := model(t, agenttest.New(agenttest.Sequence(bare, plain, bare, bare, bare, called, apart, plain, plain)))
+	for i, want := range []string{
+		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
+		"text The |text sea.",
+		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
+		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
+		"thinking Let me |thinking see.|text The |text sky.",
+		"thinking I shall look.|tool_use x",
+		"thinking Hm.|text The sun.",
+		"thinking The |thinking sea.|void|text The sea.",
+		"text The |text sea.",
+	} {
+		var got []string
+		a, err := m.Generate(t.Context(), hello(), func(d llm.Delta) {
+			if d.Void {
+				got = append(got, "void")
+			} else {
+				got = append(got, string(d.Kind)+" "+d.Text+d.Name)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first piece of the thinking after a bare end is emitted with what came before it.
+		seen := strings.Join(got, "|")
+		seen = strings.Replace(seen, "text Let me |void|thinking Let me |thinking see.", "text Let me |text see.|void|thinking Let me see.", 1)
+		if seen != want {
+			t.Errorf("answer %d was seen as %q, want %q; it is %+v", i+1, seen, want, a.Blocks)
+		}
+	}
+}
+
+// A call of a tool that its server has sent as a text is lost, and asked for again.
+func TestACallInAChannelIsLost(t *testing.T) {
+	raw := `<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.x <|constrain|>json<|message|>{\"n\":1}<|call|>`
+	a := answer(t, agenttest.Stream(`{"choices":[{"delta":{"content":"`+raw+`"}}]}`, finish("stop"), "[DONE]"))
+	if a.Stop != llm.StopLost || len(a.Blocks) != 1 || a.Blocks[0].Kind != llm.BlockThinking {
+		t.Errorf("answer %+v", a)
 	}
 }
 
@@ -228,6 +339,48 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A character of two halves may be cut between two events, in what is said, thought and asked of
+// tools, in either protocol. A half that stays alone becomes a replacement character.
+func TestACharacterCutBetweenEvents(t *testing.T) {
+	event := func(delta string) string { return `{"choices":[{"index":0,"delta":{` + delta + `}}]}` }
+	a := answer(t, agenttest.Stream(
+		event(`"reasoning_content":"hm \ud83e"`), event(`"reasoning_content":"\uDD9C"`),
+		event(`"content":"a \uD83E"`), event(`"content":"\udd9c b 🦜 \\ud83e"`), event(`"content":""`), event(`"content":"\ud83e\udd9c\ud83e"`), event(`"content":"c\udd9c d\ud83e"`),
+		callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"p\":\"\ud83e"}}`), callEvent(`{"index":0,"function":{"arguments":"\udd9c\"}"}}`),
+		finish("tool_calls"), "[DONE]"))
+	// The half at the end of the text is alone: the call follows.
+	if got := a.Blocks[0].Text; got != "hm 🦜" {
+		t.Errorf("thought %q", got)
+	}
+	var said strings.Builder
+	for _, b := range a.Blocks[1:] {
+		said.WriteString(b.Text)
+	}
+	if want := "a 🦜 b 🦜 \\ud83e🦜\uFFFDc\uFFFD d\uFFFD"; said.String() != want {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+	wantUses(t, a, `x {"p":"🦜"} a`)
+
+	text := func(delta string) string {
+		return `{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"` + delta + `"}`
+	}
+	args := func(delta string) string {
+		return `{"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":1,"delta":"` + delta + `"}`
+	}
+	r := agenttest.Raw(named(
+		`{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":2,"delta":"hm \ud83e"}`, `{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":2,"delta":"\udd9c"}`,
+		text(`a \ud83e`), text(`\udd9c b`), done(0, `{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"a 🦜 b"}]}`),
+		begun(1, `{"id":"fc_1","type":"function_call","call_id":"a","name":"x","arguments":""}`), args(`{\"p\":\"\ud83e`), args(`\udd9c\"}`), completed("")))
+	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r)), overResponses), hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Blocks) != 3 || a.Blocks[0].Text != "hm 🦜" || a.Blocks[1].Text != "a 🦜 b" {
+		t.Errorf("over the Responses API: %+v", a.Blocks)
+	}
+	wantUses(t, a, `x {"p":"🦜"} a`)
 }
 
 // The texts of pieces are read as JSON has them, and what follows a whole answer does not spoil it.

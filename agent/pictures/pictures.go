@@ -1,8 +1,9 @@
 // Package pictures makes pictures fit for a model: upright, small enough, and without
 // what the camera added to the file.
 //
-// pictures.go reads, shrinks and writes pictures; orientation.go finds out how the
-// camera was held; keep.go keeps pictures in a workspace.
+// pictures.go reads, shrinks and writes pictures; png.go leaves out what may be damaged in one
+// and is not needed; orientation.go finds out how the camera was held; keep.go keeps pictures in
+// a workspace.
 package pictures
 
 import (
@@ -22,7 +23,7 @@ import (
 
 // Errors that callers distinguish.
 var (
-	// ErrNoPicture is the error for bytes that are no picture of a readable kind.
+	// ErrNoPicture is the error for bytes that are not a picture of a readable kind.
 	ErrNoPicture = errors.New("it is no PNG, JPEG, GIF or WebP picture, or a damaged one")
 	// ErrTooLarge is the error for a picture that has more pixels, or more bytes, than are
 	// read.
@@ -72,14 +73,15 @@ func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	if decode == nil {
 		return Picture{}, ErrNoPicture
 	}
-	size, err := sizeOf(raw)
+	shown := withoutExtras(raw)
+	size, err := sizeOf(shown)
 	if err != nil || size.Width <= 0 || size.Height <= 0 {
 		return Picture{}, ErrNoPicture
 	}
 	if size.Width > maxPixels/size.Height {
 		return Picture{}, fmt.Errorf("%w (%d by %d)", ErrTooLarge, size.Width, size.Height)
 	}
-	whole, err := decode(raw)
+	whole, err := decode(shown)
 	if err != nil {
 		return Picture{}, ErrNoPicture
 	}

@@ -73,6 +73,38 @@ func TestLargePicturesAreShrunk(t *testing.T) {
 	}
 }
 
+// A chunk that says nothing of the pixels, such as a colour profile, may be damaged: the picture is
+// shown all the same. One that is cut off or damaged itself is none.
+func TestADamagedProfileSpoilsNoPicture(t *testing.T) {
+	chunk := func(name, content string, sum uint32) []byte {
+		b := binary.BigEndian.AppendUint32(nil, uint32(len(content)))
+		b = append(append(b, name...), content...)
+		return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:])+sum)
+	}
+	palette := image.NewPaletted(image.Rect(0, 0, 30, 20), color.Palette{color.RGBA{R: 255, A: 255}, color.RGBA{}})
+	for name, raw := range map[string][]byte{"colours": asPNG(t, drawing(30, 20)), "a palette": asPNG(t, palette)} {
+		const ihdr = 8 + 25
+		for what, extra := range map[string][]byte{
+			"a profile with a wrong checksum": chunk("iCCP", "x\x00\x00nonsense", 1),
+			"a profile of nonsense":           chunk("iCCP", "nonsense", 0),
+			"a note with a wrong checksum":    chunk("tEXt", "Comment\x00hello", 7),
+		} {
+			spoilt := append(append(append([]byte{}, raw[:ihdr]...), extra...), raw[ihdr:]...)
+			if p := fit(t, spoilt); p.Width != 30 || p.Height != 20 || p.Type != "image/png" {
+				t.Errorf("%s with %s became %s of %dx%d", name, what, p.Type, p.Width, p.Height)
+			}
+			if _, err := pictures.New().Fit(t.Context(), spoilt[:ihdr+len(extra)-3]); !errors.Is(err, pictures.ErrNoPicture) {
+				t.Errorf("%s, cut off within %s: %v", name, what, err)
+			}
+		}
+		bad := bytes.Clone(raw)
+		bad[len(bad)-20]++
+		if _, err := pictures.New().Fit(t.Context(), bad); !errors.Is(err, pictures.ErrNoPicture) {
+			t.Errorf("%s whose pixels are damaged: %v", name, err)
+		}
+	}
+}
+
 func TestWhatPNGWouldMakeLargeBecomesJPEG(t *testing.T) {
 	noise := image.NewRGBA(image.Rect(0, 0, 900, 900))
 	r := rand.New(rand.NewPCG(1, 2))

@@ -177,3 +177,29 @@ func TestPromptsAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A model that takes no tools reads nothing of how they are used; whom it follows it reads as others.
+func TestAModelWithoutToolsReadsNothingOfThem(t *testing.T) {
+	var cache prompt.Cache
+	build := func(toolless bool) string {
+		text, err := prompt.Builder{Toolless: toolless, Cache: &cache, Instructions: "Be kind."}.Build(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	with, without := build(false), build(true)
+	for _, of := range []string{"Act with your tools", "outcome_unknown", "The tool `message`", "file of your workspace"} {
+		if !strings.Contains(with, of) || strings.Contains(without, of) {
+			t.Errorf("%q: with tools %t, without %t", of, strings.Contains(with, of), strings.Contains(without, of))
+		}
+	}
+	for _, of := range []string{"You are Parley", "Write plain Markdown", "<quote>", "\n\nWhom you follow\n", "Be kind."} {
+		if !strings.Contains(with, of) || !strings.Contains(without, of) {
+			t.Errorf("%q: with tools %t, without %t", of, strings.Contains(with, of), strings.Contains(without, of))
+		}
+	}
+	if build(false) != with || build(true) != without {
+		t.Error("a prompt is another the second time")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley/bus"
+	"parley/tools/plainjson"
 )
 
 // A Route says where the replies of a turn go, in the form that the log keeps.
@@ -44,7 +45,7 @@ func (r Route) IsPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
 
 // Encode returns the route as JSON, for the log.
 func (r Route) Encode() json.RawMessage {
-	raw, err := json.Marshal(r)
+	raw, err := plainjson.Marshal(r)
 	if err != nil { // strings and booleans always marshal
 		panic(err)
 	}

@@ -4,6 +4,7 @@ package shortfall
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"parley/agent/llm"
 )
@@ -61,10 +62,43 @@ func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	case fault.Fault == llm.Rejected:
 		return "model_rejected", fmt.Sprintf("The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
 	case quote:
-		return "model_busy", fmt.Sprintf("%s I have given up after %s.", fault.Explain(), triesOf(fault))
+		return "model_busy", fmt.Sprintf("%s I have given up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider takes no request before %s."))
 	}
-	return "model_busy", fmt.Sprintf("The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
+	when := pauseText(fault, "Its provider takes no request before %s: please ask again then.")
+	if when == "" {
+		when = "Please ask again a little later."
+	}
+	return "model_busy", fmt.Sprintf("The model cannot be reached or is too busy, and I have given up after %s. %s", triesOf(fault), when)
 }
+
+// longPause is from how long a pause on people are told that the provider asks for one.
+const longPause = 2 * time.Minute
+
+// pauseText returns format with the time before which the provider takes no request; "" if that is
+// soon or not known.
+func pauseText(fault *llm.Error, format string) string {
+	if fault.RetryAfter < longPause {
+		return ""
+	}
+	return fmt.Sprintf(format, clock(time.Now().Add(fault.RetryAfter)))
+}
+
+// Waits tells people that a turn waits for a model until a time, and asks it again after some time.
+// asked is for how long the provider asks to be left alone. prefix is what a command begins with.
+func Waits(asked, after time.Duration, until time.Time, prefix string) string {
+	free := clock(time.Now().Add(asked))
+	text := fmt.Sprintf("The model cannot be reached or is too busy. I keep trying until %s and answer then", clock(until))
+	switch {
+	case asked >= longPause && asked <= after:
+		text = fmt.Sprintf("The model is too busy: its provider takes no request before %s. I ask again then, keep trying until %s, and answer then", free, clock(until))
+	case asked >= longPause:
+		text = fmt.Sprintf("The model is too busy: its provider takes no request before %s. I wait until %s, try a last time, and answer or give up then", free, clock(until))
+	}
+	return text + "; " + prefix + "stop ends it at once."
+}
+
+// clock returns a time as people are told it.
+func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") + " UTC" }
 
 // triesOf returns in words how many times a model was asked.
 func triesOf(fault *llm.Error) string {

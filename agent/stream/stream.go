@@ -69,6 +69,10 @@ func (s *Stream) Close() { s.counter.open.Add(-1) }
 func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d.Void {
+		s.reset()
+		return
+	}
 	if !s.open || d.Block != s.block {
 		s.closeBlock()
 		s.open, s.block, s.kind, s.clean = true, d.Block, d.Kind, s.begin()
@@ -137,6 +141,11 @@ func (s *Stream) End() {
 func (s *Stream) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reset()
+}
+
+// reset drops what waits, and tells watchers that the blocks of this answer are void.
+func (s *Stream) reset() {
 	s.text.Reset()
 	s.send()
 	s.open = false

@@ -1,12 +1,13 @@
 package transcript
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
 	"parley/agent/journal"
+	"parley/agent/llm"
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 // Budgets says how many tokens of the log stay word for word when a summary replaces the
@@ -76,15 +77,18 @@ func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	answered, last := true, int64(0)
 	for _, r := range shown {
 		switch r.Data.(type) {
-		case sessions.TurnStarted:
+		case sessions.TurnStarted, journal.Over:
 			at = append(at, r.N-1)
 		case sessions.Thinking, sessions.Text, sessions.ToolUse:
-			if answered && r.Turn == own && withinTurn {
+			if r.Turn != own {
+				continue
+			}
+			if answered && withinTurn {
 				at = append(at, r.N-1)
 			}
 			answered = false
 		case sessions.Usage:
-			answered = true
+			answered = answered || r.Turn == own
 		case sessions.ToolResult:
 			if r.Turn == own && withinTurn {
 				last = r.N
@@ -259,9 +263,20 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	if len(records) > 0 {
 		n = records[len(records)-1].N + 1
 	}
-	raw, err := json.Marshal(s)
+	raw, err := plainjson.Marshal(s)
 	if err != nil { // texts and numbers always marshal
 		panic(err)
 	}
 	return append(slices.Clip(records), journal.NewRecord(sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, s))
+}
+
+// WithoutPast renders the log as if its past had never been: with what people say in the turn own,
+// and its newest step, whose results are cut if they are longer than limit tokens.
+func WithoutPast(records []journal.Record, own string, limit int) []llm.Message {
+	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, Own: math.MaxInt}); ok {
+		records = WithSummary(records, s)
+	}
+	messages := Render(records, own)
+	TruncateResults(messages, limit)
+	return messages
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,9 @@ func newFileLists(records []journal.Record) *fileLists {
 		i       int
 	}
 	places := map[int64]place{}
+	if !slices.ContainsFunc(records, func(r journal.Record) bool { return r.Kind == sessions.KindAttached }) {
+		return l // as in most logs
+	}
 	for _, r := range records {
 		switch d := r.Data.(type) {
 		case sessions.User:

@@ -15,6 +15,9 @@ const (
 	maxPieces  = 16   // groups
 	maxArgs    = 500  // bytes of a call's arguments
 	maxOutcome = 2000 // bytes of a call's result
+	// maxCleared is that of a result that was emptied. The model has long read it, and has gone on
+	// without it; in a small window these are nearly all, and would make a summary of many pieces.
+	maxCleared = 200
 )
 
 // A Past is the text from which a summary is made.
@@ -47,13 +50,15 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 		}
 	}
 	r.addResults()
-	past.Own, past.Told = textOnly(said.messages), textOnly(r.messages)
+	cleared := func(call string) bool { return r.numbers[call] <= v.summary.Cleared }
+	past.Own, past.Told = textOnly(said.messages, cleared), textOnly(r.messages, cleared)
 	return past
 }
 
 // textOnly retells messages as texts without calls and results. Many providers refuse
-// these in a request that does not offer their tools.
-func textOnly(messages []llm.Message) []llm.Block {
+// these in a request that does not offer their tools. cleared says of which calls the results were
+// emptied for the model.
+func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
 	for _, m := range messages {
@@ -65,6 +70,8 @@ func textOnly(messages []llm.Message) []llm.Block {
 				tell(framePast("your answer", b.Text))
 			case b.Kind == llm.BlockToolUse:
 				tell(framePast("your call of "+b.Name, shorten(string(b.Args), maxArgs)))
+			case b.Kind == llm.BlockToolResult && cleared(b.Call):
+				tell(framePast("what came of it", shorten(string(b.Content), maxCleared)))
 			case b.Kind == llm.BlockToolResult:
 				tell(framePast("what came of it", shorten(string(b.Content), maxOutcome)))
 			}

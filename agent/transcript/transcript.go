@@ -35,6 +35,7 @@ const waitingResult = `"[waiting: somebody is asked about this call and has not 
 // them.
 func Render(records []journal.Record, own string) []llm.Message {
 	r := newRendering(records)
+	r.messages = make([]llm.Message, 0, len(records)/2+1) // of a turn that only answers two of four records are messages
 	r.shown = turnsWithPictures(records, own)
 	v := viewOf(records, own)
 	r.cleared = v.summary.Cleared
@@ -114,7 +115,7 @@ func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bo
 			continue
 		}
 		switch rec.Data.(type) {
-		case sessions.TurnStarted:
+		case sessions.TurnStarted, journal.Over:
 			began[rec.Turn] = true
 			left[rec.Turn] = rec.N <= s.Covers
 		case sessions.TurnDone:

@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
@@ -53,6 +51,9 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 		quotes = d.Quotes
 	}
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
+		if q.Kind == bus.Told && q.Own {
+			return false // somebody whom the bot knows has said so, as they might have said it here
+		}
 		own := (r.Kind == sessions.KindUser || q.Kind == bus.Edited) && q.Person != "" && q.Person == r.Person
 		return !own && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
 	})
@@ -78,75 +79,4 @@ func lettersOf(text string) string {
 		}
 		return -1
 	}, text)
-}
-
-// Holds reports whether a text stands word for word in what people said or in a tool's
-// result, among the records before entry n that a model is shown. Once that model has
-// read untrusted text, only the results of tools count for which brings returns true:
-// tools that the model cannot make say what it likes. Even such a result does not count
-// if the text stood in the arguments of its call. own is as for Untrusted.
-func Holds(records []journal.Record, own string, n int64, text string, brings func(tool string) bool) bool {
-	if text == "" {
-		return false
-	}
-	newest, _ := NewestSummary(records)
-	h := textSearch{text: text, inJSON: strings.Trim(asJSON(text), `"`), uses: map[string]sessions.ToolUse{}}
-	for _, r := range records {
-		if r.N >= n {
-			break
-		}
-		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
-			continue
-		}
-		if h.entryHolds(r, brings) {
-			return true
-		}
-		h.influenced = h.influenced || isFromOthers(r, records)
-	}
-	return false
-}
-
-// A textSearch is the state of the search of Holds for a text in a log.
-type textSearch struct {
-	text, inJSON string
-	uses         map[string]sessions.ToolUse // by call
-	influenced   bool                        // the model has read untrusted text
-}
-
-// entryHolds reports whether one entry holds the text, and remembers calls and untrusted
-// summaries.
-func (h *textSearch) entryHolds(r journal.Record, brings func(tool string) bool) bool {
-	switch d := r.Data.(type) {
-	case sessions.Summary:
-		h.influenced = h.influenced || d.Untrusted
-	case sessions.User:
-		return !d.Untrusted && (strings.Contains(d.Text, h.text) || h.isQuoted(d.Quotes))
-	case sessions.Notice:
-		return h.isQuoted(d.Quotes)
-	case sessions.ToolUse:
-		h.uses[r.Call] = d
-	case sessions.ToolResult:
-		use := h.uses[r.Call]
-		return (!h.influenced || brings(use.Name)) && h.isIn(d.Content) && !h.isIn(use.Args)
-	}
-	return false
-}
-
-// isIn reports whether JSON contains the text.
-func (h *textSearch) isIn(content json.RawMessage) bool {
-	return bytes.Contains(content, []byte(h.text)) || bytes.Contains(content, []byte(h.inJSON))
-}
-
-// isQuoted reports whether one of the quotes contains the text.
-func (h *textSearch) isQuoted(quotes []sessions.Quote) bool {
-	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return strings.Contains(q.Text, h.text) })
-}
-
-// asJSON returns a text as a JSON string.
-func asJSON(text string) string {
-	raw, err := json.Marshal(text)
-	if err != nil { // a string always marshals
-		panic(err)
-	}
-	return string(raw)
 }

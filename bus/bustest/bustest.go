@@ -2,10 +2,11 @@
 //
 // An implementation's tests call Run with a Harness and, from TestMain, Main,
 // which lets the suite start processes of its own and kill them. Bench is the
-// benchmark of an implementation.
+// benchmark of an implementation. Take and TakeOutbound, in mail.go, are for tests of what
+// publishes.
 //
 // bustest.go lists the groups of promises, rig.go has the steps that their tests share,
-// and each other file has the promises of one or two groups, after which it is named;
+// and each other file but mail.go has the promises of one or two groups, after which it is named;
 // waiting.go has those of delays, pauses and closing, and quota.go those of several
 // leases in one call, too.
 package bustest

@@ -11,7 +11,7 @@ var deadLetterPromises = []promise{
 	{"keeps a dead letter with its reason and its attempts", testBury},
 	{"lets the mail behind it go on", testMailBehindDeadLetter},
 	{"lists in pages, oldest first", testDeadLetterPages},
-	{"replays under a new id, and forgets the letter with it", testReplay},
+	{"replays under a new id, and forgets the dead letter with it", testReplay},
 	{"does not replay into a full mailbox", testReplayIntoFull},
 	{"drops", testDrop},
 }
@@ -122,7 +122,7 @@ func testReplay(r *rig) {
 		got1, err := l.Mail(r.Context(), 0)
 		r.noError("mail", err)
 		if len(got1) != 2 || got1[1].ID != want || string(got1[1].Body) != "body of a" {
-			r.Fatalf("mail is %+v, want the replayed letter at its end", got1)
+			r.Fatalf("mail is %+v, want the replayed message at its end", got1)
 		}
 		r.settle(l, bus.End{Done: got1[0].Seq, Dead: got1[1].Seq, Reason: "again"})
 	}

@@ -26,7 +26,7 @@ var forgetPromises = []promise{
 	{"loses nothing else under load", testForgetUnderLoad},
 }
 
-// openForgetter opens r's bus, and skips the test if that is no bus.Forgetter.
+// openForgetter opens r's bus, and skips the test if that is not a bus.Forgetter.
 func (r *rig) openForgetter() {
 	r.Helper()
 	r.open(Options{})

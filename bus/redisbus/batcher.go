@@ -1,15 +1,10 @@
 package redisbus
 
 import (
-	"embed"
-	"fmt"
-	"strings"
-
 	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,26 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 )
-
-// The shortest and longest wait between two attempts.
-const (
-	shortRetry = 20 * time.Millisecond
-	longRetry  = 250 * time.Millisecond
-)
-
-// jitter returns a random time between half of d and d, so that processes do not all retry
-// at once.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
-
-// A backoff is the wait before the last attempt, without jitter. It doubles from one
-// attempt to the next; zero starts again from the shortest.
-type backoff time.Duration
-
-// next returns the wait before the next attempt.
-func (b *backoff) next() time.Duration {
-	*b = backoff(min(max(2*time.Duration(*b), shortRetry), longRetry))
-	return jitter(time.Duration(*b))
-}
 
 // Calls are gathered into pipelines: few connections with many calls on each cost
 // client and server less than many connections with few.
@@ -259,83 +234,9 @@ func (h *health) record(err error) {
 	}
 }
 
-//go:embed scripts/*.lua scripts/shared/*.lua
-var sources embed.FS
-
-// A script is one of the Lua files in the folder scripts; each says there which arguments it has
-// and what it returns.
-type script int
-
-const (
-	publishScript script = iota
-	claimScript
-	readScript
-	extendScript
-	settleScript
-	givebackScript
-	rewakeScript
-	nudgeScript
-	replayScript
-	dropScript
-	unpauseScript
-	holdScript
-	extendHoldsScript
-	releaseScript
-	emitScript
-	repairScript
-	forgetScript
-	beginScript
-	scriptCount
-)
-
-// String returns the name of the script's file.
-func (s script) String() string {
-	return [scriptCount]string{
-		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
-		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget", "begin",
-	}[s]
-}
-
-// A scriptLibrary holds every script in the form in which the server gets it.
-type scriptLibrary [scriptCount]*redis.Script
-
-func readScripts() (l scriptLibrary, err error) {
-	for s := range scriptCount {
-		text, err := scriptSource(s.String())
-		if err != nil {
-			return l, err
-		}
-		l[s] = redis.NewScript(text)
-	}
-	return l, nil
-}
-
-// scriptSource returns the text of a script, preceded by the shared texts that its first line
-// names. The server runs them with every call, so a script names only those that it needs.
-func scriptSource(name string) (string, error) {
-	text, err := sources.ReadFile("scripts/" + name + ".lua")
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	var all strings.Builder
-	for name := range strings.FieldsSeq(strings.TrimPrefix(first, "--!")) {
-		shared, err := sources.ReadFile("scripts/shared/" + name + ".lua")
-		if err != nil {
-			return "", err
-		}
-		all.Write(shared)
-	}
-	all.Write(text)
-	return all.String(), nil
-}
-
-// load sends the server every script, so that calls can name them by their hashes.
-func (l *scriptLibrary) load(ctx context.Context, client *redis.Client) error {
-	for s, x := range l {
-		if err := x.Load(ctx, client).Err(); err != nil {
-			return fmt.Errorf("load script %s: %w", script(s), err)
-		}
-	}
-	return nil
+// isServerAnswer reports whether err is an error with which the server has answered, rather
+// than a failure to reach the server.
+func isServerAnswer(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
 }

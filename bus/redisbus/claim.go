@@ -17,16 +17,17 @@ const (
 	pollMost = time.Second
 )
 
-// claimQueues queues this process's callers of Claim, one queue for each topic. For a topic with
+// claims queues this process's callers of Claim, one queue for each topic. For a topic with
 // waiting callers, either the claim script is being run (see fetch), or the blocking call to Redis
 // listens for its mail (see listenForMail).
-type claimQueues struct {
-	keys keys
-	poll time.Duration
+type claims struct {
+	*connection
+	leases *leases
+	poll   time.Duration
 
 	mu         sync.Mutex // guards all fields below, except fetches
 	queues     map[bus.Topic]*waitQueue
-	closed     bool
+	ended      bool          // nobody waits any more
 	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
 
 	listening    []*waitQueue // the queues that the blocking call listens for
@@ -36,7 +37,7 @@ type claimQueues struct {
 	fetches sync.WaitGroup
 }
 
-// A waitQueue holds the waiting callers of one topic. claimQueues.mu guards all of it.
+// A waitQueue holds the waiting callers of one topic. claims.mu guards all of it.
 type waitQueue struct {
 	keys        topicKeys
 	waiters     list.List // a list of *waiter
@@ -46,7 +47,7 @@ type waitQueue struct {
 	watched     bool      // the blocking call listens for the topic's mail
 	nextLook    time.Time // when to run the script even if no token came; see listenForMail
 	// hints are the mailboxes that the script will probably grant next. Redis demands that
-	// every key is declared before a script runs, so the script can return the letters of a
+	// every key is declared before a script runs, so the script can return the messages of a
 	// mailbox only if its caller guessed that mailbox.
 	hints []string
 }
@@ -58,15 +59,15 @@ type waiter struct {
 	waits   bool          // whether it is in its topic's queue
 }
 
-func newClaims(k keys, lease time.Duration) *claimQueues {
-	return &claimQueues{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
+func newClaims(c *connection, l *leases) *claims {
+	return &claims{connection: c, leases: l, poll: min(pollMost, l.length/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus: it joins the topic's queue, runs the claim script or has it run, and
 // waits. A claim whose answer is lost with the connection leaves the mailbox leased to nobody until
 // that lease runs out.
-func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
-	leases, err := b.ClaimUpTo(ctx, topic, 1)
+func (c *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
+	leases, err := c.ClaimUpTo(ctx, topic, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +75,12 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 }
 
 // ClaimUpTo implements bus.GroupClaimer, in the way of Claim.
-func (b *Bus) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.Lease, error) {
+func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	w := &waiter{granted: make(chan []*lease, 1), most: max(1, most)}
-	q, place := b.join(topic, w)
+	q, place := c.join(topic, w)
 	if q == nil {
 		return nil, bus.ErrClosed
 	}
@@ -95,14 +96,14 @@ func (b *Bus) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.L
 			}
 			return given, nil
 		}
-		b.decline(q, leases)
+		c.decline(q, leases)
 	case <-ctx.Done():
 		// Leases may have been granted before this caller left the queue.
-		b.claims.leave(q, place)
+		c.leave(q, place)
 		select {
 		case leases := <-w.granted:
 			if leases != nil {
-				b.decline(q, leases)
+				c.decline(q, leases)
 			}
 		default:
 		}
@@ -111,19 +112,18 @@ func (b *Bus) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.L
 }
 
 // decline gives back, in the background, leases whose caller no longer waits.
-func (b *Bus) decline(q *waitQueue, leases []*lease) {
-	give := func() { b.giveBack(&q.keys, leases) }
-	if !b.spawn(give) {
+func (c *claims) decline(q *waitQueue, leases []*lease) {
+	give := func() { c.leases.giveBack(&q.keys, leases) }
+	if !c.spawn(give) {
 		give() // Close is under way and stops the batcher soon, which ends this
 	}
 }
 
 // join adds a caller to its topic's queue; the queue is nil if the bus is closed.
-func (b *Bus) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
-	c := b.claims
+func (c *claims) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.ended {
 		return nil, nil
 	}
 	q := c.queues[topic]
@@ -137,13 +137,13 @@ func (b *Bus) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 	// When mail comes, the blocking call gets a token. But a mailbox that becomes due by
 	// time before that call ends brings no token, so the script must run.
 	if !q.watched || q.nextLook.Before(c.listensUntil) {
-		b.fetchSoon(q, "")
+		c.fetchSoon(q, "")
 	}
 	return q, place
 }
 
 // leave removes a caller from its topic's queue, if it is there still.
-func (c *claimQueues) leave(q *waitQueue, place *list.Element) {
+func (c *claims) leave(q *waitQueue, place *list.Element) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if place.Value.(*waiter).waits {
@@ -160,53 +160,52 @@ func (q *waitQueue) take(place *list.Element) *waiter {
 }
 
 // fetchSoon starts a run of the claim script. hint names the mailbox that it will probably
-// grant, so that its letters can come with the answer. The caller holds claims.mu.
-func (b *Bus) fetchSoon(q *waitQueue, hint string) {
+// grant, so that its messages can come with the answer. The caller holds claims.mu.
+func (c *claims) fetchSoon(q *waitQueue, hint string) {
 	q.mayHaveMail = true
 	if hint != "" {
 		q.hints = append([]string{hint}, q.hints...)
 	}
-	if !q.fetching && !b.claims.closed {
+	if !q.fetching && !c.ended {
 		q.fetching = true
-		b.claims.fetches.Go(func() { b.fetch(q) })
+		c.fetches.Go(func() { c.fetch(q) })
 	}
 }
 
 // fetch runs the claim script while callers wait and there may be mail.
-func (b *Bus) fetch(q *waitQueue) {
+func (c *claims) fetch(q *waitQueue) {
 	var retry backoff
 	for {
-		n, hints := b.neededLeases(q)
+		n, hints := c.neededLeases(q)
 		if n == 0 {
 			return
 		}
-		answer, err := b.runClaim(q, n, hints)
+		answer, err := c.runClaim(q, n, hints)
 		if err == nil {
 			retry = 0
-			b.distribute(q, answer)
+			c.distribute(q, answer)
 			continue
 		}
 		select {
 		case <-time.After(retry.next()):
-			b.claims.mu.Lock()
+			c.mu.Lock()
 			q.mayHaveMail = true
-			b.claims.mu.Unlock()
-		case <-b.closed:
+			c.mu.Unlock()
+		case <-c.closed:
 		}
 	}
 }
 
 // neededLeases returns how many leases to ask for, for all callers, and the hints. If it
 // returns 0, fetch ends, and the blocking call listens for the callers that still wait.
-func (b *Bus) neededLeases(q *waitQueue) (n int, hints []string) {
-	c := b.claims
+func (c *claims) neededLeases(q *waitQueue) (n int, hints []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n = min(q.wanted, claimsAtOnce)
-	if n == 0 || !q.mayHaveMail || c.closed {
+	if n == 0 || !q.mayHaveMail || c.ended {
 		q.fetching = false
 		if n > 0 && (!q.watched || q.nextLook.Before(c.listensUntil)) {
-			b.replan()
+			c.replan()
 		}
 		return 0, nil
 	}
@@ -222,23 +221,23 @@ type claimResult struct {
 	hints    []string  // the mailboxes that will be granted next
 }
 
-// runClaim runs the claim script. It registers the granted leases in b.leases before any
+// runClaim runs the claim script. It registers the granted leases in c.leases before any
 // caller gets them, because a note about a lease may arrive before the script's answer.
-func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimResult, error) {
+func (c *claims) runClaim(q *waitQueue, n int, hints []string) (claimResult, error) {
 	k := &q.keys
-	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
-	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.length.Microseconds(), b.leases.maxHold.Microseconds())
+	keys := append(make([]string, 0, 8+len(hints)), c.keys.clock(), c.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
+	args := append(make([]any, 0, 4+len(hints)), c.self, n, c.leases.length.Microseconds(), c.leases.maxHold.Microseconds())
 	for _, key := range hints {
 		keys, args = append(keys, k.mail(key)), append(args, key)
 	}
-	b.leases.beginClaim()
+	c.leases.beginClaim()
 	sent := time.Now() // the lease times are counted from here, because the server grants them later
-	r, err := b.batcher.run(context.Background(), claimScript, keys, args...)
+	r, err := c.batcher.run(context.Background(), claimScript, keys, args...)
 	a := claimResult{}
 	for _, v := range r.at(1).list() {
-		a.leases = append(a.leases, b.newLease(q, reply{v}, sent))
+		a.leases = append(a.leases, c.leases.newLease(&q.keys, reply{v}, sent))
 	}
-	b.leases.endClaim(a.leases)
+	c.leases.endClaim(a.leases)
 	if err != nil {
 		return a, err
 	}
@@ -253,14 +252,14 @@ func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimResult, error)
 
 // distribute gives leases to the waiting callers, in the order in which they came, and
 // returns to the server the leases for which nobody waits any more.
-func (b *Bus) distribute(q *waitQueue, a claimResult) {
-	if rest := b.claims.distribute(q, a); len(rest) > 0 {
-		b.giveBack(&q.keys, rest)
+func (c *claims) distribute(q *waitQueue, a claimResult) {
+	if rest := c.grant(q, a); len(rest) > 0 {
+		c.leases.giveBack(&q.keys, rest)
 	}
 }
 
-// distribute gives leases to the waiting callers, and returns the rest.
-func (c *claimQueues) distribute(q *waitQueue, a claimResult) (rest []*lease) {
+// grant gives leases to the waiting callers, and returns the rest.
+func (c *claims) grant(q *waitQueue, a claimResult) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
@@ -283,36 +282,33 @@ func (c *claimQueues) distribute(q *waitQueue, a claimResult) (rest []*lease) {
 	return a.leases
 }
 
-// giveBack returns to the server leases on which nobody works. These claims do not count as
-// attempts.
-func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
-	for _, l := range leases {
-		b.leases.end(l, bus.ErrFenced)
-	}
-	b.returnLeases(context.Background(), k, false, leases)
-}
-
-// returnLeases returns leases to the server, so that their mailboxes can be claimed at once;
-// counted says whether the claims count as attempts. If the call fails, the leases run out by
-// themselves.
-func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
-	args := make([]any, 0, 1+2*len(leases))
-	args = append(args, boolArg(counted))
-	for _, l := range leases {
-		args = append(args, l.claim.Key, l.claim.Fence)
-	}
-	// The batcher has logged the error.
-	_, _ = b.batcher.run(ctx, givebackScript, []string{k.state, k.due, k.leased, k.wake}, args...)
-}
-
 // close makes all waiting callers of Claim return bus.ErrClosed.
-func (c *claimQueues) close() {
+func (c *claims) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
+	c.ended = true
 	for _, q := range c.queues {
 		for q.waiters.Len() > 0 {
 			close(q.take(q.waiters.Front()).granted)
 		}
+	}
+}
+
+// replan ends the blocking call early, so that planListening runs with the present waiters.
+// It pushes a token on this process's own nudge list, to which the call listens too. The
+// caller holds claims.mu.
+func (c *claims) replan() {
+	switch {
+	case len(c.listening) == 0:
+		select {
+		case c.waiterCame <- struct{}{}:
+		default: // listenForMail is signalled already
+		}
+	case !c.nudged:
+		c.nudged = true
+		c.spawn(func() {
+			// If this fails, the call ends by itself within pollMost.
+			_, _ = c.batcher.run(context.Background(), nudgeScript, []string{c.keys.nudge(c.self)})
+		})
 	}
 }

@@ -44,7 +44,7 @@ func TestDatabasesAreApart(t *testing.T) {
 	}
 	one, sayOne := next("/0", "one")
 	_, sayOther := next("/1", "other")
-	if _, err := redisbus.NewIntake(ctx, one, "move"); err != nil {
+	if _, err := redisbus.NewImporter(ctx, one, "move"); err != nil {
 		t.Errorf("it is not alone: %v", err)
 	}
 	if e := sayOther(); e.Delta != "other" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,10 +22,11 @@ const (
 	feedLingers = 5 * time.Second
 )
 
-// events sends and receives events. All watchers of this process share one
+// events receives events. All watchers of this process share one
 // connection, and the watchers of one feed share one subscription.
 type events struct {
-	unsent  *eventBuffer
+	*connection
+	emitter *emitter
 	lost    atomic.Uint64 // events for which some watcher was too slow
 	forgets atomic.Uint64 // how many requests to forget events this process has handled
 	pubsub  *redis.PubSub
@@ -48,8 +50,9 @@ type feed struct {
 	left       time.Time // when the last watcher left
 }
 
-func newEvents(pubsub *redis.PubSub) *events {
-	return &events{unsent: newEventBuffer(), pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
+func newEvents(c *connection, m *emitter) *events {
+	pubsub := c.client.Subscribe(context.Background(), c.keys.notes(c.self), c.keys.released(), c.keys.forgotten())
+	return &events{connection: c, emitter: m, pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
 }
 
 // A watcher is one caller of Subscribe. If it reads too slowly, the oldest events in
@@ -105,53 +108,53 @@ func (w *watcher) pop() (bus.Event, bool) {
 // Subscribe implements bus.Events: it yields the past events after that id, then new ones. The last
 // few thousand events of a session can be read again until an hour after the last of them; those of
 // a channel cannot.
-func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
+func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if b.isClosed() {
+	if s.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	w := &watcher{filled: make(chan struct{}, 1)}
-	channel := b.keys.channel(name)
-	f, fresh := b.events.addWatcher(channel, w)
+	channel := s.keys.channel(name)
+	f, fresh := s.addWatcher(channel, w)
 	if fresh {
-		b.spawn(func() { b.events.subscribe(channel) }) // which may have to wait for a connection
+		s.spawn(func() { s.subscribe(channel) }) // which may have to wait for a connection
 	}
-	leave := context.AfterFunc(ctx, func() { b.events.removeWatcher(f, w) })
+	leave := context.AfterFunc(ctx, func() { s.removeWatcher(f, w) })
 	abandon := func(err error) (iter.Seq2[bus.Event, error], error) {
 		if leave() {
-			b.events.removeWatcher(f, w)
+			s.removeWatcher(f, w)
 		}
 		return nil, err
 	}
 	select {
-	case <-b.events.confirmation(f):
+	case <-s.confirmation(f):
 	case <-ctx.Done():
 		return abandon(ctx.Err())
-	case <-b.closed:
+	case <-s.closed:
 		return abandon(bus.ErrClosed)
 	}
 	if after != 0 {
-		purges := b.events.forgets.Load()
-		past, err := b.pastEvents(ctx, name, after)
-		if err == nil && !b.events.setPast(w, past, purges) {
+		purges := s.forgets.Load()
+		past, err := s.pastEvents(ctx, name, after)
+		if err == nil && !s.setPast(w, past, purges) {
 			err = bus.ErrGone
 		}
 		if err != nil {
 			return abandon(err)
 		}
 	}
-	return b.follow(ctx, w, after), nil
+	return s.follow(ctx, w, after), nil
 }
 
 // pastEvents reads the events after an id from the session's stream. Streams are trimmed at the
 // beginning, so a stream that still has the event with that id has all later ones.
-func (b *Bus) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
+func (s *events) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
 	var list []redis.XMessage
 	var err error
 	for retry := backoff(0); ; {
-		list, err = b.client.XRange(ctx, b.keys.stream(name), strconv.FormatUint(after, 10), "+").Result()
+		list, err = s.client.XRange(ctx, s.keys.stream(name), strconv.FormatUint(after, 10), "+").Result()
 		if err == nil {
 			break
 		}
@@ -159,7 +162,7 @@ func (b *Bus) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bu
 		case <-time.After(retry.next()):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("read events: %w", ctx.Err())
-		case <-b.closed:
+		case <-s.closed:
 			return nil, bus.ErrClosed
 		}
 	}
@@ -185,7 +188,7 @@ func (b *Bus) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bu
 
 // follow yields the past events, then new ones. An event that was both read from the stream
 // and received by the subscription is yielded once.
-func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
+func (s *events) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for ctx.Err() == nil {
 			e, ok := w.pop()
@@ -194,7 +197,7 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 				select {
 				case <-w.filled:
 				case <-ctx.Done():
-				case <-b.closed:
+				case <-s.closed:
 					yield(bus.Event{}, bus.ErrClosed)
 					return
 				}
@@ -271,3 +274,98 @@ func (s *events) dropIdleFeeds() {
 }
 
 func (s *events) close() { _ = s.pubsub.Close() } // nobody watches any more
+
+// Dropped returns how many events this process has lost: those that it could not send, and
+// those that a watcher was too slow to read.
+func (s *events) Dropped() uint64 {
+	s.emitter.buffer.mu.Lock()
+	defer s.emitter.buffer.mu.Unlock()
+	return s.emitter.buffer.lost + s.lost.Load()
+}
+
+// confirm handles the server's confirmation of a subscription.
+func (s *events) confirm(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.feeds[channel]; f != nil && !f.subscribed {
+		f.subscribed = true
+		close(f.confirmed)
+	}
+}
+
+// handleBrokenConnection records that the connection for events is broken. What is published from
+// then on is lost, so each watcher gets the sign that events are missing. New subscribers
+// have to wait for the confirmation on the next connection.
+func (s *events) handleBrokenConnection() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.feeds {
+		if !f.subscribed {
+			continue
+		}
+		f.subscribed = false
+		f.confirmed = make(chan struct{})
+		for w := range f.watchers {
+			s.lost.Add(w.push(bus.Event{}))
+		}
+	}
+}
+
+// deliver passes an event from a Redis channel to the watchers of its feed.
+func (s *events) deliver(channel, payload string) {
+	number, text, _ := strings.Cut(payload, " ")
+	id, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return // no bus has sent this
+	}
+	e := bus.Event{} // the sign that events are missing
+	if text != "" {
+		if e, err = decodeEvent(id, text); err != nil {
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feeds[channel]
+	if f == nil {
+		return
+	}
+	for w := range f.watchers {
+		s.lost.Add(w.push(e))
+	}
+}
+
+// dropEvents removes the events of sessions from the watcher's queues.
+func (w *watcher) dropEvents(sessions []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past, w.queue = replaceByGaps(w.past, sessions), replaceByGaps(w.queue, sessions)
+}
+
+// replaceByGaps replaces the events of sessions by the sign that events are missing, one
+// sign for several events in a row.
+func replaceByGaps(list []bus.Event, sessions []string) []bus.Event {
+	kept := list[:0]
+	for _, e := range list {
+		if slices.Contains(sessions, e.Session) {
+			e = bus.Event{}
+		}
+		if e.ID != 0 || len(kept) == 0 || kept[len(kept)-1].ID != 0 {
+			kept = append(kept, e)
+		}
+	}
+	clear(list[len(kept):])
+	return kept
+}
+
+// setPast gives a watcher the past events, which it should see first. forgets is the value
+// that s.forgets had before they were read. If it has changed, setPast returns false: this
+// process was asked to forget events meanwhile, and they may be among the past ones.
+func (s *events) setPast(w *watcher, past []bus.Event, forgets uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past = past
+	return s.forgets.Load() == forgets
+}

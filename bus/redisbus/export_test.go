@@ -25,9 +25,9 @@ const Senders = senders
 
 // Unsent is how many events wait in memory for the next batch.
 func (b *Bus) Unsent() int {
-	b.events.unsent.mu.Lock()
-	defer b.events.unsent.mu.Unlock()
-	return len(b.events.unsent.events)
+	b.buffer.mu.Lock()
+	defer b.buffer.mu.Unlock()
+	return len(b.buffer.events)
 }
 
 // A Topic names keys of a topic.

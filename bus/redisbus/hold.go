@@ -10,11 +10,11 @@ import (
 	"parley/bus"
 )
 
-// closeTimeout bounds each step of Close that still sends something to the server.
-const closeTimeout = time.Second
-
 // holds keeps the names (see bus.Holder) that this process holds, and those for which it waits.
 type holds struct {
+	*connection
+	lease time.Duration // how long the server gives a name to a process that shows no sign of life
+
 	mu   sync.Mutex
 	held map[*hold]bool
 	// freeing has, for each name for which callers of Hold wait, a channel that is closed when
@@ -22,11 +22,13 @@ type holds struct {
 	freeing map[string]chan struct{}
 }
 
-func newHolds() *holds { return &holds{held: map[*hold]bool{}, freeing: map[string]chan struct{}{}} }
+func newHolds(c *connection, lease time.Duration) *holds {
+	return &holds{connection: c, lease: lease, held: map[*hold]bool{}, freeing: map[string]chan struct{}{}}
+}
 
 // A hold is a name that this process holds under a fence.
 type hold struct {
-	bus    *Bus
+	holds  *holds
 	name   string
 	fence  int64
 	lose   context.CancelCauseFunc
@@ -34,72 +36,72 @@ type hold struct {
 }
 
 // whenFree returns a channel that is closed when name may have become free.
-func (h *holds) whenFree(name string) <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.freeing[name] == nil {
-		h.freeing[name] = make(chan struct{})
+func (hs *holds) whenFree(name string) <-chan struct{} {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if hs.freeing[name] == nil {
+		hs.freeing[name] = make(chan struct{})
 	}
-	return h.freeing[name]
+	return hs.freeing[name]
 }
 
 // wakeWaiters wakes the callers of Hold that wait for a name.
-func (h *holds) wakeWaiters(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if bell := h.freeing[name]; bell != nil {
+func (hs *holds) wakeWaiters(name string) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if bell := hs.freeing[name]; bell != nil {
 		close(bell)
-		delete(h.freeing, name)
+		delete(hs.freeing, name)
 	}
 }
 
-func (h *holds) list() []*hold {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.held))
+func (hs *holds) list() []*hold {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return slices.Collect(maps.Keys(hs.held))
 }
 
 // Hold implements bus.Holder: it asks Redis for the name and waits. The name is free again once release is called, not when ctx
 // ends: until then the holder may still be finishing its work. A hold that cannot be
 // extended is lost a little before others can take it.
-func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
+func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	var retry backoff
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if b.isClosed() {
+		if hs.isClosed() {
 			return nil, nil, bus.ErrClosed
 		}
-		bell := b.holds.whenFree(name)
+		bell := hs.whenFree(name)
 		sent := time.Now()
-		r, err := b.batcher.run(ctx, holdScript, []string{b.keys.clock(), b.keys.hold(name)}, b.leases.length.Milliseconds())
+		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name)}, hs.lease.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
 			wait = retry.next()
 		} else if fence := r.at(0).number(); fence > 0 {
-			held, release = b.startHold(ctx, name, fence, sent)
+			held, release = hs.startHold(ctx, name, fence, sent)
 			return held, release, nil
 		}
 		select {
 		case <-bell:
 		case <-time.After(jitter(2 * min(wait, pollMost))):
 		case <-ctx.Done():
-		case <-b.closed:
+		case <-hs.closed:
 		}
 	}
 }
 
 // startHold registers a name that the server has just given to this process, and returns the
 // context and the release function for the caller of Hold.
-func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time.Time) (context.Context, func()) {
+func (hs *holds) startHold(ctx context.Context, name string, fence int64, sent time.Time) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
-	h := &hold{bus: b, name: name, fence: fence, lose: lose}
+	h := &hold{holds: hs, name: name, fence: fence, lose: lose}
 	h.expiry = time.AfterFunc(time.Until(sent.Add(h.length())), h.expire)
-	b.holds.mu.Lock()
-	b.holds.held[h] = true
-	b.holds.mu.Unlock()
-	if b.isClosed() { // releaseAllHolds may have run before this hold was in the list
+	hs.mu.Lock()
+	hs.held[h] = true
+	hs.mu.Unlock()
+	if hs.isClosed() { // releaseAllHolds may have run before this hold was in the list
 		h.expire()
 	}
 	return held, sync.OnceFunc(func() {
@@ -110,12 +112,12 @@ func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time
 
 // length returns how long this process surely has the name, counted from the moment at which it
 // asked for it; see grantedTime.
-func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
+func (h *hold) length() time.Duration { return h.holds.lease * 9 / 10 }
 
 // stopExtending removes the hold from those that are extended. It returns false if that was
 // done before.
 func (h *hold) stopExtending() bool {
-	s := h.bus.holds
+	s := h.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.held[h] {
@@ -141,22 +143,22 @@ func (h *hold) release(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	b := h.bus
-	_, _ = b.batcher.run(ctx, releaseScript, []string{b.keys.hold(h.name)}, h.fence, b.keys.released(), h.name)
-	b.holds.wakeWaiters(h.name)
+	s := h.holds
+	_, _ = s.batcher.run(ctx, releaseScript, []string{s.keys.hold(h.name)}, h.fence, s.keys.released(), h.name)
+	s.wakeWaiters(h.name)
 }
 
 // extendHolds extends all holds of this process.
-func (b *Bus) extendHolds(ctx context.Context) error {
-	for some := range slices.Chunk(b.holds.list(), extendAtOnce) {
+func (hs *holds) extendHolds(ctx context.Context) error {
+	for some := range slices.Chunk(hs.list(), extendAtOnce) {
 		sent := time.Now()
 		keys := make([]string, len(some))
-		args := []any{b.leases.length.Milliseconds()}
+		args := []any{hs.lease.Milliseconds()}
 		for i, h := range some {
-			keys[i] = b.keys.hold(h.name)
+			keys[i] = hs.keys.hold(h.name)
 			args = append(args, h.fence)
 		}
-		r, err := b.batcher.run(ctx, extendHoldsScript, keys, args...)
+		r, err := hs.batcher.run(ctx, extendHoldsScript, keys, args...)
 		if err != nil {
 			return err
 		}
@@ -173,7 +175,7 @@ func (b *Bus) extendHolds(ctx context.Context) error {
 
 // recordExtension records that the server has extended the hold.
 func (h *hold) recordExtension(sent time.Time) {
-	s := h.bus.holds
+	s := h.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[h] {
@@ -182,10 +184,10 @@ func (h *hold) recordExtension(sent time.Time) {
 }
 
 // releaseAllHolds frees all names while the bus is being closed.
-func (b *Bus) releaseAllHolds() {
+func (hs *holds) releaseAllHolds() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	for _, h := range b.holds.list() {
+	for _, h := range hs.list() {
 		h.lose(bus.ErrFenced)
 		h.release(ctx)
 	}

@@ -76,7 +76,7 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 	}
 }
 
-// mail returns the name of the list with the letters of a mailbox, except the first.
+// mail returns the name of the list with the messages of a mailbox, except the first.
 func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
 
 // seenBuckets is the number of sets over which the ids of a day's messages are spread. Redis

@@ -12,7 +12,7 @@ import (
 
 // A lease implements bus.Lease, and caches what this process knows of the leased mailbox.
 type lease struct {
-	bus      *Bus
+	leases   *leases
 	keys     *topicKeys
 	claim    bus.Claim
 	until    time.Time     // when MaxHold is over, beyond which the lease is not extended
@@ -31,7 +31,7 @@ type lease struct {
 
 // A cachedMailbox is what this process knows of a mailbox that it has leased.
 type cachedMailbox struct {
-	page     []bus.Message // the letters that came with the claim, until Mail returns them
+	page     []bus.Message // the messages that came with the claim, until Mail returns them
 	last     int64         // the highest number in the mailbox
 	seen     int64         // the highest number that Mail has returned
 	settling bool          // Settle runs, and may itself be why the server refuses the fence
@@ -51,21 +51,6 @@ func (t grantedTime) isRunning() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
 	return elapsed < t.length-t.length/10
-}
-
-// newLease reads one granted lease from the claim script's answer.
-func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
-	c := bus.Claim{Topic: q.keys.name, Key: r.at(0).text(), Fence: r.at(1).number(), Attempts: int(r.at(2).number())}
-	first, count := r.at(3).number(), r.at(4).number()
-	l := &lease{
-		bus: b, keys: &q.keys, claim: c, until: sent.Add(b.leases.maxHold),
-		lost: make(chan struct{}), settling: make(chan struct{}, 1),
-		term:   grantedTime{sent, min(b.leases.length, b.leases.maxHold)},
-		cached: cachedMailbox{last: first + count - 1},
-	}
-	// A page that cannot be read is dropped: Mail reads it again and returns the error.
-	l.cached.page, _ = r.at(5).letters(c.Key, first)
-	return l
 }
 
 // Claim implements bus.Lease: it returns the mailbox and the fence.
@@ -124,7 +109,7 @@ func (l *lease) Held(ctx context.Context) error {
 		}
 		news := l.nextChange()
 		l.mu.Unlock()
-		l.bus.leases.extendNow() // nobody knows whether the lease is held: extend it, and wait for the outcome
+		l.leases.extendNow() // nobody knows whether the lease is held: extend it, and wait for the outcome
 		select {
 		case <-news:
 		case <-ctx.Done():
@@ -144,7 +129,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 		if err != nil || news == nil {
 			return page, err
 		}
-		page, again, err := l.lettersAfter(ctx, after)
+		page, again, err := l.messagesAfter(ctx, after)
 		if !again || errors.Is(err, errMalformed) {
 			return page, err
 		}
@@ -182,20 +167,20 @@ func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{
 	return page, nil, nil
 }
 
-// markSeen records that Mail returns these letters to the holder.
+// markSeen records that Mail returns these messages to the holder.
 func (k *cachedMailbox) markSeen(page []bus.Message) {
 	if len(page) > 0 {
 		k.seen = max(k.seen, page[len(page)-1].Seq)
 	}
 }
 
-// lettersAfter asks the server for the messages after that number. There may be none although the
+// messagesAfter asks the server for the messages after that number. There may be none although the
 // lease was told of some: a server that has failed over may have lost them. again is true if there
-// is no answer to rely on: after an error, if letters are missing that the mailbox counts, which
-// upkeep mends, and if the server refuses the lease's fence, in which case lettersAfter ends the lease.
-func (l *lease) lettersAfter(ctx context.Context, after int64) (page []bus.Message, again bool, err error) {
+// is no answer to rely on: after an error, if messages are missing that the mailbox counts, which
+// upkeep mends, and if the server refuses the lease's fence, in which case messagesAfter ends the lease.
+func (l *lease) messagesAfter(ctx context.Context, after int64) (page []bus.Message, again bool, err error) {
 	c := l.claim
-	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
+	r, err := l.leases.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
 	if err != nil {
 		return nil, true, err
 	}
@@ -203,7 +188,7 @@ func (l *lease) lettersAfter(ctx context.Context, after int64) (page []bus.Messa
 		l.handleRefusal()
 		return nil, true, nil
 	}
-	page, err = r.at(2).letters(c.Key, r.at(0).number())
+	page, err = r.at(2).messages(c.Key, r.at(0).number())
 	if err != nil {
 		return nil, true, fmt.Errorf("read mail: %w", err)
 	}
@@ -218,7 +203,7 @@ func (l *lease) lettersAfter(ctx context.Context, after int64) (page []bus.Messa
 	return page, len(page) == 0 && last > after, nil
 }
 
-// recordExtension records a new term and the number of the last letter.
+// recordExtension records a new term and the number of the last message.
 func (l *lease) recordExtension(t grantedTime, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,8 +214,8 @@ func (l *lease) recordExtension(t grantedTime, last int64) {
 	}
 }
 
-// recordLetter records that the mailbox has a new message, with that number.
-func (l *lease) recordLetter(last int64) {
+// recordMessage records that the mailbox has a new message, with that number.
+func (l *lease) recordMessage(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cached.last = max(l.cached.last, last)
@@ -244,7 +229,7 @@ func (l *lease) handleRefusal() {
 	busy := l.cached.settling
 	l.mu.Unlock()
 	if !busy {
-		l.bus.leases.lose(l, bus.ErrFenced)
+		l.leases.lose(l, bus.ErrFenced)
 	}
 }
 
@@ -269,20 +254,20 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	defer l.endSettle()
 	k := l.keys
 	keys := []string{
-		l.bus.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
+		l.leases.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
 	}
 	args := []any{
 		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), boolArg(end.Uncounted), seen,
 	}
 	var retry backoff
 	for unsure := false; ; {
-		r, err := l.bus.batcher.run(ctx, settleScript, keys, args...)
+		r, err := l.leases.batcher.run(ctx, settleScript, keys, args...)
 		if err == nil {
 			if r.text() == "fenced" && !unsure {
-				l.bus.leases.lose(l, bus.ErrFenced)
+				l.leases.lose(l, bus.ErrFenced)
 				return bus.ErrFenced
 			}
-			l.bus.leases.end(l, bus.ErrFenced)
+			l.leases.end(l, bus.ErrFenced)
 			return nil
 		}
 		// From here on a fenced answer may be the result of an earlier attempt of ours.
@@ -292,9 +277,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		case <-ctx.Done():
 			// The holder is done with the lease. If it were extended further, nobody
 			// could claim the mailbox; so it runs out.
-			l.bus.leases.end(l, bus.ErrFenced)
+			l.leases.end(l, bus.ErrFenced)
 			return fmt.Errorf("settle: %w", err)
-		case <-l.bus.closed:
+		case <-l.leases.closed:
 			return fmt.Errorf("settle: %w", bus.ErrClosed)
 		}
 	}
@@ -367,10 +352,10 @@ func (l *lease) count(ctx context.Context, q bus.Quota, last string) (reply, err
 	if last == "" {
 		last = q.Group
 	}
-	k := l.bus.keys
+	k := l.leases.keys
 	keys := []string{k.clock(), l.keys.state, k.working(q.Group), k.begun(q.Group), k.working(last)}
-	keep := l.bus.leases.maxHold + l.bus.leases.length
-	r, err := l.bus.batcher.run(ctx, beginScript, keys, l.claim.Key, l.claim.Fence, q.ID, q.AtOnce, q.Hour, keep.Milliseconds())
+	keep := l.leases.maxHold + l.leases.length
+	r, err := l.leases.batcher.run(ctx, beginScript, keys, l.claim.Key, l.claim.Fence, q.ID, q.AtOnce, q.Hour, keep.Milliseconds())
 	if err == nil && r.at(0).text() == "fenced" {
 		l.handleRefusal()
 		err = bus.ErrFenced

@@ -12,19 +12,22 @@
 //
 // The files, in reading order:
 //
-//   - redisbus.go, server.go: Open and Close; what a server must be like
-//   - keys.go, publish.go: the keys in Redis; storing a message, and how messages
-//     and mailboxes are written
-//   - batcher.go: the scripts, and running them in pipelines
-//   - claim.go, listen.go: who waits for mail; the two connections that listen
-//   - lease.go, upkeep.go: working on a mailbox and settling it; extending leases,
-//     and repairing mailboxes
+//   - redisbus.go, config.go, lifecycle.go: the parts of which the bus consists, Open and Close
+//   - server.go: what a server must be like, and how it is reached
+//   - connection.go, keys.go, reply.go, decode.go: what each part has of Redis: the keys, and how
+//     messages and mailboxes are written
+//   - batcher.go, scripts.go, backoff.go: the scripts, and running them in pipelines
+//   - publish.go: storing a message
+//   - claim.go, listen.go: who waits for mail, and the call that listens for it
+//   - lease.go, leases.go: working on a mailbox and settling it; all leases of this process
 //   - hold.go: names that one process holds
-//   - events.go, emit.go: subscribing to events, and sending them
-//   - inspect.go, forget.go, intake.go: depth and dead letters; erasing; taking over
-//     what another bus keeps
-//   - scripts: each script says what it takes and returns; shared/box.lua
-//     describes the data
+//   - upkeep.go, repair.go: extending leases and holds; repairing mailboxes
+//   - events.go, forget_events.go, emit.go, event_buffer.go, wire.go: subscribing to events, and
+//     sending them
+//   - subscription.go: the connection on which this process hears of its leases, of holds and of events
+//   - inspect.go, dead_letters.go, forget.go, roster.go, import.go: depth and dead letters; erasing;
+//     the other processes; importing what another bus keeps
+//   - scripts: each script says what it takes and returns; shared/box.lua describes the data
 package redisbus
 
 import (
@@ -32,11 +35,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,90 +44,24 @@ import (
 	"parley/bus"
 )
 
-// The values that replace the zero values of a Config.
-const (
-	DefaultPrefix  = "parley"
-	DefaultLease   = 5 * time.Second
-	DefaultMaxHold = 35 * time.Minute // the longest turn and some grace
-)
-
-// Config says where the bus lives and what bounds it.
-type Config struct {
-	// URL is redis://, rediss:// or unix://, as redis-cli takes it.
-	URL string
-	// Prefix begins every key and channel; DefaultPrefix if empty. Processes with the same
-	// prefix in the same database share one bus.
-	Prefix string
-	// Caps bounds the mailboxes; zero means no bound.
-	Caps bus.Caps
-	// Lease is how long a process may give no sign of life before others take over its mailboxes;
-	// DefaultLease if zero. All processes have to use the same.
-	Lease time.Duration
-	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
-	MaxHold time.Duration
-	// Log gets what operators should know; nil means that nothing is logged.
-	Log *slog.Logger
-
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // replaces the dialling in tests; nil otherwise
-	hungUp chan struct{}                                                        // closed when nothing should be dialled any more; may be nil
-}
-
-// A Bus implements every interface of package bus.
+// A Bus implements every interface of package bus. It consists of a part for each thing that it does.
 type Bus struct {
-	caps    bus.Caps
-	log     *slog.Logger
-	keys    keys
-	self    string // this process's name in the fleet
-	client  *redis.Client
-	batcher *scriptBatcher
-	claims  *claimQueues
+	*connection
+
+	*publisher
+	*claims
+	*holds
+	*events
+	*emitter
+	*inspector
+	*deadLetters
+	*forgetter
+	*roster
+
 	leases  *leases
-	holds   *holds
-	events  *events
-
-	lifecycle
-}
-
-// lifecycle is what Open starts and Close ends.
-type lifecycle struct {
-	day    atomic.Int64 // the day that this process takes for the server's (see accept)
-	stop   context.CancelFunc
-	hangUp func() // closes the connections, which ends every call
-	closed chan struct{}
-	mu     sync.Mutex // keeps spawn from adding to work once closed is closed
-	work   sync.WaitGroup
-}
-
-// spawn runs f in a goroutine whose end Close awaits. It returns false, and does not run f, if
-// Close has begun.
-func (l *lifecycle) spawn(f func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.isClosed() {
-		return false
-	}
-	l.work.Go(f)
-	return true
-}
-
-// beginClose marks the bus as closed. It returns false if it already was.
-func (l *lifecycle) beginClose() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.isClosed() {
-		return false
-	}
-	close(l.closed)
-	return true
-}
-
-func (l *lifecycle) isClosed() bool {
-	select {
-	case <-l.closed:
-		return true
-	default:
-		return false
-	}
+	notes   *subscription
+	upkeep  *upkeep
+	repairs *repairs
 }
 
 var _ interface {
@@ -141,22 +75,6 @@ var _ interface {
 	bus.Roster
 	bus.Forgetter
 } = (*Bus)(nil)
-
-func (c Config) withDefaults() Config {
-	if c.Prefix == "" {
-		c.Prefix = DefaultPrefix
-	}
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
-	}
-	if c.MaxHold == 0 {
-		c.MaxHold = DefaultMaxHold
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
 
 // Open connects to the server and checks it: it returns ErrUnfit if mail would not be safe
 // there. While the server loads its data Open waits.
@@ -195,22 +113,31 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 }
 
 func newBus(c Config, client *redis.Client, scripts scriptLibrary) *Bus {
-	k := newKeys(c.Prefix, client.Options().DB)
-	self := rand.Text()[:12]
-	b := &Bus{
-		caps: c.Caps, log: c.Log, keys: k, self: self, client: client,
+	to := &connection{
+		keys: newKeys(c.Prefix, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
 		batcher:   newBatcher(client, scripts, &health{log: c.Log}),
-		claims:    newClaims(k, c.Lease),
-		leases:    newLeases(c.Lease, c.MaxHold),
-		holds:     newHolds(),
-		lifecycle: lifecycle{closed: make(chan struct{})},
+		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
-	b.hangUp = sync.OnceFunc(func() {
+	to.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
 		_ = client.Close() // an error would mean that the connection is gone anyway
 	})
-	b.day.Store(time.Now().UnixMicro() / dayLength)
-	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released(), k.forgotten()))
+	b := &Bus{
+		connection: to,
+		publisher:  newPublisher(to, c.Caps),
+		holds:      newHolds(to, c.Lease),
+		emitter:    &emitter{connection: to, buffer: newEventBuffer()},
+		inspector:  &inspector{to},
+		roster:     &roster{to},
+		leases:     newLeases(to, c.Lease, c.MaxHold),
+	}
+	b.claims = newClaims(to, b.leases)
+	b.events = newEvents(to, b.emitter)
+	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher}
+	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
+	b.notes = &subscription{connection: to, leases: b.leases, holds: b.holds, events: b.events}
+	b.upkeep = &upkeep{leases: b.leases, holds: b.holds}
+	b.repairs = &repairs{connection: to, inspector: b.inspector, holds: b.holds, lease: c.Lease}
 	return b
 }
 
@@ -218,7 +145,9 @@ func newBus(c Config, client *redis.Client, scripts scriptLibrary) *Bus {
 func (b *Bus) start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b.batcher.start()
-	for _, run := range []func(context.Context){b.listenForMail, b.extendAll, b.listenForNotes, b.sendEvents, b.repair} {
+	for _, run := range []func(context.Context){
+		b.claims.listenForMail, b.upkeep.extendAll, b.notes.listen, b.emitter.sendEvents, b.repairs.repair,
+	} {
 		b.spawn(func() { run(ctx) })
 	}
 }
@@ -237,23 +166,14 @@ func (b *Bus) Close() error {
 	b.claims.close()
 	b.claims.fetches.Wait()
 	b.stop()
-	b.sendLast()
-	b.releaseAllHolds()
-	b.returnAllLeases()
+	b.emitter.sendLast()
+	b.holds.releaseAllHolds()
+	b.leases.returnAllLeases()
 	b.events.close()
 	b.batcher.stop()
 	b.hangUp() // ends the blocking call too
 	b.work.Wait()
 	return nil
-}
-
-// closedOr returns bus.ErrClosed if the bus is closed, and err otherwise. Closing the bus breaks
-// calls in many ways, and their callers should all get the same error.
-func (b *Bus) closedOr(err error) error {
-	if b.isClosed() {
-		return bus.ErrClosed
-	}
-	return err
 }
 
 // discardLogger keeps go-redis from writing to standard error.

@@ -13,7 +13,7 @@ import (
 	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 const inbound = bus.InboundTopic

@@ -6,11 +6,12 @@
 // process may have the file open at a time, so a lease needs no heartbeat: it ends
 // when it is settled, when it was held for too long, or with the process.
 //
-// The files, in reading order: bus.go, lock.go and schema.go open the file; publish.go
-// stores a message; scheduler.go and mailbox.go know who may work on what; claim.go and
-// lease.go lease mailboxes and settle leases; hold.go, events.go, inspect.go and
-// forget.go are the bus's other interfaces; numbers.go gives numbers that only grow;
-// contents.go reads everything, for a migration.
+// The files, in reading order: bus.go, lock.go, schema.go and load.go open the file and make the
+// bus of its parts; mailboxes.go and numbers.go are what every part uses; publish.go stores a
+// message; scheduler.go and mailbox.go know who may work on what; claim.go, lease.go and settle.go
+// lease mailboxes and settle leases; hold.go, events.go, inspect.go, dead_letters.go, pause.go,
+// roster.go and forget.go are the bus's other interfaces; contents.go reads everything, for a
+// migration.
 package sqlitebus
 
 import (
@@ -19,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"parley/bus"
@@ -53,21 +53,21 @@ type Config struct {
 // A Bus implements every interface of package bus. Its messages, dead letters and pauses
 // are durable; its events and holds live as long as the process.
 type Bus struct {
+	*mailboxes
+
+	*publisher
+	*claims
+	*inspector
+	*deadLetters
+	*pauser
+	*forgetter
+	*contents
 	*feeds
 	*holds
 
-	log      *slog.Logger
-	self     string // the name of this process
-	caps     bus.Caps
-	db       *sqldb.DB
-	lock     *lockedFile
-	clock    *clock
-	seqs     *sequence
-	sched    *scheduler
-	sweptDay sweep
-	left     leftovers
-
-	forgetting sync.Mutex // held while Forget runs
+	self  string // the name of this process
+	lock  *lockedFile
+	clock *clock
 }
 
 var _ interface {
@@ -98,10 +98,38 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
 	}
-	b := &Bus{log: c.Log, self: rand.Text()[:12], caps: c.Caps, db: db, lock: lock}
-	if err := b.reserveAndLoad(ctx, c.MaxHold); err != nil {
+	b, err := load(ctx, c, db)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus %s: %w", c.Path, err), db.Close(), lock.Close())
 	}
+	b.lock = lock
+	return b, nil
+}
+
+// load makes a bus of its parts, and builds what it has in memory from the rows.
+func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
+	stamp, seq, err := readNumbers(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	clock := newClock(stamp)
+	mail := &mailboxes{db: db, sched: newScheduler(clock, c.MaxHold), left: new(leftovers), log: c.Log}
+	if err := mail.reserveAndLoad(ctx, stamp, seq); err != nil {
+		return nil, err
+	}
+	b := &Bus{
+		mailboxes: mail,
+		publisher: &publisher{mailboxes: mail, caps: c.Caps, seqs: newSequence(seq)},
+		claims:    &claims{mailboxes: mail, clock: clock},
+		inspector: &inspector{mail},
+		pauser:    &pauser{mail},
+		contents:  &contents{mailboxes: mail, clock: clock},
+		feeds:     newFeeds(clock),
+		holds:     &holds{names: map[string]*hold{}},
+		self:      rand.Text()[:12], clock: clock,
+	}
+	b.deadLetters = &deadLetters{mailboxes: mail, publisher: b.publisher}
+	b.forgetter = &forgetter{mailboxes: mail, feeds: b.feeds}
 	return b, nil
 }
 
@@ -143,13 +171,4 @@ func (b *Bus) Close() error {
 		err = fmt.Errorf("close bus: %w", err)
 	}
 	return errors.Join(err, b.db.Close(), b.lock.Close())
-}
-
-// translate returns bus.ErrClosed if err says that the database is closed, and any other error as
-// it is.
-func translate(err error) error {
-	if errors.Is(err, sqldb.ErrClosed) {
-		return bus.ErrClosed
-	}
-	return err
 }

@@ -15,25 +15,31 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
+// claims lets callers wait for mail.
+type claims struct {
+	*mailboxes
+	clock *clock
+}
+
 // Claim implements bus.Bus: it waits for a lease and records the claim.
-func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
+func (cs *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l, err := b.sched.waitForLease(ctx, topic)
+		l, err := cs.sched.waitForLease(ctx, topic)
 		if err != nil {
 			return nil, err
 		}
-		if err = b.recordClaim(l); err == nil {
-			l.bus = b
+		if err = cs.recordClaim(l); err == nil {
+			l.mailboxes = cs.mailboxes
 			return l, nil
 		}
-		b.sched.giveBack(l)
-		if b.sched.isClosed() {
+		cs.sched.giveBack(l)
+		if cs.sched.isClosed() {
 			return nil, bus.ErrClosed
 		}
-		b.log.Error("claim not written", slog.String("topic", string(topic)), slog.Any("error", err))
+		cs.log.Error("claim not written", slog.String("topic", string(topic)), slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -42,14 +48,6 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	}
 }
 
-// The state of a mailbox is in the row of its first message.
-const (
-	firstOf       = `(SELECT min(seq) FROM message WHERE topic = ? AND key = ?)`
-	setAttempts   = `UPDATE message SET attempts = ? WHERE seq = ` + firstOf
-	setAttemptsOf = `UPDATE message SET attempts = ? WHERE seq = ?` // of the first message, if its number is known
-	setState      = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
-)
-
 // recordClaim records that the mailbox was claimed. A first claim need not be durable
 // before work begins: if a crash loses it, the next claim counts as the first again, which
 // does no harm. Later claims have to be durable first: otherwise a message that crashes the
@@ -57,7 +55,7 @@ const (
 //
 // A fence must be below the reserve on disk before a holder gets it: otherwise a process
 // started after a crash could give out the same fence again.
-func (b *Bus) recordClaim(l *lease) error {
+func (cs *claims) recordClaim(l *lease) error {
 	c := l.claim
 	write := func(tx *sqldb.Tx) (err error) {
 		if l.first > 0 {
@@ -67,9 +65,9 @@ func (b *Bus) recordClaim(l *lease) error {
 		}
 		return err
 	}
-	ahead := c.Fence >= b.clock.reserved.Load()
+	ahead := c.Fence >= cs.clock.reserved.Load()
 	if !ahead && !l.recordFirst {
-		b.db.Start(func(tx *sqldb.Tx) error {
+		cs.db.Start(func(tx *sqldb.Tx) error {
 			if l.settlingNow.Load() {
 				return nil // the settlement, which comes next, writes the attempts itself
 			}
@@ -78,7 +76,7 @@ func (b *Bus) recordClaim(l *lease) error {
 		return nil
 	}
 	reserve := c.Fence + clockAhead.Microseconds()
-	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
+	err := cs.db.Write(context.Background(), func(tx *sqldb.Tx) error {
 		if ahead {
 			if _, err := tx.Exec(raiseMeta, metaClock, reserve); err != nil {
 				return err
@@ -87,7 +85,7 @@ func (b *Bus) recordClaim(l *lease) error {
 		return write(tx)
 	})
 	if err == nil && ahead {
-		b.clock.reserve(reserve)
+		cs.clock.reserve(reserve)
 	}
 	return err
 }

@@ -11,12 +11,16 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// The methods in this file are for migrations: they read everything that the bus stores, or move it
-// to another file. Nobody may work with the bus meanwhile.
+// contents reads everything that the bus stores, or moves it to another file, for migrations. Nobody
+// may work with the bus meanwhile.
+type contents struct {
+	*mailboxes
+	clock *clock
+}
 
-// A Letter is a message with all that the bus stores about it: one that waits in a mailbox, or a
+// A StoredMessage is a message with all that the bus stores about it: one that waits in a mailbox, or a
 // dead letter.
-type Letter struct {
+type StoredMessage struct {
 	Topic    bus.Topic
 	Message  bus.Message
 	Replays  int       // how many times the message was a dead letter before and was published again
@@ -26,46 +30,46 @@ type Letter struct {
 	BuriedAt time.Time // for a dead letter: when it was given up
 }
 
-// Letters reads the messages that wait in all mailboxes, in the order of publication. If an
-// id was published again days later, Letters returns only the first message, because a bus
+// Messages reads the messages that wait in all mailboxes, in the order of publication. If an
+// id was published again days later, Messages returns only the first message, because a bus
 // that receives both at once would drop the second as a duplicate.
-func (b *Bus) Letters(ctx context.Context) iter.Seq2[Letter, error] {
-	return b.letters(ctx, `
+func (c *contents) Messages(ctx context.Context) iter.Seq2[StoredMessage, error] {
+	return c.messages(ctx, `
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, due, '', 0 FROM message
 		WHERE seq IN (SELECT min(seq) FROM message GROUP BY topic, id) ORDER BY seq`)
 }
 
 // Dead reads all dead letters, in the order in which they were given up.
-func (b *Bus) Dead(ctx context.Context) iter.Seq2[Letter, error] {
-	return b.letters(ctx, `
+func (c *contents) Dead(ctx context.Context) iter.Seq2[StoredMessage, error] {
+	return c.messages(ctx, `
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, 0, reason, buried FROM dead ORDER BY n`)
 }
 
-// letters reads the messages that a query selects.
-func (b *Bus) letters(ctx context.Context, query string) iter.Seq2[Letter, error] {
-	return func(yield func(Letter, error) bool) {
-		rows, err := b.db.Read.QueryContext(ctx, query)
+// messages reads the messages that a query selects.
+func (c *contents) messages(ctx context.Context, query string) iter.Seq2[StoredMessage, error] {
+	return func(yield func(StoredMessage, error) bool) {
+		rows, err := c.db.Read.QueryContext(ctx, query)
 		if err != nil {
-			yield(Letter{}, fmt.Errorf("read letters: %w", err))
+			yield(StoredMessage{}, fmt.Errorf("read messages: %w", err))
 			return
 		}
 		defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 		for rows.Next() {
-			var l Letter
+			var l StoredMessage
 			m := &l.Message
 			var notBefore, due, buried int64
 			err := rows.Scan(&l.Topic, &m.Key, &m.Seq, &m.ID, &m.Urgent, &notBefore, &m.Body, &l.Replays, &l.Attempts,
 				&due, &l.Reason, &buried)
 			m.NotBefore, l.Due, l.BuriedAt = fromMicro(notBefore), fromMicro(due), fromMicro(buried)
 			if err != nil {
-				err = fmt.Errorf("read letters: %w", err)
+				err = fmt.Errorf("read messages: %w", err)
 			}
 			if !yield(l, err) || err != nil {
 				return
 			}
 		}
 		if err := rows.Err(); err != nil {
-			yield(Letter{}, fmt.Errorf("read letters: %w", err))
+			yield(StoredMessage{}, fmt.Errorf("read messages: %w", err))
 		}
 	}
 }
@@ -78,9 +82,9 @@ type KnownID struct {
 }
 
 // Known reads the ids that were published today or yesterday, by topic and day.
-func (b *Bus) Known(ctx context.Context) iter.Seq2[KnownID, error] {
+func (c *contents) Known(ctx context.Context) iter.Seq2[KnownID, error] {
 	return func(yield func(KnownID, error) bool) {
-		rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, day, id FROM seen WHERE day >= ? ORDER BY topic, day`,
+		rows, err := c.db.Read.QueryContext(ctx, `SELECT topic, day, id FROM seen WHERE day >= ? ORDER BY topic, day`,
 			dayOf(time.Now().UnixMicro())-1)
 		if err != nil {
 			yield(KnownID{}, fmt.Errorf("read known ids: %w", err))
@@ -104,8 +108,8 @@ func (b *Bus) Known(ctx context.Context) iter.Seq2[KnownID, error] {
 }
 
 // Pauses returns the paused topics, and until when they are.
-func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, until FROM pause`)
+func (c *contents) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
+	rows, err := c.db.Read.QueryContext(ctx, `SELECT topic, until FROM pause`)
 	if err != nil {
 		return nil, fmt.Errorf("read pauses: %w", err)
 	}
@@ -125,8 +129,8 @@ func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 // Split moves everything from the database that the bus shares with others, which is the file from,
 // to a database of its own in the file to. If it is interrupted, some may be in both; repeating it
 // completes it. The bus must not be used any more but closed. point is called between the steps.
-func (b *Bus) Split(ctx context.Context, from, to string, point func(string)) error {
-	b.db.Flush()
+func (c *contents) Split(ctx context.Context, from, to string, point func(string)) error {
+	c.db.Flush()
 	own, err := sqldb.Open(ctx, to, Schema().SQLite)
 	if err != nil {
 		return fmt.Errorf("split: %w", err)
@@ -135,7 +139,7 @@ func (b *Bus) Split(ctx context.Context, from, to string, point func(string)) er
 		return fmt.Errorf("split: %w", err)
 	}
 	point("split:copied")
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = c.db.Write(ctx, func(tx *sqldb.Tx) error {
 		for _, remove := range []string{`DELETE FROM message`, `DELETE FROM dead`, `DELETE FROM seen`, `DELETE FROM pause`} {
 			if _, err := tx.Exec(remove); err != nil {
 				return err
@@ -152,4 +156,4 @@ func (b *Bus) Split(ctx context.Context, from, to string, point func(string)) er
 
 // Highest returns a number above every fence and every event's id that the bus has given out, so
 // that another bus can continue above it.
-func (b *Bus) Highest() int64 { return b.clock.next() }
+func (c *contents) Highest() int64 { return c.clock.next() }

@@ -17,7 +17,7 @@ import (
 const (
 	feedEvents  = 4096             // how many events of one feed are kept
 	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
-	eventSize   = 320              // about how many bytes an event takes beside its texts
+	eventSize   = 320              // about how many bytes an event takes besides its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
 	// channelRest is how long the events of a channel gather before those who wait for them are
 	// woken. To wake them for each event of a short turn would cost more than all else about the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"parley/bus"
@@ -16,27 +17,34 @@ import (
 // outcome is recorded.
 const windDown = 2 * time.Second
 
+// A forgetter removes what is to be forgotten from mail, dead letters and events.
+type forgetter struct {
+	*mailboxes
+	feeds   *feeds
+	running sync.Mutex // held while Forget runs
+}
+
 // Forget implements bus.Forgetter: it removes mail, dead letters and events, and purges the
 // file.
-func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
-	b.forgetting.Lock()
-	defer b.forgetting.Unlock()
+func (f *forgetter) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
+	f.running.Lock()
+	defer f.running.Unlock()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("forget: %w", b.translateRead(translate(err)))
+			err = fmt.Errorf("forget: %w", f.translateRead(translate(err)))
 		}
 	}()
-	if b.sched.isClosed() {
+	if f.sched.isClosed() {
 		return done, bus.ErrClosed
 	}
-	b.feeds.forget(sessions)
-	b.db.Flush() // what was settled is gone from disk then
-	boxes, err := b.pickMessages(ctx, waitingRows, lastWaiting, match)
+	f.feeds.forget(sessions)
+	f.db.Flush() // what was settled is gone from disk then
+	boxes, err := f.pickMessages(ctx, waitingRows, lastWaiting, match)
 	if err != nil {
 		return done, err
 	}
 	for _, p := range boxes {
-		n, taken, err := b.forgetMail(ctx, p)
+		n, taken, err := f.forgetMail(ctx, p)
 		done.Messages += n
 		if taken {
 			done.Leases++
@@ -45,13 +53,13 @@ func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) boo
 			return done, err
 		}
 	}
-	dead, err := b.pickMessages(ctx, deadRows, lastDead, match)
+	dead, err := f.pickMessages(ctx, deadRows, lastDead, match)
 	if err != nil {
 		return done, err
 	}
 	for _, p := range dead {
 		n := 0
-		err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		err := f.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 			n, err = deleteRows(tx, `DELETE FROM dead WHERE n = ?`, p.rows)
 			return err
 		})
@@ -60,7 +68,7 @@ func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) boo
 		}
 		done.DeadLetters += n
 	}
-	return done, b.db.Purge(ctx)
+	return done, f.db.Purge(ctx)
 }
 
 // pickedRows are the rows of one mailbox to delete.
@@ -81,9 +89,9 @@ const (
 
 // pickMessages calls match for each message that exists now, and returns the rows of those for
 // which it returns true, by mailbox. query reads the messages and last the last row number.
-func (b *Bus) pickMessages(ctx context.Context, query, last string, match func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
+func (f *forgetter) pickMessages(ctx context.Context, query, last string, match func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
 	var upto int64
-	if err := b.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
+	if err := f.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
 		return nil, err
 	}
 	type box struct {
@@ -93,7 +101,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, match func(b
 	var list []pickedRows
 	place := map[box]int{}
 	for after := int64(0); after < upto; {
-		page, err := b.pickPage(ctx, query, after, upto)
+		page, err := f.pickPage(ctx, query, after, upto)
 		if err != nil || len(page) == 0 {
 			return list, err
 		}
@@ -121,8 +129,8 @@ type candidate struct {
 	m     bus.Message
 }
 
-func (b *Bus) pickPage(ctx context.Context, query string, after, upto int64) (page []candidate, err error) {
-	found, err := b.db.Read.QueryContext(ctx, query, after, upto, pageMessages)
+func (f *forgetter) pickPage(ctx context.Context, query string, after, upto int64) (page []candidate, err error) {
+	found, err := f.db.Read.QueryContext(ctx, query, after, upto, pageMessages)
 	if err != nil {
 		return nil, err
 	}
@@ -167,18 +175,18 @@ func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 // forgetMail deletes the picked messages of one mailbox. Nobody else can claim the mailbox
 // meanwhile. It returns how many it has deleted, and whether it has taken the mailbox from a
 // holder.
-func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
-	if err := b.forgetSettled(ctx, p); err != nil {
+func (f *forgetter) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
+	if err := f.forgetSettled(ctx, p); err != nil {
 		return 0, false, err
 	}
-	h := b.sched.seize(p.topic, p.key)
+	h := f.sched.seize(p.topic, p.key)
 	if h == nil {
 		return 0, false, nil // everything in it is settled
 	}
 	// A message that is committed but not in the mailbox yet counts as published after
 	// Forget was called, so it stays.
 	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq < h.first || seq > h.last })
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = f.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
 			return err
 		}
@@ -190,24 +198,24 @@ func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, 
 	if err != nil {
 		n = 0
 	}
-	if known := b.sched.takeOut(h, n); !known {
-		b.findFirst(h.box, &settlement{claim: h.claim})
+	if known := f.sched.takeOut(h, n); !known {
+		f.findFirst(h.box, &settlement{claim: h.claim})
 	}
-	b.sched.handBack(h, n)
+	f.sched.handBack(h, n)
 	return n, h.taken, err
 }
 
 // forgetSettled deletes those of the picked rows whose messages were settled: the disk failed when
 // they were to be deleted. Nobody is given these any more, so nothing counts them.
-func (b *Bus) forgetSettled(ctx context.Context, p pickedRows) error {
+func (f *forgetter) forgetSettled(ctx context.Context, p pickedRows) error {
 	settled := func() []int64 {
-		first := b.sched.firstNumber(p.topic, p.key)
+		first := f.sched.firstNumber(p.topic, p.key)
 		return slices.DeleteFunc(slices.Clone(p.rows), func(seq int64) bool { return seq >= first })
 	}
 	if len(settled()) == 0 {
 		return nil
 	}
-	return b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	return f.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := deleteRows(tx, `DELETE FROM message WHERE seq = ?`, settled())
 		return err
 	})

@@ -12,10 +12,8 @@ import (
 // so that messages that are claimed soon after their publication are not read from disk.
 // All mailboxes share cacheBudget; beyond it only numbers are kept.
 const (
-	cacheBudget  = 8 << 20   // bytes
-	messageSize  = 256       // about how many bytes a message takes beside its body
-	pageMessages = 64        // how many messages are read from disk at once at most
-	pageBytes    = 256 << 10 // about how many bytes are read from disk at once at most
+	cacheBudget = 8 << 20 // bytes
+	messageSize = 256     // about how many bytes a message takes besides its body
 )
 
 // A boxState says whether a mailbox can be claimed.
@@ -182,9 +180,9 @@ func (m *mailState) messagesAfter(seq int64) []bus.Message {
 
 // cloneMessages copies the bodies, because the reader may change them and the originals may
 // be read again.
-func cloneMessages(letters []publishedMessage) []bus.Message {
+func cloneMessages(messages []publishedMessage) []bus.Message {
 	var out []bus.Message
-	for _, l := range letters {
+	for _, l := range messages {
 		l.Body = bytes.Clone(l.Body)
 		out = append(out, l.Message)
 	}

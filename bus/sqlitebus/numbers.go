@@ -14,6 +14,19 @@ const (
 	seqAhead   = 1 << 16
 )
 
+// The names in table meta.
+const (
+	metaClock = "clock" // a number above every fence ever given out
+	metaSeq   = "seq"   // the highest sequence number that may have been given out
+)
+
+const (
+	setMeta   = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	raiseMeta = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`
+	// getNumbers reads two of the values.
+	getNumbers = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0), coalesce((SELECT value FROM meta WHERE name = ?), 0)`
+)
+
 // A clock gives out microseconds that only grow, also if the wall clock is set back.
 // Numbers below reserved are not given out again after a crash.
 type clock struct {

@@ -13,6 +13,14 @@ import (
 	"parley/sessions/sqldb"
 )
 
+// A publisher stores messages.
+type publisher struct {
+	*mailboxes
+	caps     bus.Caps
+	seqs     *sequence
+	sweptDay sweep
+}
+
 // An arrival is a message on its way to disk and into its mailbox.
 type arrival struct {
 	publishedMessage
@@ -26,15 +34,15 @@ type arrival struct {
 }
 
 // Publish implements bus.Bus: it stores the message in one transaction.
-func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
+func (p *publisher) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	a, err := newArrival(topic, m)
 	if err == nil {
-		err = b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.storeNew(tx, a) })
+		err = p.commit(ctx, a, func(tx *sqldb.Tx) error { return p.storeNew(tx, a) })
 	}
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	b.sweep(dayOf(a.published))
+	p.sweep(dayOf(a.published))
 	return nil
 }
 
@@ -51,28 +59,28 @@ func newArrival(topic bus.Topic, m bus.Message) (*arrival, error) {
 // Share returns the publication of a message as a share in a write of another component that uses
 // the same database. It does what Publish does. If the message is refused, with an error for which
 // bus.IsRefusal is true, either Share or the share's Write says so.
-func (b *Bus) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
+func (p *publisher) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
 	a, err := newArrival(bus.Topic(topic), bus.Message{ID: id, Key: key, Body: body})
 	if err != nil {
 		return nil, fmt.Errorf("publish: %w", err)
 	}
-	return &share{bus: b, arrival: a}, nil
+	return &share{publisher: p, arrival: a}, nil
 }
 
 // A share is the publication of a message in a transaction that another component has begun.
 type share struct {
-	bus     *Bus
-	arrival *arrival
+	publisher *publisher
+	arrival   *arrival
 }
 
 // Write implements sqldb.Share: it stores the message.
 func (s *share) Write(tx *sqldb.Tx) (refused, err error) {
-	s.bus.sched.dequeue(s.arrival)
+	s.publisher.sched.dequeue(s.arrival)
 	s.arrival.refused = nil
-	if s.bus.sched.isClosed() {
+	if s.publisher.sched.isClosed() {
 		return fmt.Errorf("publish: %w", bus.ErrClosed), nil
 	}
-	if err := s.bus.storeNew(tx, s.arrival); err != nil {
+	if err := s.publisher.storeNew(tx, s.arrival); err != nil {
 		return nil, fmt.Errorf("publish: %w", err)
 	}
 	if s.arrival.refused != nil {
@@ -86,9 +94,9 @@ func (s *share) Stored() bool { return s.arrival.box != nil }
 
 // End implements sqldb.Share: it shows the message to those who wait for mail, or forgets it.
 func (s *share) End(durable bool) {
-	s.bus.recordOutcome(s.arrival, durable)
+	s.publisher.recordOutcome(s.arrival, durable)
 	if durable {
-		s.bus.sweep(dayOf(s.arrival.published))
+		s.publisher.sweep(dayOf(s.arrival.published))
 	}
 }
 
@@ -129,16 +137,16 @@ func dayOf(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
 // commit runs write, which stores the message a or refuses it, and tells the scheduler when that is
 // durable. If the database rolls the transaction back, it runs write again; so each run first
 // undoes in memory what an earlier run did.
-func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) error) error {
-	if b.sched.isClosed() {
+func (p *publisher) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) error) error {
+	if p.sched.isClosed() {
 		return bus.ErrClosed
 	}
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
 		a.refused = nil
-		b.sched.dequeue(a)
+		p.sched.dequeue(a)
 		return write(tx)
 	})
-	b.recordOutcome(a, err == nil)
+	p.recordOutcome(a, err == nil)
 	if err != nil {
 		return translate(err)
 	}
@@ -146,19 +154,19 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 }
 
 // recordOutcome records whether the transaction that was to store the message a is durable.
-func (b *Bus) recordOutcome(a *arrival, durable bool) {
+func (p *publisher) recordOutcome(a *arrival, durable bool) {
 	if durable && a.box != nil {
-		b.seqs.recordCommit(a.Seq)
+		p.seqs.recordCommit(a.Seq)
 	}
-	b.sched.recordOutcome(a, durable)
+	p.sched.recordOutcome(a, durable)
 }
 
 // storeNew stores the message a if its id is new and its mailbox has room. If there is no room, it
 // does not mark the id as seen, so that it can be published again. A message that was stored before
 // is accepted even if its mailbox is full.
-func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
+func (p *publisher) storeNew(tx *sqldb.Tx, a *arrival) error {
 	day := dayOf(a.published)
-	if full := b.lacksRoom(a); full != nil {
+	if full := p.lacksRoom(a); full != nil {
 		var seen bool
 		if err := tx.Get(isSeen, []any{day, a.topic, a.ID}, &seen); err != nil {
 			return err
@@ -172,18 +180,18 @@ func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
 	if err != nil || fresh == 0 {
 		return err
 	}
-	return b.insertArrival(tx, a)
+	return p.insertArrival(tx, a)
 }
 
-func (b *Bus) insertArrival(tx *sqldb.Tx, a *arrival) (err error) {
-	if a.Seq, err = b.seqs.next(tx); err != nil {
+func (p *publisher) insertArrival(tx *sqldb.Tx, a *arrival) (err error) {
+	if a.Seq, err = p.seqs.next(tx); err != nil {
 		return err
 	}
 	_, err = tx.Exec(insertMessage, a.Seq, a.topic, a.Key, a.ID, a.replays, a.Urgent, toMicro(a.NotBefore), a.published, notNil(a.Body))
 	if err != nil {
 		return err
 	}
-	b.sched.enqueue(a)
+	p.sched.enqueue(a)
 	return nil
 }
 
@@ -197,9 +205,9 @@ func notNil(p []byte) []byte {
 
 // lacksRoom returns bus.ErrFull or bus.ErrTooMuch if the mailbox has no room for a.
 // Messages that are being committed take room too.
-func (b *Bus) lacksRoom(a *arrival) error {
-	count, size := b.caps.Room(a.topic, a.Message)
-	s := b.sched
+func (p *publisher) lacksRoom(a *arrival) error {
+	count, size := p.caps.Room(a.topic, a.Message)
+	s := p.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.topic(a.topic).boxes[a.Key]
@@ -298,12 +306,6 @@ func (s *scheduler) showArrival(x *box, l publishedMessage) {
 	}
 }
 
-func (s *scheduler) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
-
 // A sweep remembers the last day for which old ids were deleted.
 type sweep struct{ done atomic.Int64 }
 
@@ -312,15 +314,15 @@ const sweepRows = 256
 
 // sweep deletes known ids of the day before yesterday and earlier, some with each
 // publication: deleting those of a whole day at once would delay every write.
-func (b *Bus) sweep(day int64) {
-	if b.sweptDay.done.Load() >= day {
+func (p *publisher) sweep(day int64) {
+	if p.sweptDay.done.Load() >= day {
 		return
 	}
-	b.db.Start(func(tx *sqldb.Tx) error {
+	p.db.Start(func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(`DELETE FROM seen WHERE (day, topic, id) IN
 			(SELECT day, topic, id FROM seen WHERE day < ? LIMIT ?)`, day-1, sweepRows)
 		if err == nil && n < sweepRows {
-			b.sweptDay.done.Store(day)
+			p.sweptDay.done.Store(day)
 		}
 		return err
 	})

@@ -220,6 +220,12 @@ func (s *scheduler) close() bool {
 	return true
 }
 
+func (s *scheduler) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // pause lets nothing of a topic be claimed until that time.
 func (s *scheduler) pause(name bus.Topic, until time.Time) {
 	s.mu.Lock()

@@ -25,19 +25,19 @@ const (
 // becomes due again soon.
 type Handler func(ctx context.Context, t bus.Timer) (again time.Duration, err error)
 
-// A Clock calls the handlers of due timers.
-type Clock struct {
+// A Runner calls the handlers of due timers.
+type Runner struct {
 	Bus      bus.Bus
 	Handlers map[string]Handler // by bus.Timer.Kind
 	Log      *slog.Logger
 }
 
 // Run handles due timers until ctx is done. Any number of processes may run it at a time.
-func (c *Clock) Run(ctx context.Context) error {
-	wait, err := bus.ClaimEach(ctx, c.Bus, bus.TimersTopic, atOnce, func(lease bus.Lease) {
+func (r *Runner) Run(ctx context.Context) error {
+	wait, err := bus.ClaimEach(ctx, r.Bus, bus.TimersTopic, atOnce, func(lease bus.Lease) {
 		work := context.WithoutCancel(ctx)
-		bus.RetrySettle(work, lease, c.fire(work, lease), fireTime, func(err error) {
-			c.Log.Warn("a timer cannot be settled; trying again", slog.Any("error", err))
+		bus.RetrySettle(work, lease, r.fire(work, lease), fireTime, func(err error) {
+			r.Log.Warn("a timer cannot be settled; trying again", slog.Any("error", err))
 		})
 	})
 	wait()
@@ -48,7 +48,7 @@ func (c *Clock) Run(ctx context.Context) error {
 }
 
 // fire calls the handlers for the timers of a mailbox, and returns how to settle the lease.
-func (c *Clock) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
+func (r *Runner) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
 	ctx, cancel := context.WithTimeout(ctx, fireTime)
 	defer cancel()
 	mail, err := lease.Mail(ctx, 0)
@@ -61,14 +61,14 @@ func (c *Clock) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
 			end.Dead, end.Reason = m.Seq, "it cannot be read"
 			return end
 		}
-		handle := c.Handlers[t.Kind]
+		handle := r.Handlers[t.Kind]
 		if handle == nil {
 			end.Uncounted, end.After = true, leaveTo
 			return end
 		}
 		again, err := handle(ctx, t)
 		if err != nil {
-			c.Log.Warn("what a timer is for could not be done; trying again", slog.String("kind", t.Kind), slog.String("id", t.ID), slog.Any("error", err))
+			r.Log.Warn("what a timer is for could not be done; trying again", slog.String("kind", t.Kind), slog.String("id", t.ID), slog.Any("error", err))
 			again = afterFail
 		}
 		if again > 0 {

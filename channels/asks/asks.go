@@ -30,10 +30,19 @@ type Service struct {
 	// MayPark returns why no ask can be opened now, or "" if one can. A nil MayPark always
 	// allows it.
 	MayPark func(ctx context.Context) (why string, err error)
+	// Sends is where it is recorded whether the file of an ask has arrived.
+	Sends Sends
+	// ShowsAll reports whether a text of any length is shown whole on a channel; nil: on none.
+	ShowsAll func(channel string) bool
 	// Ended, if set, is called with the result of each ask that ended in this process:
 	// approved, session, denied, answered, expired or withdrawn.
 	Ended func(result string)
 	Log   *slog.Logger
+}
+
+// Sends knows what became of messages, as channels.Sends does.
+type Sends interface {
+	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
 // Ready returns why no ask can be opened now, or "" if one can.
@@ -59,8 +68,8 @@ func (d *Service) setTimer(ctx context.Context, ask bus.Ask) error {
 }
 
 // Answer gives somebody's answer to an ask, and returns the ask as it is afterwards. Its
-// errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer and bus.ErrDecided; after
-// any other error nobody knows whether the answer was accepted, and the caller repeats it.
+// errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer, bus.ErrNotShown and
+// bus.ErrDecided; after any other error nobody knows whether the answer was accepted, and the caller repeats it.
 func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error) {
 	ask, err := d.Book.LookupAsk(ctx, id)
 	if err != nil {
@@ -71,6 +80,9 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	}
 	if !ask.Takes(answer) {
 		return ask, bus.ErrBadAnswer
+	}
+	if err := d.checkShown(ctx, ask, answer); err != nil {
+		return ask, err
 	}
 	was := ask.State
 	ask, ours, err := d.Book.EndAsk(ctx, id, bus.AskAnswered, answer)
@@ -94,6 +106,37 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 		d.reportResult(ask)
 	}
 	return ask, nil
+}
+
+// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and
+// the chat where the answer was said has not shown all of it: nobody is asked there, or the file with
+// the whole call has not arrived.
+func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer) error {
+	if ask.Kind != bus.AskApproval || !ask.Filed || ask.State != bus.AskOpen || answer.Text == bus.Deny {
+		return nil
+	}
+	if answer.At == (bus.Address{}) { // programs and the command line are given the whole call
+		return nil
+	}
+	for _, at := range ask.AskedAt() {
+		if at.Channel != answer.At.Channel || at.Chat != answer.At.Chat {
+			continue
+		}
+		if d.ShowsAll != nil && d.ShowsAll(at.Channel) {
+			return nil
+		}
+		if d.Sends == nil {
+			continue
+		}
+		file, err := d.Sends.Lookup(ctx, ask.FileID(at))
+		if err != nil && !errors.Is(err, channels.ErrNoSend) {
+			return fmt.Errorf("look for what was shown of ask %s: %w", ask.ID, err)
+		}
+		if file.HasSentFile() {
+			return nil
+		}
+	}
+	return bus.ErrNotShown
 }
 
 // Withdraw ends an ask whose answer nobody needs any more, and returns it. An answer that

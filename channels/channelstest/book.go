@@ -64,6 +64,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"offers", testOffers},
 		{"revoke", testRevoke},
 		{"chats", testChats},
+		{"who is alone in a chat", testAloneAt},
 		{"session of a message", testSessionOf},
 		{"names", testNames},
 		{"submissions", testSubmissions},
@@ -305,8 +306,63 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
+// testAloneAt checks that a chat is found by its address alone, and that only what is known to be no
+// group makes somebody alone there.
+func testAloneAt(t *testing.T, s suite) {
+	b := s.open(t)
+	for _, c := range []struct {
+		chat, thread, person string
+		group                bool
+	}{
+		{"private", "", "c:7", false},
+		{"other", "", "c:8", false},
+		{"shared", "", "", true},
+		{"shared", "5", "", true},
+		{"nobody", "", "", false},
+		{"threads", "9", "c:3", false}, // two people: the first thread's counts, not who came first
+		{"threads", "10", "c:2", false},
+		{"unnamed first", "1", "", false},
+		{"unnamed first", "2", "c:4", false},
+		{"mixed", "", "", true},
+		{"mixed", "5", "c:5", false},
+		{"odd \x00 \xff", "", "c:\x00\xff", false},
+	} {
+		at := bus.Address{Channel: "c", Chat: c.chat, Thread: c.thread}
+		must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c", Group: c.group, Person: c.person, Name: "Ada", Seen: time.Now()}))
+	}
+	b = s.reopen(t, b)
+	for _, c := range []struct {
+		channel, chat, person string
+		alone                 bool
+	}{
+		{"c", "private", "c:7", true},
+		{"c", "other", "c:8", true},
+		{"c", "shared", "", false},
+		{"c", "unknown", "", false},
+		{"d", "private", "", false}, // another channel's chat
+		{"c", "", "", false},
+		{"c", "nobody", "", true},
+		{"c", "threads", "c:2", true},
+		{"c", "unnamed first", "", true},
+		{"c", "mixed", "c:5", true},
+		{"c", "odd \x00 \xff", "c:\x00\xff", true},
+	} {
+		for _, thread := range []string{"", "5", "9", "unknown"} { // any thread is its chat
+			person, alone, err := b.AloneAt(t.Context(), bus.Address{Channel: c.channel, Chat: c.chat, Thread: thread})
+			if person != c.person || alone != c.alone || err != nil {
+				t.Errorf("in %s:%q, thread %q, %q is alone %v, %v; want %q, %v", c.channel, c.chat, thread, person, alone, err, c.person, c.alone)
+			}
+		}
+	}
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	if person, alone, err := b.AloneAt(away, bus.Address{Channel: "c", Chat: "private"}); person != "" || alone || err == nil {
+		t.Errorf("when it cannot be read: %q, %v, %v", person, alone, err)
+	}
+}
+
 // testSessionOf checks that the session that wrote a message is found by the message's id on the
-// platform, also where the message is no answer, and that in other chats that id finds nothing.
+// platform, also where the message is not an answer, and that in other chats that id finds nothing.
 func testSessionOf(t *testing.T, s suite) {
 	b := s.open(t)
 	send := channels.Send{ID: "asked", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "ops:c:1:2", Parts: []channels.SentPart{{Text: "May I?", State: channels.Queued}}}

@@ -11,7 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 // A FakePlatform is a chat platform's API on this machine, for RunChannel. The bot has one

@@ -166,7 +166,7 @@ func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 // wantMemory checks the memory of a person.
 func wantMemory(t *testing.T, b Book, person, want string) {
 	t.Helper()
-	if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
+	if got, _, err := b.Memory(t.Context(), channels.OfPerson, person); err != nil || got != want {
 		t.Errorf("of %s is remembered %q, %v; want %q", person, got, err, want)
 	}
 }
@@ -299,7 +299,7 @@ func testMemories(t *testing.T, s suite) {
 	b = s.reopen(t, b)
 	wantMemory(t, b, "c:1", "one\x00")
 	wantMemory(t, b, "c:2", "")
-	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "c:1"); err != nil || got != "the agent's" {
+	if got, _, err := b.Memory(t.Context(), channels.OfAgent, "c:1"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
 	no := errors.New("no")
@@ -310,7 +310,7 @@ func testMemories(t *testing.T, s suite) {
 	flag := func(call string, overwrite, untrusted, want bool) {
 		t.Helper()
 		must(t, b.Remember(t.Context(), channels.OfPerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
-		if _, got, err := b.Recall(t.Context(), channels.OfPerson, "c:1"); err != nil || got != want {
+		if _, got, err := b.Memory(t.Context(), channels.OfPerson, "c:1"); err != nil || got != want {
 			t.Errorf("after %s untrusted is %v, %v", call, got, err)
 		}
 	}

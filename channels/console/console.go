@@ -10,7 +10,8 @@
 // The files, in reading order: console.go is the channel; talk.go holds a conversation at a
 // terminal, once.go asks a single question; screen.go shows turns, request.go asks whether
 // tool calls may run, window.go and prompt.go are the lower end of the terminal with the
-// line that is typed; clean.go removes characters on which a terminal would act.
+// line that is typed, growing.go decides what of an unfinished text is printed already, pane.go
+// draws; clean.go removes characters on which a terminal would act.
 package console
 
 import (
@@ -27,6 +28,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/backoff"
 	"parley/channels/markup"
 )
 
@@ -57,7 +59,7 @@ type Config struct {
 	Chat    string // the conversation's name, and the chat of its address
 	Session string // the session's key, by which its events are found
 	// Once is a single message to send instead of holding a conversation; only its answer
-	// is printed. If Once is empty and In is no terminal, all of In is the message.
+	// is printed. If Once is empty and In is not a terminal, all of In is the message.
 	Once string
 	// JSON prints the one answer, or why there is none, as a JSON object.
 	JSON   bool
@@ -68,9 +70,13 @@ type Config struct {
 	// In a conversation, Banner is printed first, and Leaving when the person leaves before
 	// the answer has arrived.
 	Banner, Leaving string
+	// Hint stands above the line that is typed while nothing goes on.
+	Hint string
 	// Earlier is what the person typed in earlier conversations, the oldest first, for the
 	// arrow keys.
 	Earlier []string
+	// Commands are the names of the commands that the line completes, without a slash.
+	Commands []string
 	// Refuse, if set, returns why a text must not be sent; "" if it may.
 	Refuse func(text string) string
 	Log    *slog.Logger
@@ -196,8 +202,8 @@ func (c *Channel) personMessage(text string) bus.Inbound {
 
 // publish calls the publish that Receive was given until it succeeds. It fails only when ctx ends.
 func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus.Inbound) error, in bus.Inbound) error {
-	const first, most = 100 * time.Millisecond, 5 * time.Second
-	for wait := first; ; wait = min(2*wait, most) {
+	const most = 5 * time.Second
+	for wait := new(backoff.Series); ; {
 		err := publish(ctx, in)
 		if err == nil {
 			return nil
@@ -205,17 +211,13 @@ func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if wait == first {
+		if !wait.HasWaited() {
 			if c.once == nil {
 				c.screen.printNote("this could not be stored yet; trying on")
 			}
 			c.cfg.Log.Debug("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, wait.Next(most)) {
 			return ctx.Err()
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/console"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/console"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 func TestConsoleKeepsTheContract(t *testing.T) {

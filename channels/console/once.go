@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/tools/plainjson"
 )
 
 // eventLag is how long the printing of an answer waits for the event that ends the answer's
@@ -186,7 +186,7 @@ func (o *answerWaiter) printAnswer(text string) error {
 	if !o.json {
 		return printLine(o.out, text)
 	}
-	return json.NewEncoder(o.out).Encode(struct {
+	return plainjson.NewEncoder(o.out).Encode(struct {
 		Session string `json:"session"`
 		Text    string `json:"text"`
 	}{o.session, text})

@@ -15,31 +15,31 @@ const (
 	mostTypedLines = 8
 )
 
-// A prompt is the content of the window at the lower end of the terminal: what the turn is doing,
-// and the editor of the line that is typed. The editor comes from a library; this file says what
-// keys mean in a conversation.
+// A prompt is the line that is typed. Its editor comes from a library; this file says what keys
+// mean in a conversation.
 type prompt struct {
 	window  *window
 	editor  textarea.Model
 	history history
+	width   int
 
-	unfinished passage // the text of the turn that is still growing
-	question   string  // the question about the request that waits for the person's decision; "" if none does
-	status     string  // says what goes on; "" if nothing does
-	over       bool    // whether the conversation is over
+	commands []string // the commands that Tab completes
+	search   *search  // looks for what was typed before; nil while nobody searches
 }
 
-func newPrompt(w *window, earlier []string) *prompt {
+func newPrompt(w *window, cfg Config) *prompt {
 	e := textarea.New()
 	e.ShowLineNumbers = false
 	e.SetVirtualCursor(false)
 	e.SetStyles(textarea.Styles{Cursor: e.Styles().Cursor})
+
 	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, mostTypedLines, 100_000
 	e.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	// The terminal's own paste and copy are better than a program's view of a clipboard.
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
 	e.Focus()
-	p := &prompt{window: w, editor: e, history: newHistory(earlier)}
+	p := &prompt{window: w, editor: e, history: newHistory(cfg.Earlier), commands: append(localCommands(), cfg.Commands...)}
+	p.width = w.width
 	p.setPrefix(promptText)
 	return p
 }
@@ -53,51 +53,91 @@ func (p *prompt) setPrefix(text string) {
 		}
 		return strings.Repeat(" ", width)
 	})
-	p.editor.SetWidth(int(p.window.width.Load()))
+	p.editor.SetWidth(p.width)
 }
 
 // Init implements tea.Model and starts nothing: the terminal itself makes the cursor blink.
 func (p *prompt) Init() tea.Cmd { return nil }
 
-// Update implements tea.Model: it handles a key, news of the turn, or a new size.
+// Update implements tea.Model: it handles a key, or news for the line.
 func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := p.handle(msg)
+	rows := strings.Split(p.editor.View(), "\n")
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	at := position{row: len(rows) - 1}
+	if c := p.editor.Cursor(); c != nil {
+		at = position{c.Y, c.X}
+	}
+	p.window.showTyped(rows, at, p.aid())
+	return p, cmd
+}
+
+// aid returns what helps with the line as it is typed now: what it may become, or how the search
+// goes; "" if nothing does.
+func (p *prompt) aid() string {
+	if p.search != nil {
+		found := "nothing has it"
+		if p.search.at >= 0 {
+			found = "Ctrl-R: an older one · Enter takes it · Esc leaves"
+		}
+		return "search for “" + p.search.words + "” · " + found
+	}
+	if may := p.mayBecome(); len(may) > 0 {
+		return strings.Join(may, " · ")
+	}
+	return ""
+}
+
+// mayBecome returns what the typed line may become by Tab.
+func (p *prompt) mayBecome() []string { return matches(p.editor.Value(), p.commands) }
+
+// handle does what a message to the prompt asks for.
+func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		p.window.setSize(msg.Width, msg.Height)
-		p.editor.SetWidth(msg.Width)
-		return p, nil
-	case passage:
-		p.unfinished = msg
-		return p, nil
-	case statusMsg:
-		p.status = string(msg)
-		return p, nil
+	case tea.WindowSizeMsg: // the library does not know the size: it draws nothing
+		return nil
+	case sizeMsg:
+		p.width = msg.width
+		p.editor.MaxHeight = max(min(mostTypedLines, msg.height/3), 1)
+		p.editor.SetWidth(msg.width)
+		p.window.resize(msg.width, msg.height)
+		return nil
 	case questionMsg:
-		if p.question = string(msg); p.question != "" {
+		if msg != "" {
 			p.setPrefix(answerText)
 		} else {
 			p.setPrefix(promptText)
 		}
-		return p, nil
+		return nil
 	case closeMsg:
-		p.over = true
-		return p, tea.Quit
+		return tea.Quit
 	case tea.KeyPressMsg:
 		if done, cmd := p.handleKey(msg.String()); done {
-			return p, cmd
+			return cmd
 		}
 	}
-	var cmd tea.Cmd
 	p.editor, cmd = p.editor.Update(msg)
-	return p, cmd
+	return cmd
 }
 
 // handleKey does what a key means in a conversation, and reports whether it has done so (done);
 // otherwise the editor should handle the key.
 func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
+	if p.search != nil && p.searchKey(name) {
+		return true, nil
+	}
 	switch name {
 	case "enter":
 		p.send()
+	case "tab":
+		p.setText(complete(p.editor.Value(), p.mayBecome()))
+	case "ctrl+r":
+		p.search = &search{at: len(p.history.lines), typed: p.editor.Value()}
+		p.found(len(p.history.lines))
+	case "ctrl+l":
+		p.window.clear()
 	case "ctrl+c":
 		if p.editor.Length() > 0 {
 			p.setText("")
@@ -111,7 +151,6 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 		if p.editor.Length() > 0 {
 			return false, nil
 		}
-		p.over = true
 		return true, tea.Quit
 	case "up":
 		if p.editor.Line() > 0 || p.editor.LineInfo().RowOffset > 0 {
@@ -131,6 +170,46 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// searchKey does what a key means while somebody searches, and reports false for a key that ends the
+// search and means what it always does.
+func (p *prompt) searchKey(name string) bool {
+	s := p.search
+	switch name {
+	case "ctrl+r":
+		if s.at >= 0 {
+			p.found(s.at)
+		}
+	case "backspace":
+		words := []rune(s.words)
+		s.words = string(words[:max(len(words)-1, 0)])
+		p.found(len(p.history.lines))
+	case "esc", "ctrl+c", "ctrl+g":
+		p.setText(s.typed)
+		p.search = nil
+	case "enter":
+		p.search = nil
+	default:
+		if name == "space" {
+			name = " "
+		}
+		if len([]rune(name)) != 1 {
+			p.search = nil
+			return false
+		}
+		s.words += name
+		p.found(len(p.history.lines))
+	}
+	return true
+}
+
+// found puts the newest line before the index that has the words of the search into the editor.
+func (p *prompt) found(before int) {
+	s := p.search
+	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
+		p.setText(p.history.lines[s.at])
+	}
 }
 
 // send hands the typed text to the conversation. If the queue is full, the text stays in
@@ -154,26 +233,8 @@ func (p *prompt) setText(text string) {
 	p.editor.MoveToEnd()
 }
 
-// View implements tea.Model: it draws the window, or nothing once the conversation is over.
-func (p *prompt) View() tea.View {
-	if p.over {
-		return tea.NewView("")
-	}
-	asked := p.window.linesOf(passage{text: p.question})
-	lines := p.window.linesOf(p.unfinished.tail())
-	if most := max(int(p.window.height.Load())-p.window.linesPerPrint()-p.editor.Height()-len(asked), 1); len(lines) > most {
-		lines = lines[len(lines)-most:]
-	}
-	if p.status != "" && len(lines) == 0 {
-		lines = p.window.linesOf(passage{text: p.status, dim: true})
-	}
-	lines = append(lines, asked...)
-	v := tea.NewView(strings.Join(append(lines, p.editor.View()), "\n"))
-	if v.Cursor = p.editor.Cursor(); v.Cursor != nil {
-		v.Cursor.Y += len(lines)
-	}
-	return v
-}
+// View implements tea.Model. It shows nothing, because the window draws itself.
+func (p *prompt) View() tea.View { return tea.NewView("") }
 
 // mostRemembered is how many typed lines the arrow keys can bring back.
 const mostRemembered = 500

@@ -28,7 +28,7 @@ type block struct {
 	text strings.Builder
 }
 
-// passage returns the block in the form in which the screen shows it; blocks that are no text are
+// passage returns the block in the form in which the screen shows it; blocks that are not text are
 // dimmed.
 func (b *block) passage() passage {
 	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
@@ -49,7 +49,9 @@ type turn struct {
 // A display is where a screen shows its passages.
 type display interface {
 	print(passage)                // prints a finished passage
-	showUnfinished(passage)       // replaces the passage that is not finished; the empty passage removes it
+	grow(passage)                 // shows a passage that is not finished; it begins with what it was before
+	finish()                      // prints what of that passage is not printed yet
+	showCalls(lines string)       // replaces the lines of the running tool calls
 	showStatus(line string)       // replaces the line that says what goes on; "" removes it
 	showQuestion(question string) // replaces the question for the person's decision; "" removes it
 }
@@ -92,6 +94,15 @@ func (s *screen) showTyped(text string) {
 	defer s.mu.Unlock()
 	if _, window := s.display.(*window); window {
 		s.display.print(passage{text: promptText + text})
+	}
+}
+
+// clear clears the screen, if a window is drawn.
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, window := s.display.(*window); window {
+		w.clear()
 	}
 }
 
@@ -178,7 +189,7 @@ func (s *screen) growBlock(t *turn, e bus.Event) {
 		}
 	}
 	s.growing.text.WriteString(e.Delta)
-	s.display.showUnfinished(s.growing.passage())
+	s.display.grow(s.growing.passage())
 }
 
 // showCallProgress shows the progress of a running tool call in its line.
@@ -192,19 +203,16 @@ func (s *screen) showCallProgress(e bus.Event) {
 	}
 }
 
-// finishBlock prints the block that was growing, in its final form.
+// finishBlock prints the rest of the block that was growing.
 func (s *screen) finishBlock() {
-	b := s.growing
-	if b == nil {
-		return
+	if s.growing != nil {
+		s.growing = nil
+		s.display.finish()
 	}
-	s.growing = nil
-	s.display.showUnfinished(passage{})
-	s.display.print(b.passage())
 }
 
-// withdrawBlocks removes those blocks of an answer whose numbers are from or higher, because the
-// model is asked again for them.
+// withdrawBlocks forgets those blocks of an answer whose numbers are from or higher, because the
+// model is asked again for them. What the person has read of them stays, and is marked.
 func (s *screen) withdrawBlocks(t *turn, from int) {
 	kept := t.texts[:0]
 	void := false
@@ -218,8 +226,7 @@ func (s *screen) withdrawBlocks(t *turn, from int) {
 	t.texts = kept
 	if s.growing != nil && s.growing.n >= from {
 		void = void || s.growing.text.Len() > 0
-		s.growing = nil
-		s.display.showUnfinished(passage{})
+		s.finishBlock()
 	}
 	if void {
 		s.display.print(passage{text: bullet + "the answer broke off and begins again"})
@@ -232,7 +239,7 @@ func (s *screen) showRunningCalls() {
 	for i, c := range s.calls {
 		lines[i] = c.line
 	}
-	s.display.showUnfinished(passage{text: strings.Join(lines, "\n")})
+	s.display.showCalls(strings.Join(lines, "\n"))
 }
 
 // finishCall prints a finished tool call with its outcome.
@@ -256,12 +263,15 @@ func (s *screen) finishCall(e bus.Event) {
 // endTurn records that a turn has ended. Its answer, if it has one, is still to be sent.
 func (s *screen) endTurn(t *turn, e bus.Event) {
 	t.over = true
-	// A text whose end was missed is part of the answer: printed now, it would appear twice.
+	// A text whose end was missed goes on in the answer.
 	if s.growing == nil || s.growing.kind != blockText || e.Type == bus.TurnError {
 		s.finishBlock()
-		s.display.showUnfinished(passage{})
+	}
+	if e.Type == bus.TurnError && len(t.texts) > 0 {
+		s.display.print(passage{text: bullet + "stopped here: the answer is not complete", dim: true})
 	}
 	s.calls = nil
+	s.showRunningCalls()
 	close(s.change)
 	s.change = make(chan struct{})
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
@@ -278,8 +288,8 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	t := s.turns[id]
 	rest := part.Text
 	if t != nil && id != part.Key {
-		s.dropShownBlock(t)
 		rest = t.unseenRest(part.Text)
+		rest = s.completeBlock(t, part.Text, rest)
 	}
 	s.display.print(passage{text: rest, markdown: true})
 	_, mine := s.ownMessages[id]
@@ -294,16 +304,17 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	}
 }
 
-// dropShownBlock removes the growing block from the screen and from the turn, because the
-// complete answer, which is printed next, contains it.
-func (s *screen) dropShownBlock(t *turn) {
+// completeBlock ends the block that is growing. If it is the beginning of a complete answer, of which
+// rest was not shown, it grows by that rest. completeBlock returns what is still to be printed.
+func (s *screen) completeBlock(t *turn, answer, rest string) string {
 	n := len(t.texts)
-	if s.growing == nil || n == 0 || t.texts[n-1] != s.growing {
-		return
+	if s.growing != nil && n > 0 && t.texts[n-1] == s.growing && len(rest) < len(answer) {
+		s.growing.text.WriteString(rest)
+		s.display.grow(s.growing.passage())
+		rest = ""
 	}
-	t.texts = t.texts[:n-1]
-	s.growing = nil
-	s.display.showUnfinished(passage{})
+	s.finishBlock()
+	return rest
 }
 
 // forgetOldTurns removes ended turns until no more than 64 are left.
@@ -360,12 +371,13 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	}
 }
 
-// A plainOutput is a display for an output that is no terminal. It writes finished passages
+// A plainOutput is a display for an output that is not a terminal. It writes finished passages
 // as they are, except the model's thinking, which could be taken for the answer.
 type plainOutput struct {
-	mu  sync.Mutex
-	out io.Writer
-	err error // the first error of writing to out
+	mu      sync.Mutex
+	out     io.Writer
+	err     error // the first error of writing to out
+	growing passage
 }
 
 func (p *plainOutput) print(text passage) {
@@ -379,7 +391,14 @@ func (p *plainOutput) print(text passage) {
 	}
 }
 
-func (*plainOutput) showUnfinished(passage) {}
+func (p *plainOutput) grow(text passage) { p.growing = text }
+
+func (p *plainOutput) finish() {
+	p.print(p.growing)
+	p.growing = passage{}
+}
+
+func (*plainOutput) showCalls(string) {}
 
 func (*plainOutput) showStatus(string) {}
 

@@ -78,7 +78,8 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 		go func() { ended <- c.readLines(ctx, lines) }() // a read of In cannot be interrupted
 		return keyboard{lines: lines, ended: ended}, func() {}
 	}
-	w := newWindow(c.cfg.In, c.cfg.Out, width, height, c.cfg.Earlier)
+	fd, _ := terminalFD(c.cfg.In)
+	w := newWindow(fd, c.cfg.In, c.cfg.Out, width, height, c.cfg)
 	var running sync.WaitGroup
 	running.Go(w.run)
 	c.screen.attach(w)
@@ -116,8 +117,14 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 		switch text {
 		case "/quit", "/exit":
 			return io.EOF
+		case "/clear":
+			c.screen.clear()
+			continue
 		}
 		c.screen.showTyped(text)
+		if text == "/help" {
+			c.screen.printNote(keysHelp)
+		}
 		if command, taken := c.screen.takeDecision(text); taken {
 			if command != "" && c.publish(ctx, publish, c.personMessage(command)) != nil {
 				return nil // ctx is done

@@ -14,7 +14,7 @@ import (
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/console/consoletest"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 // A seat is a console on a real terminal with the keyboard of the person who sits there.
@@ -22,6 +22,8 @@ type seat struct {
 	*talk
 	keyboard *os.File
 	shown    *testlog.Buffer
+
+	width, height int
 }
 
 // x opens a terminal and runs a console on it.
@@ -30,23 +32,29 @@ func x(t *testing.T) *seat {
 	return sitAt(t, console.Config{})
 }
 
-// sitAt is sit with a configuration of its own.
+// sitAt is x with a configuration of its own.
 func sitAt(t *testing.T, cfg console.Config) *seat {
 	t.Helper()
+	return sitBefore(t, cfg, 80, 24, io.Discard)
+}
+
+// sitBefore is sitAt at a terminal of that size; what it shows is also written to beside.
+func sitBefore(t *testing.T, cfg console.Config, width, height int, beside io.Writer) *seat {
+	t.Helper()
 	front, back := openTerminal(t)
-	d := &seat{keyboard: front, shown: new(testlog.Buffer)}
+	d := &seat{keyboard: front, shown: new(testlog.Buffer), width: width, height: height}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(d.shown, front) // ends in an error when the terminal is closed
+		_, _ = io.Copy(io.MultiWriter(d.shown, beside), front) // ends in an error when the terminal is closed
 	}()
 	t.Cleanup(func() {
 		_ = back.Close() // nothing depends on it any more
 		_ = front.Close()
 		<-read
 	})
-	resize(t, front, 80, 24)
-	cfg.In, cfg.Out = back, back
+	resize(t, front, uint16(width), uint16(height))
+	cfg.In, cfg.Out, cfg.Hint = back, back, idle
 	d.talk = begin(t, cfg)
 	d.see(t, "›")
 	return d
@@ -111,8 +119,13 @@ func (d *seat) press(t *testing.T, keys string) {
 	}
 }
 
-// onScreen is what is to be seen on the terminal.
-func (d *seat) onScreen() string { return consoletest.Seen(d.shown.String(), 80, 24) }
+// idle stands above the line that is typed while nothing goes on.
+const idle = "(nothing goes on)"
+
+// onScreen is what is to be seen on the terminal, without the line that says that nothing goes on.
+func (d *seat) onScreen() string {
+	return strings.Replace(consoletest.Seen(d.shown.String(), d.width, d.height), "\n"+idle+"\n", "\n", 1)
+}
 
 // see waits until something is to be seen, and gives all that is.
 func (d *seat) see(t *testing.T, what string) string {
@@ -157,13 +170,13 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.emit(in.ID, bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "hmm"})
 	d.see(t, "hmm")
 	d.emit(in.ID, bus.Event{Type: bus.ToolStart, Tool: "read_file", Call: "c1", Delta: "notes.txt"})
-	d.see(t, "· read_file notes.txt …\n›")
+	d.see(t, "· read_file notes.txt …\n… working; Ctrl-C stops it\n›")
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
 	d.see(t, "· read_file notes.txt … ok\n")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
 	d.see(t, "· less of the past is shown to the model: about 2000 tokens in place of 7000\n")
 	d.emit(in.ID, text(2, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
-	d.see(t, "It says ]0;ownedpear.\n\nAnd\n›")
+	d.see(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
 	d.emit(in.ID, text(2, "more.")[1:]...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
@@ -196,10 +209,10 @@ func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
 
 func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 	d := x(t)
-	d.press(t, "/help\r")
+	d.press(t, "/usage\r")
 	in := d.next(t)
-	d.answer(t, in.ID+"#reply", "this helps")
-	d.ends(t, "› /help\nthis helps\n›")
+	d.answer(t, in.ID+"#reply", "this much")
+	d.ends(t, "› /usage\nthis much\n›")
 	d.press(t, "hello\r")
 	in = d.next(t)
 	d.answer(t, in.ID+"#reply", "whole") // its news are late
@@ -222,7 +235,7 @@ func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
 	d.emit(in.ID, text(0, "all of it")...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "all of it")
-	d.ends(t, "› hello\n· the answer broke off and begins again\nall of it\n›")
+	d.ends(t, "› hello\nfirst half\n· the answer broke off and begins again\nall of it\n›")
 }
 
 func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
@@ -231,13 +244,13 @@ func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
 	first := d.next(t)
 	d.emit(first.ID, bus.Event{Type: bus.TurnStart})
 	d.emit(first.ID, text(0, "wor")[:2]...)
-	d.see(t, "wor\n›")
+	d.see(t, "wor\n… working; Ctrl-C stops it\n›")
 	d.press(t, "two\r")
 	if second := d.next(t); second.Text != "two" || second.ID == first.ID {
 		t.Errorf("said %+v", second)
 	}
 	d.press(t, "thr")
-	d.see(t, "wor\n› thr")
+	d.see(t, "wor\n… working; Ctrl-C stops it\n› thr")
 	d.emit(first.ID, text(0, "king on")[1:]...)
 	d.ends(t, "working on\n… working; Ctrl-C stops it\n› thr")
 	d.emit(first.ID, bus.Event{Type: bus.TurnComplete})
@@ -262,8 +275,7 @@ func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
 		t.Fatalf("said %q", stop.Text)
 	}
 	d.emit(in.ID, bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-	// What is finished is put above the window, into a line that is inserted there.
-	d.until(t, "what was said to be finished", func(string) bool { return strings.Contains(d.shown.String(), "\x1b[Lon and on\x1b[K") })
+	d.see(t, "on and on\n· stopped here")
 	d.answer(t, stop.ID+"#reply", "Stopped.")
 	d.ends(t, "Stopped.\n›")
 	d.press(t, "not this")
@@ -462,4 +474,64 @@ func TestATextWhoseEndWasMissedIsShownAtOnce(t *testing.T) {
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "one answer")
 	d.ends(t, "› hello\none answer\n›")
+}
+
+// The line above shows which commands a beginning may become, and Tab completes it.
+func TestTabCompletesCommands(t *testing.T) {
+	d := sitAt(t, console.Config{Commands: []string{"status", "stop", "help"}})
+	d.press(t, "/st")
+	d.ends(t, "/status · /stop\n› /st")
+	d.press(t, "a")
+	d.ends(t, "/status\n› /sta")
+	d.press(t, "\t")
+	d.ends(t, "› /status")
+	d.press(t, "\r")
+	if in := d.next(t); in.Text != "/status" {
+		t.Errorf("said %q", in.Text)
+	}
+	d.press(t, "/HE\t\r")
+	if in := d.next(t); in.Text != "/help" {
+		t.Errorf("said %q", in.Text)
+	}
+	d.see(t, "Keys here: Tab completes") // the keys, which only the terminal knows
+}
+
+func TestCtrlRSearchesWhatWasTyped(t *testing.T) {
+	d := sitAt(t, console.Config{Earlier: []string{"the pear and the apple", "a plum", "an Apple", "nothing"}})
+	d.press(t, "half\x12apple")
+	d.ends(t, "› an Apple")
+	d.see(t, "search for “apple”")
+	d.press(t, "\x12")
+	d.ends(t, "› the pear and the apple")
+	d.press(t, "\x12")
+	d.see(t, "nothing has it")
+	d.press(t, "\x03") // leaves the search, and the line is as it was
+	d.until(t, "the line as it was", func(onScreen string) bool { return strings.HasSuffix(onScreen, idle+"\n› half") })
+	d.press(t, "\x15\x12plum\r")
+	d.ends(t, "› a plum")
+	d.press(t, " tree\r")
+	if in := d.next(t); in.Text != "a plum tree" {
+		t.Errorf("said %q", in.Text)
+	}
+}
+
+func TestClearEmptiesTheScreen(t *testing.T) {
+	for _, keys := range []string{"\x0c", "/clear\r"} {
+		d := x(t)
+		d.press(t, "hello\r")
+		in := d.next(t)
+		d.answer(t, in.ID+"#reply", "first answer")
+		d.see(t, "first answer")
+		d.press(t, keys)
+		rows := func() []string {
+			screen := consoletest.NewTerminal(d.width, d.height)
+			_, _ = screen.Write([]byte(d.shown.String())) // an emulator takes all
+			return screen.Rows()
+		}
+		d.until(t, "an empty screen", func(string) bool { return rows()[1] == "›" && rows()[2] == "" })
+		d.press(t, "again\r")
+		if in := d.next(t); in.Text != "again" {
+			t.Errorf("said %q", in.Text)
+		}
+	}
 }

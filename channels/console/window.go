@@ -1,28 +1,45 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
+	"sync"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 
 	"parley/channels/markup"
 )
 
-// A window is the lower end of a terminal: what the turn is doing now, and under it the
-// line that is typed. Finished passages are printed above the window and scroll away, so
-// neither ever disturbs the other.
+// A window is the lower end of a terminal: what the turn is doing now, under it a line that says what
+// goes on, and the line that is typed. What is finished is printed above the window and stays. Apart
+// from what is growing, the window always has the same height: where it got smaller, the terminal
+// would be left with an empty row.
 type window struct {
 	program  *tea.Program
-	width    atomic.Int64
-	height   atomic.Int64
 	markdown *markup.Renderer
-	links    bool // whether the terminal shows hyperlinks
+	links    bool   // whether the terminal shows hyperlinks
+	hint     string // stands in the line that says what goes on while nothing does
+	fd       int    // the terminal that is read
+	changed  chan struct{}
+
+	mu            sync.Mutex
+	pane          pane
+	width, height int
+	finished      []string // the lines that are to be printed above the window
+	growing       *growing // the passage that is not finished; nil if there is none
+	calls         passage  // the tool calls that are running
+	status        string   // says what goes on; "" if nothing does
+	aid           string   // helps with the line that is typed, in place of status; "" if nothing does
+	question      string   // the question for the person's decision; "" if there is none
+	typed         []string // the line that is typed, as rows
+	cursor        position // where the cursor stands in them
 
 	lines      chan string   // lines that were typed and sent
 	interrupts chan struct{} // gets a value for each Ctrl-C at an empty line
@@ -32,24 +49,24 @@ type window struct {
 // maxQueuedLines is how many sent lines may wait to be received.
 const maxQueuedLines = 16
 
-// framesPerSecond is how many times a second the window is drawn at most.
-const framesPerSecond = 30
+// betweenFrames is the least time between two drawings of the window.
+const betweenFrames = time.Second / 30
 
-func newWindow(in io.Reader, out io.Writer, width, height int, earlier []string) *window {
+func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Config) *window {
 	w := &window{
-		markdown: markup.New(), links: makesLinks(os.Getenv),
+		markdown: markup.New(), links: makesLinks(os.Getenv), hint: cfg.Hint, fd: fd, changed: make(chan struct{}, 1),
+		pane: pane{out: out, reflows: reflowsLines(os.Getenv)}, width: width, height: height, typed: []string{promptText},
 		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
-	w.setSize(width, height)
-	w.program = tea.NewProgram(newPrompt(w, earlier),
-		tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond),
+	w.program = tea.NewProgram(newPrompt(w, cfg), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithoutRenderer(),      // the window draws itself: only so what leaves it is printed in the same moment
 		tea.WithoutSignalHandler()) // the caller has one
 	return w
 }
 
 // run shows the window until something ends it, and restores the terminal.
 func (w *window) run() {
-	_, err := w.program.Run()
+	err := w.runOnTerminal()
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, tea.ErrProgramKilled):
 		err = io.EOF
@@ -59,47 +76,192 @@ func (w *window) run() {
 	w.ended <- err
 }
 
+// runOnTerminal has the terminal hand on each key, and draws the window, until the program ends.
+func (w *window) runOnTerminal() (err error) {
+	before, err := term.MakeRaw(w.fd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, term.Restore(w.fd, before)) }()
+	if err := w.pane.begin(); err != nil {
+		return err
+	}
+	stopSizes := w.followSize()
+	defer stopSizes()
+	var drawing sync.WaitGroup
+	done := make(chan struct{})
+	drawing.Go(func() { w.drawOften(done) })
+	_, err = w.program.Run()
+	close(done)
+	drawing.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if drawn := w.drawLast(); drawn != nil {
+		return errors.Join(err, drawn)
+	}
+	return err
+}
+
+// drawOften draws the window whenever it has changed, but not more often than people can see.
+func (w *window) drawOften(done <-chan struct{}) {
+	for {
+		select {
+		case <-w.changed:
+		case <-done:
+			return
+		}
+		w.mu.Lock()
+		_ = w.draw() // what cannot be written now is written with the rest at the end, or never
+		w.mu.Unlock()
+		select {
+		case <-time.After(betweenFrames):
+		case <-done:
+			return
+		}
+	}
+}
+
 // close ends run and removes the window from the terminal.
 func (w *window) close() { w.program.Send(closeMsg{}) }
 
 // A closeMsg tells the prompt that the conversation is over.
 type closeMsg struct{}
 
-// setSize stores the terminal's new size.
-func (w *window) setSize(width, height int) {
-	w.width.Store(int64(width))
-	w.height.Store(int64(height))
-}
-
-// linesPerPrint is how many lines are printed above the window at once. The terminal must have
-// room for them beside the window as it was drawn last: lines without room would scroll
-// away, and nothing could bring them back.
-func (w *window) linesPerPrint() int { return max(int(w.height.Load())/3, 1) }
-
-// print prints a finished passage above the window, in portions.
-func (w *window) print(p passage) {
-	lines, most := w.linesOf(p), w.linesPerPrint()
-	for len(lines) > 0 {
-		n := min(most, len(lines))
-		w.program.Println(strings.Join(lines[:n], "\n"))
-		lines = lines[n:]
+// change changes what the window shows, and has it drawn soon.
+func (w *window) change(change func()) {
+	w.mu.Lock()
+	change()
+	w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}:
+	default: // it is to be drawn already
 	}
 }
 
-// showUnfinished shows an unfinished passage in the window, in place of the one before.
-func (w *window) showUnfinished(p passage) { w.program.Send(p) }
+// print prints a finished passage above the window.
+func (w *window) print(p passage) {
+	w.change(func() { w.finished = append(w.finished, w.linesOf(p)...) })
+}
+
+// grow shows a passage that is not finished, which begins with what it was before.
+func (w *window) grow(p passage) {
+	w.change(func() {
+		if w.growing == nil {
+			w.growing = new(growing)
+		}
+		w.growing.passage = p
+	})
+}
+
+// finish prints the rest of the passage that was growing.
+func (w *window) finish() {
+	w.change(func() {
+		if w.growing != nil {
+			w.finished = append(w.finished, w.growing.finish(w.linesOf)...)
+			w.growing = nil
+		}
+	})
+}
+
+// showCalls shows the lines of the tool calls that are running, in place of the ones before.
+func (w *window) showCalls(lines string) { w.change(func() { w.calls = passage{text: lines} }) }
 
 // showStatus shows the line that says what goes on.
-func (w *window) showStatus(line string) { w.program.Send(statusMsg(line)) }
+func (w *window) showStatus(line string) { w.change(func() { w.status = line }) }
 
-// A statusMsg tells the prompt the line that says what goes on.
-type statusMsg string
-
-// showQuestion shows the request that waits for the person's decision.
-func (w *window) showQuestion(question string) { w.program.Send(questionMsg(question)) }
+// showQuestion prints the request that waits for the person's decision, once, and has the line that
+// is typed ask for the decision.
+func (w *window) showQuestion(question string) {
+	w.change(func() {
+		if question != "" && question != w.question {
+			w.finished = append(w.finished, w.linesOf(passage{text: question})...)
+		}
+		w.question = question
+	})
+	w.program.Send(questionMsg(question))
+}
 
 // A questionMsg tells the prompt the request that waits for a decision.
 type questionMsg string
+
+// showTyped shows the line that is typed, as rows, with the cursor in them and what helps with it.
+func (w *window) showTyped(rows []string, cursor position, aid string) {
+	w.change(func() { w.typed, w.cursor, w.aid = rows, cursor, aid })
+}
+
+// clear clears the screen; what has scrolled away stays.
+func (w *window) clear() { w.change(func() { w.pane.clear() }) }
+
+// resize takes the terminal's new size.
+func (w *window) resize(width, height int) {
+	w.change(func() {
+		if width != w.width || height != w.height {
+			w.width, w.height = width, height
+			w.pane.resize(width, height)
+		}
+	})
+}
+
+// draw draws the window, and prints what is finished above it. The caller holds w.mu.
+func (w *window) draw() error {
+	below := 1 + len(w.typed)
+	room := max(min(w.height/2, w.height-below-1), 1)
+	var rows []string
+	if w.growing != nil {
+		finished, rest := w.growing.advance(room, w.linesOf)
+		w.finished = append(w.finished, finished...)
+		rows = shorten(rest, room, w.width)
+	} else {
+		rows = w.linesOf(w.calls)
+		rows = rows[max(len(rows)-room, 0):]
+	}
+	status := cmp.Or(w.aid, w.status, w.hint)
+	rows = append(rows, dimmedRow(oneRow(status), w.width))
+	cursor := w.cursor
+	cursor.row += len(rows)
+	rows = append(rows, w.typed...)
+	if over := len(rows) - w.height; over > 0 && w.height > 0 { // the terminal is lower than what is typed
+		rows, cursor.row = rows[over:], max(cursor.row-over, 0)
+	}
+	finished := w.finished
+	w.finished = nil
+	return w.pane.draw(finished, rows, cursor)
+}
+
+// drawLast prints what is finished, and takes the window off the terminal. The caller holds w.mu.
+func (w *window) drawLast() error {
+	if w.growing != nil {
+		w.finished = append(w.finished, w.growing.finish(w.linesOf)...)
+		w.growing = nil
+	}
+	return errors.Join(w.draw(), w.pane.end())
+}
+
+// shorten returns the first of those lines that do not fit into the room, and how many follow.
+func shorten(lines []string, room, width int) []string {
+	if len(lines) <= room {
+		return lines
+	}
+	shown := append([]string(nil), lines[:room-1]...)
+	more := fmt.Sprintf("… %d more lines, which are shown once all have come", len(lines)-len(shown))
+	return append(shown, dimmedRow(more, width))
+}
+
+// oneRow returns a text without line breaks and characters on which a terminal acts.
+func oneRow(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
+
+// dimmedRow returns a text as one row, dimmed.
+func dimmedRow(text string, width int) string {
+	return dimmed(ansi.Truncate(text, max(width-1, 1), "…"))
+}
+
+// dimmed returns a line that is dimmed.
+func dimmed(line string) string {
+	if line == "" {
+		return ""
+	}
+	return dimOn + line + dimOff
+}
 
 // A passage is a text that is shown as a unit, as plain text or Markdown, dimmed or not.
 type passage struct {
@@ -110,37 +272,20 @@ type passage struct {
 
 // linesOf returns a passage as lines for the terminal, broken between words.
 func (w *window) linesOf(p passage) []string {
-	width := int(w.width.Load())
 	text := strings.Trim(clean(p.text), "\n")
 	if p.markdown {
-		text = w.markdown.RenderTerminal(text, markup.Screen{Width: width, Links: w.links})
+		text = w.markdown.RenderTerminal(text, markup.Screen{Width: w.width, Links: w.links})
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	lines := strings.Split(wrap(text, width), "\n")
+	lines := strings.Split(wrap(text, w.width), "\n")
 	if p.dim {
 		for i := range lines {
-			lines[i] = dimOn + lines[i] + dimOff
+			lines[i] = dimmed(lines[i])
 		}
 	}
 	return lines
-}
-
-// maxGrowingBytes is how many bytes of a growing passage are rendered, the last ones: earlier
-// ones would not be visible in the window.
-const maxGrowingBytes = 8 << 10
-
-// tail returns the last maxGrowingBytes bytes of a growing passage, from the beginning of a
-// line.
-func (p passage) tail() passage {
-	if len(p.text) > maxGrowingBytes {
-		p.text = p.text[len(p.text)-maxGrowingBytes:]
-		if i := strings.IndexByte(p.text, '\n'); i >= 0 {
-			p.text = p.text[i+1:]
-		}
-	}
-	return p
 }
 
 // wrap breaks lines between words, and inside words only if they are longer than a line.

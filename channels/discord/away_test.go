@@ -158,6 +158,62 @@ func TestHistoryIsNotReadFromFurtherBackEachTime(t *testing.T) {
 	}
 }
 
+// Of a server's channels only those are read after an outage of which the server says that something
+// was said since, though what was said last may be deleted.
+func TestOnlyChannelsWithNewsAreRead(t *testing.T) {
+	t.Parallel()
+	l := newListener(t)
+	l.overlap = 0
+	var mu sync.Mutex
+	read := map[string]int{}
+	for _, id := range []string{"100", "101", "102", "103", "200"} {
+		if id != "100" && id != "200" {
+			l.server.AddChannel(id, "channel "+id)
+		}
+		l.server.Fail("GET messages", id, 1<<20, func(w http.ResponseWriter, r *http.Request, do http.Handler) {
+			mu.Lock()
+			read[id]++
+			mu.Unlock()
+			do.ServeHTTP(w, r)
+		})
+	}
+	stop := l.receive()
+	newest := ""
+	for _, id := range []string{"100", "101", "200"} {
+		newest = l.server.Say(id, "501", called+"before")
+	}
+	l.wait(3)
+	channelstest.Until(t, "the cursor to be saved", func() bool {
+		cursor, err := l.book.Cursor(t.Context(), bus.Address{Channel: "dc"})
+		return err == nil && cursor == newest
+	})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.server.ExpireSessions()
+	mu.Lock()
+	clear(read)
+	mu.Unlock()
+	l.server.Say("101", "501", called+"meanwhile")
+	l.server.Remove("103", l.server.Say("103", "501", called+"and gone again"))
+	l.receive()
+	l.server.Say("102", "501", called+"now")
+	l.wait(5)
+	if got := l.texts(at("101")); !slices.Equal(got, []string{"before", "meanwhile"}) {
+		t.Errorf("heard %q", got)
+	}
+	channelstest.Until(t, "the channel with a deleted message to be read", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return read["103"] > 0
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(read) != 2 || read["101"] != 1 || read["103"] != 1 {
+		t.Errorf("history was read so often: %v", read)
+	}
+}
+
 // number returns the number that an id of Discord's is.
 func number(t *testing.T, id string) uint64 {
 	t.Helper()

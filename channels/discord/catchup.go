@@ -1,34 +1,25 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/bwmarrin/discordgo"
 	"golang.org/x/time/rate"
 
-	"parley/bus"
 	"parley/channels"
 )
 
 const (
-	// overlap is how much history from before an outage is read again: when the last message
-	// arrived, an older one from another channel may still have been on its way.
-	overlap = 15 * time.Second
 	// longestGap is how far back missed messages are read. People who asked earlier no
 	// longer wait for an answer.
 	longestGap = 3 * 24 * time.Hour
-	// pageSize is the number of messages in one page of history, and maxPages how many
-	// pages of one channel are read after an outage at most.
-	pageSize = 100
+	// maxPages is how many pages of one channel's history are read after an outage at most.
 	maxPages = 100
 	// readsAtOnce is how many channels' histories are read at once; historyEvery and
 	// historyBurst limit these calls, because sending needs the rest of Discord's limit.
@@ -48,12 +39,17 @@ const (
 // person, because Discord does not describe these chats. Each history is read in the channel's lane
 // (its queue), before the channel's new messages.
 type catchUp struct {
-	channel   *Channel
+	name      string // the channel's name
+	historian *historian
+	directory *directory
+	book      Book
 	publisher *publisher
 	lanes     *lanes
 	position  *position
 	limiter   *rate.Limiter // limits the calls that read history
 	slots     chan struct{} // holds one value for each read in progress
+	overlap   time.Duration // how much history before a gap is read again
+	log       *slog.Logger
 
 	mu       sync.Mutex
 	since    uint64          // messages after this id may be missing
@@ -70,15 +66,16 @@ type catchUp struct {
 // the others.
 const maxActiveDirectChats = 4096
 
-// newCatchUp makes a catchUp that publishes through p, in the queues l, and reads from the position
-// at on.
-func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
+// newCatchUp makes a catchUp of the channel with that name, which publishes through p, in the queues
+// l, and reads from the position at on. paced says that the calls are to be limited.
+func newCatchUp(name string, h *historian, p *publisher, l *lanes, at *position, overlap time.Duration, paced bool) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
-	if !p.channel.paced {
+	if !paced {
 		limiter = rate.NewLimiter(rate.Inf, 0)
 	}
 	return &catchUp{
-		channel: p.channel, publisher: p, lanes: l, position: at, limiter: limiter, slots: make(chan struct{}, readsAtOnce),
+		name: name, historian: h, directory: h.directory, book: h.book, publisher: p, lanes: l, position: at,
+		limiter: limiter, slots: make(chan struct{}, readsAtOnce), overlap: overlap, log: h.log,
 		assessed: map[string]bool{}, awaitedGuilds: map[string]bool{}, activeDirectChats: map[string]bool{},
 	}
 }
@@ -90,7 +87,7 @@ func (u *catchUp) beginSession(guilds []guild) {
 	u.position.beginSession()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	since := max(snowflakeBefore(cursor, u.channel.timing.overlap), snowflakeAt(time.Now().Add(-longestGap)))
+	since := max(snowflakeBefore(cursor, u.overlap), snowflakeAt(time.Now().Add(-longestGap)))
 	if u.since <= cursor { // else this machine's clock was wrong
 		// The last session may have ended before the history after u.since was read, which holds the
 		// cursor there: what is before that was read already, and overlaps once.
@@ -192,6 +189,13 @@ func (u *catchUp) mayHaveMissed(id uint64) bool {
 	return id > u.since || u.gaps.contains(id)
 }
 
+// setGaps sets the times in which the bot was away, as the book has them.
+func (u *catchUp) setGaps(all gaps) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.gaps = all
+}
+
 // unsavedGaps returns the times in which the bot was away, in the form in which the book keeps
 // them; dirty is true if the book does not have them yet.
 func (u *catchUp) unsavedGaps() (text string, dirty bool) {
@@ -215,10 +219,10 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 	}
 	wait := new(retryWait)
 	for {
-		all, err := u.channel.book.Chats(ctx)
+		all, err := u.book.Chats(ctx)
 		if err == nil {
 			for _, chat := range all {
-				if chat.Group || chat.Address.Channel != u.channel.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
+				if chat.Group || chat.Address.Channel != u.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
 					continue
 				}
 				u.assessGap(ctx, chat.Address.Chat, wholeGap)
@@ -229,7 +233,7 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 			return
 		}
 		if !wait.series.HasWaited() && ctx.Err() == nil {
-			u.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be read where the bot was spoken to; trying on", slog.Any("error", err))
+			u.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be read where the bot was spoken to; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {
 			return
@@ -249,7 +253,7 @@ func (u *catchUp) noteDirectChats() {
 // later.
 func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	from := u.lanes.missingFrom(l)
-	if u.channel.directory.isUnreadable(l.id) {
+	if u.directory.isUnreadable(l.id) {
 		u.lanes.recordRead(l, from, from, true)
 		return true
 	}
@@ -264,7 +268,7 @@ func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 		read := from
 		for _, m := range page {
 			id := snowflake(m.ID)
-			if u.mayHaveMissed(id) && m.isSpeech(u.channel.directory.botUser().ID) && !u.publisher.deliver(ctx, &laneItem{channel: l.id, id: id, message: m}) {
+			if u.mayHaveMissed(id) && m.isSpeech(u.directory.botUser().ID) && !u.publisher.deliver(ctx, &laneItem{channel: l.id, id: id, message: m}) {
 				return true
 			}
 			u.position.noteRead(id)
@@ -276,7 +280,7 @@ func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 			return true
 		}
 	}
-	u.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said in a channel meanwhile than is read; the rest is left out",
+	u.log.LogAttrs(ctx, slog.LevelWarn, "more was said in a channel meanwhile than is read; the rest is left out",
 		slog.String("chat", l.id), slog.Int("messages", maxPages*pageSize))
 	u.lanes.recordRead(l, from, from, true)
 	return true
@@ -291,10 +295,10 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 	level := slog.LevelWarn
 	if lasts {
 		level = slog.LevelDebug // a server also lists channels that the bot may not see
-		u.channel.directory.markUnreadable(l.id)
+		u.directory.markUnreadable(l.id)
 		u.lanes.recordRead(l, from, from, true)
 	}
-	u.channel.log.LogAttrs(ctx, level, "what was said in a channel meanwhile cannot be read",
+	u.log.LogAttrs(ctx, level, "what was said in a channel meanwhile cannot be read",
 		slog.String("chat", l.id), slog.Bool("again", !lasts), slog.Any("error", err))
 	return lasts
 }
@@ -327,53 +331,5 @@ func (u *catchUp) tryReadPage(ctx context.Context, id string, from uint64) ([]*m
 	if err := u.limiter.Wait(ctx); err != nil {
 		return nil, err //nolint:wrapcheck // ctx ended
 	}
-	return u.channel.history(ctx, id, "after="+strconv.FormatUint(from, 10))
-}
-
-// history reads one page of a channel's history, the oldest message first.
-func (c *Channel) history(ctx context.Context, id, query string) ([]*message, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	var page []*message
-	url := discordgo.EndpointChannelMessages(id) + "?limit=" + strconv.Itoa(pageSize) + "&" + query
-	if err := c.call(ctx, request{method: http.MethodGet, url: url}, &page); err != nil {
-		return nil, err
-	}
-	page = slices.DeleteFunc(page, func(m *message) bool { return m == nil })
-	for _, m := range page {
-		m.Channel = id
-	}
-	slices.SortFunc(page, func(a, b *message) int { return cmp.Compare(snowflake(a.ID), snowflake(b.ID)) })
-	return page, nil
-}
-
-// Before implements channels.ThreadReader: it returns what was said in a thread before a
-// message, as quotes. The message at which the thread was begun is in the channel above,
-// and not among them.
-func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
-	if in.At.Thread == "" {
-		return nil, nil
-	}
-	if _, joined, err := c.book.Joined(ctx, in.At); !always && (err != nil || joined) {
-		if err != nil {
-			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
-		}
-		return nil, nil
-	}
-	query := ""
-	if isID(in.ReplyTo) {
-		query = "before=" + in.ReplyTo
-	}
-	page, err := c.history(ctx, in.At.Thread, query)
-	if err != nil {
-		return nil, err
-	}
-	var quotes []bus.Quote
-	for _, m := range page {
-		if text := c.typedText(m, false); text != "" && m.Author != nil {
-			from := bus.Person{ID: c.personID(m.Author.ID), Name: displayName(m.Author, m.Member)}
-			quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: from, At: snowflakeTime(m.ID), Text: text})
-		}
-	}
-	return quotes[max(0, len(quotes)-most):], nil
+	return u.historian.history(ctx, id, "after="+strconv.FormatUint(from, 10))
 }

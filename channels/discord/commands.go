@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/channels"
+	"parley/tools/plainjson"
 )
 
 // A slashCommand is a command that Discord offers to people who type a slash.
@@ -64,19 +64,22 @@ func slashCommands() []slashCommand {
 	return all
 }
 
+// A commandMenu offers the slash commands at Discord.
+type commandMenu struct{ *api }
+
 // offerCommands registers the slash commands with Discord unless they are registered
 // already, retrying as long as that may help.
-func (c *Channel) offerCommands(ctx context.Context, application string) {
+func (m *commandMenu) offerCommands(ctx context.Context, application string) {
 	wait := new(retryWait)
 	for {
-		err := c.offerCommandsOnce(ctx, application)
+		err := m.offerCommandsOnce(ctx, application)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		refusal, ok := errors.AsType[*channels.SendError](err)
 		again := ok && refusal.Fault == channels.Retry
 		if !wait.series.HasWaited() {
-			c.log.LogAttrs(ctx, slog.LevelWarn, "Discord does not offer the commands; people may write them all the same",
+			m.log.LogAttrs(ctx, slog.LevelWarn, "Discord does not offer the commands; people may write them all the same",
 				slog.Bool("again", again), slog.Any("error", err))
 		}
 		if !again || !wait.pause(ctx, err) {
@@ -87,12 +90,12 @@ func (c *Channel) offerCommands(ctx context.Context, application string) {
 
 // offerCommandsOnce makes one attempt of offerCommands. It replaces all commands at once,
 // so repeating it does no harm.
-func (c *Channel) offerCommandsOnce(ctx context.Context, application string) error {
+func (m *commandMenu) offerCommandsOnce(ctx context.Context, application string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	url := discordgo.EndpointApplicationGlobalCommands(application)
 	var there []slashCommand
-	if err := c.call(ctx, request{method: http.MethodGet, url: url}, &there); err != nil {
+	if err := m.call(ctx, request{method: http.MethodGet, url: url}, &there); err != nil {
 		return err
 	}
 	slices.SortFunc(there, func(a, b slashCommand) int { return strings.Compare(a.Name, b.Name) })
@@ -102,9 +105,9 @@ func (c *Channel) offerCommandsOnce(ctx context.Context, application string) err
 	}) {
 		return nil
 	}
-	body, err := json.Marshal(want)
+	body, err := plainjson.Marshal(want)
 	if err != nil {
 		return rejectedError("unencodable", err)
 	}
-	return c.call(ctx, request{method: http.MethodPut, url: url, body: body}, nil)
+	return m.call(ctx, request{method: http.MethodPut, url: url, body: body}, nil)
 }

@@ -14,51 +14,10 @@ import (
 	"parley/channels"
 )
 
-// A place is what Discord calls a channel: a channel of a server, a thread in one, or a
-// person's chat with the bot.
-type place struct {
-	ID     string                `json:"id"`
-	Type   discordgo.ChannelType `json:"type"`
-	Guild  string                `json:"guild_id"`
-	Name   string                `json:"name"`
-	Parent string                `json:"parent_id"`       // the channel of a thread; the category of a channel
-	Last   string                `json:"last_message_id"` // id of the newest message in the place
-}
-
-// isThread reports whether the place is a thread; a post in a forum is one too.
-func (p place) isThread() bool {
-	switch p.Type {
-	case discordgo.ChannelTypeGuildNewsThread, discordgo.ChannelTypeGuildPublicThread, discordgo.ChannelTypeGuildPrivateThread:
-		return true
-	}
-	return false
-}
-
-// isGroup reports whether people other than one person and the bot read the place.
-func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
-
-// A guild is a server that the bot is in, as Discord's event GUILD_CREATE describes it.
-type guild struct {
-	ID       string  `json:"id"`
-	Name     string  `json:"name"`
-	Channels []place `json:"channels"`
-	Threads  []place `json:"threads"`
-	Roles    []role  `json:"roles"`
-}
-
-// A role is a named group of a server's members.
-type role struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Tags struct {
-		Bot string `json:"bot_id"`
-	} `json:"tags"`
-}
-
 // A directory remembers the servers that the bot is in, with their places and roles, as
 // the gateway's events describe them.
 type directory struct {
-	channel *Channel
+	api *api
 
 	mu     sync.Mutex
 	me     discordgo.User
@@ -71,8 +30,8 @@ type directory struct {
 
 // newDirectory makes an empty directory, which asks Discord through c about places that it
 // does not know.
-func newDirectory(c *Channel) *directory {
-	return &directory{channel: c, places: map[string]place{}, roles: map[string]string{}, botRoles: map[string]bool{}, unreadable: map[string]bool{}}
+func newDirectory(c *api) *directory {
+	return &directory{api: c, places: map[string]place{}, roles: map[string]string{}, botRoles: map[string]bool{}, unreadable: map[string]bool{}}
 }
 
 // reset forgets everything but the bot's user me. A new session calls it, because Discord
@@ -195,7 +154,7 @@ func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := d.channel.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointChannel(id)}, &p)
+	err := d.api.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointChannel(id)}, &p)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
 		p, err = place{ID: id}, nil
 	}

@@ -13,40 +13,36 @@
 //
 // The files, in reading order:
 //
-//   - discord.go: the Channel, its settings and account
-//   - wire.go: the transport, and what it records of each request
-//   - send.go: sending, editing, finding what was sent; typing and reactions
-//   - examine.go: which permissions the bot lacks
-//   - buttons.go, commands.go: buttons and slash commands, and people's use of them
-//   - message.go, files.go: a message, and the files that come with it
-//   - directory.go, translate.go: the servers and channels that the bot knows, and the
+//   - discord.go: the Channel, its settings and its parts; book.go: what must outlive the process
+//   - api.go, transport.go, refusals.go: calls of the REST API, what is recorded of each, and what
+//     a refusal means
+//   - send.go, buttons.go: sending, editing, finding what was sent; typing and reactions; buttons
+//   - examine.go, permissions.go: which permissions the bot lacks, and who may read a channel
+//   - message.go, reaction.go, files.go, snowflakes.go: a message, its ids, and the files that come
+//     with it
+//   - places.go, directory.go, translate.go: the servers and channels that the bot knows, and the
 //     translation of a message into what the agent gets
-//   - receive.go: a run of Receive, which is made of the files below
-//   - lanes.go, publish.go: the order of each channel; publishing, and retrying it
-//   - position.go, catchup.go: the cursor, and when the bot was away; reading missed messages
+//   - history.go: what was said in channels and threads
+//   - receive.go, gateway.go, timing.go: a run of Receive, which is made of the files below
+//   - interactions.go, commands.go: people's use of buttons and slash commands
+//   - lanes.go, publish.go, waits.go: the order of each channel; publishing, and retrying it
+//   - position.go, gaps.go, catchup.go: the cursor, and when the bot was away; reading missed
+//     messages
 package discord
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
-	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
 )
-
-// DefaultAPIURL is Discord's own REST API.
-const DefaultAPIURL = "https://discord.com/api/v9"
 
 // The values of Config.RateLimit.
 const (
@@ -60,9 +56,6 @@ const messageLength = 2000
 // draftEvery is the time between two edits of a draft. It keeps within the five edits in
 // five seconds that Discord allows in a channel.
 const draftEvery = 1500 * time.Millisecond
-
-// callTimeout bounds every call except the sending of files.
-const callTimeout = 30 * time.Second
 
 // Config says which bot account to use and how to reach it.
 type Config struct {
@@ -80,44 +73,6 @@ type Config struct {
 	Book Book
 }
 
-// A Book remembers for a Channel what must outlive the process.
-type Book interface {
-	// Joined reports whether a person whom the gate admits has spoken to the bot in that
-	// thread, and since when: messages there need no mention from then on.
-	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
-	// Chats lists the chats in which people have spoken to the bot.
-	Chats(ctx context.Context) ([]channels.Chat, error)
-	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
-	// saved none.
-	Cursor(ctx context.Context, at bus.Address) (string, error)
-	SetCursor(ctx context.Context, at bus.Address, cursor string) error
-}
-
-// noBook takes the place of the Book where a Channel has none: it remembers nothing.
-type noBook struct{}
-
-func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
-	return time.Time{}, false, nil
-}
-func (noBook) Chats(context.Context) ([]channels.Chat, error)       { return nil, nil }
-func (noBook) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
-func (noBook) SetCursor(context.Context, bus.Address, string) error { return nil }
-
-// A timing has the intervals and time limits of Receive, which tests shorten.
-type timing struct {
-	save  time.Duration // how often the cursor is saved
-	hello time.Duration // how long the gateway may take to say hello
-	// answer is how long publishing an interaction may take before Discord is told to
-	// wait.
-	answer  time.Duration
-	overlap time.Duration // how much history before a gap is read again
-}
-
-// defaultTiming returns the timing of every Channel outside of tests.
-func defaultTiming() timing {
-	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTimeout, overlap: overlap}
-}
-
 // maxWaiting bounds the messages that wait to be published. Messages beyond it are read
 // from history later.
 const maxWaiting = 20000
@@ -125,21 +80,18 @@ const maxWaiting = 20000
 // A Channel is one Discord bot account. It also has the optional abilities of channels that edit,
 // send and fetch files, find sent parts, show typing, react and show buttons.
 type Channel struct {
-	name         string
-	token        string
-	session      *discordgo.Session
-	reachability channels.Reachability // whether the last call reached Discord
-	paced        bool                  // whether rate limits are kept
-	apiURL       *url.URL              // the root of the REST API
-	fileClient   *http.Client          // downloads files that came with messages
-	sendsOnly    bool
-	book         Book
-	mention      channels.MentionIn
-	markPattern  *regexp.Regexp // finds Discord's marks, such as <@id>, in a text
-	directory    *directory
-	timing       timing
-	maxQueued    int // how many messages may wait to be published
-	log          *slog.Logger
+	*api
+	*sender
+	*downloads
+	*historian
+	*examiner
+
+	name      string
+	token     string
+	sendsOnly bool
+	paced     bool // whether rate limits are kept
+	timing    timing
+	maxQueued int // how many messages may wait to be published
 }
 
 var (
@@ -180,19 +132,24 @@ func New(c Config) (*Channel, error) {
 	// Only the Dispatcher retries, because only it knows what the book says of a send.
 	session.LogLevel = discordgo.LogError - 1 // every error that matters is returned too
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
-	ch := &Channel{
-		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, apiURL: clients.apiURL, fileClient: clients.fileClient,
-		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, markPattern: newMarkPattern(), timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
+	a := &api{session: session, apiURL: clients.apiURL, log: c.Log}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
 	}
-	ch.directory = newDirectory(ch)
-	if ch.book == nil {
-		ch.book = noBook{}
+	a.log = a.log.With(slog.String("channel", c.Name))
+	book := c.Book
+	if book == nil {
+		book = noBook{}
 	}
-	if ch.log == nil {
-		ch.log = slog.New(slog.DiscardHandler)
-	}
-	ch.log = ch.log.With(slog.String("channel", c.Name))
-	return ch, nil
+	t := &translator{name: c.Name, book: book, mention: c.Mention, markPattern: newMarkPattern(), directory: newDirectory(a)}
+	return &Channel{
+		api:       a,
+		sender:    &sender{api: a, sendsOnly: c.SendsOnly},
+		downloads: &downloads{api: a, client: clients.fileClient},
+		historian: &historian{api: a, translator: t, directory: t.directory, book: book},
+		examiner:  &examiner{api: a, sendsOnly: c.SendsOnly},
+		name:      c.Name, token: token, sendsOnly: c.SendsOnly, paced: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,
+	}, nil
 }
 
 // tokenProblem says what is wrong with a token, without showing any of it; "" means that
@@ -213,63 +170,33 @@ func tokenProblem(token string) string {
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
-		// Discord allows five messages in any five seconds: a burst could exceed that.
-		l.Chat = channels.Pace{Every: time.Second, Burst: 1}
+		// Discord allows five messages in any five seconds. Two at once keep a second answer from
+		// waiting; then one in every 1.25 seconds never makes more than five.
+		l.Chat = channels.Pace{Every: 1250 * time.Millisecond, Burst: 2}
 		l.Account = channels.Pace{Every: time.Second / 45, Burst: 5}
 		l.Drafts = channels.Pace{Every: time.Second / 20, Burst: 10}
 	}
 	return l
 }
 
-// An Account is the bot's own user, as Discord describes it.
-type Account struct {
-	ID       string `json:"id"`
-	Username string `json:"username"`
-}
-
-// Check asks Discord who the bot is. A refused token gives a *channels.SendError of kind
-// Stop.
-func (c *Channel) Check(ctx context.Context) (Account, error) {
-	var a Account
-	err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me")}, &a)
-	return a, err
-}
-
-// Connected reports whether the last call reached Discord.
-func (c *Channel) Connected() bool { return c.reachability.Connected() }
-
-// A request is one call of the REST API, before it is made.
-type request struct {
-	method, url string
-	kind        string // the body's Content-Type; "" is JSON
-	body        []byte
-}
-
-// call makes one call and decodes the answer into result; with a nil result the answer is
-// ignored. Its errors are *channels.SendError and contain neither the token nor the text
-// of anybody's message.
-func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
-	defer func() { c.reachability.Note(err) }()
-	ctx, t := withRequestTrace(ctx)
-	if r.kind == "" {
-		r.kind = "application/json"
+// Refusal implements channels.RefusalReader: it says why a send was refused, by Discord's
+// JSON error code or, without one, the HTTP status; "" if the code says nothing about the
+// place.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "10003": // unknown channel
+		return channels.NoSuchChat
+	case "50001": // missing access
+		return channels.NotInChat
+	case "50007": // cannot send messages to this user
+		return channels.PersonRefuses
+	case "50013": // missing permissions
+		return channels.NoRights
+	case "10008", // unknown message: the one that is replied to
+		"50083", // the thread is archived
+		"50278", // no server in common with this user
+		"403", "404":
+		return channels.PlaceRefused
 	}
-	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A
-	// new limiter for each call never waits; the Dispatcher keeps the pace.
-	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
-	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
-	if err != nil {
-		e := sendError(err, t)
-		if e.Fault == channels.Unknown && r.method != http.MethodPost {
-			e.Fault = channels.Retry // reading, or overwriting with the same, may be repeated
-		}
-		return e
-	}
-	if result == nil {
-		return nil
-	}
-	if err := json.Unmarshal(data, result); err != nil {
-		return &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Discord gives")}
-	}
-	return nil
+	return ""
 }

@@ -2,15 +2,14 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
-	"parley/channels"
 	"parley/channels/markup"
 )
 
@@ -40,14 +39,38 @@ type neededRight struct {
 	forSending bool // whether a bot that only sends needs it too
 }
 
+// An examiner finds out what the bot may do.
+type examiner struct {
+	*api
+	sendsOnly bool
+}
+
 // MayReadContent reports whether the developer portal allows the bot to read what people
 // write in servers. It fails as Check does.
-func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
+func (e *examiner) MayReadContent(ctx context.Context) (bool, error) {
 	var app struct {
 		Flags int `json:"flags"`
 	}
-	err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointAPI + "applications/@me"}, &app)
+	err := e.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointAPI + "applications/@me"}, &app)
 	return app.Flags&(mayReadContent|mayReadSomeContents) != 0, err
+}
+
+// Invitation returns the link by which people take the bot into their servers, with the permissions
+// that it needs. It fails as Check does.
+func (e *examiner) Invitation(ctx context.Context) (string, error) {
+	var app struct {
+		ID string `json:"id"`
+	}
+	if err := e.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointAPI + "applications/@me"}, &app); err != nil {
+		return "", err
+	}
+	var rights int64
+	for _, r := range neededRights() {
+		rights |= r.bit
+	}
+	return "https://discord.com/oauth2/authorize?" + url.Values{
+		"client_id": {app.ID}, "scope": {"bot applications.commands"}, "permissions": {strconv.FormatInt(rights, 10)},
+	}.Encode(), nil
 }
 
 // A LackOfRights lists, by their names in the developer portal, the permissions that the bot needs
@@ -60,13 +83,13 @@ type LackOfRights struct {
 
 // LackingRights returns the servers that withhold a permission that the bot needs. A single channel
 // may grant or withhold more: see LackingRightsIn. It fails as Check does.
-func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
+func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
 		Name        string `json:"name"`
 		Permissions string `json:"permissions"`
 	}
-	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me") + "/guilds"}, &guilds); err != nil {
+	if err := e.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me") + "/guilds"}, &guilds); err != nil {
 		return nil, err
 	}
 	var all []LackOfRights
@@ -77,7 +100,7 @@ func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 		}
 		lack := LackOfRights{Server: markup.OneLine(g.Name, maxName) + " (" + g.ID + ")"}
 		for _, r := range neededRights() {
-			if has&r.bit == 0 && (r.forSending || !c.sendsOnly) {
+			if has&r.bit == 0 && (r.forSending || !e.sendsOnly) {
 				lack.Rights = append(lack.Rights, r.name)
 			}
 		}
@@ -94,8 +117,8 @@ const maxExamined = 100
 
 // LackingRightsIn returns those of the given channels and threads that withhold a permission that
 // the bot needs: a channel may withhold what its server grants. It fails as Check does.
-func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
-	me, err := c.Check(ctx)
+func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
+	me, err := e.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +127,7 @@ func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []Lack
 		if !isID(id) || slices.Contains(ids[:i], id) {
 			continue
 		}
-		lack, err := c.lackingRightsInOne(ctx, me.ID, id, guilds)
+		lack, err := e.lackingRightsInOne(ctx, me.ID, id, guilds)
 		if err != nil {
 			return nil, err
 		}
@@ -124,11 +147,11 @@ type membership struct {
 // lackingRightsInOne returns the permissions that the bot lacks in one channel or thread.
 // Discord answers the same for a channel that the bot may not see and for one that is
 // gone: both lack the right to view it.
-func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
+func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
 	var where, above discordgo.Channel
-	err := c.get(ctx, discordgo.EndpointChannel(id), &where)
+	err := e.get(ctx, discordgo.EndpointChannel(id), &where)
 	if err == nil && where.IsThread() {
-		err = c.get(ctx, discordgo.EndpointChannel(where.ParentID), &above)
+		err = e.get(ctx, discordgo.EndpointChannel(where.ParentID), &above)
 	}
 	if isRejected(err) {
 		return LackOfRights{Channel: id, Rights: []string{neededRights()[0].name}}, nil
@@ -139,10 +162,10 @@ func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds 
 	in := guilds[where.GuildID]
 	if in == nil {
 		in = new(membership)
-		if err := c.get(ctx, discordgo.EndpointGuild(where.GuildID), &in.guild); err != nil {
+		if err := e.get(ctx, discordgo.EndpointGuild(where.GuildID), &in.guild); err != nil {
 			return LackOfRights{}, err
 		}
-		if err := c.get(ctx, discordgo.EndpointGuildMember(where.GuildID, me), &in.bot); err != nil {
+		if err := e.get(ctx, discordgo.EndpointGuildMember(where.GuildID, me), &in.bot); err != nil {
 			return LackOfRights{}, err
 		}
 		guilds[where.GuildID] = in
@@ -158,7 +181,7 @@ func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds 
 	has := permissionsOf(me, &in.guild, rules, &in.bot)
 	for _, r := range neededRights() {
 		elsewhere := r.bit == discordgo.PermissionSendMessages && where.IsThread() || r.bit == discordgo.PermissionSendMessagesInThreads && !where.IsThread()
-		if has&r.bit == 0 && !elsewhere && (r.forSending || !c.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
+		if has&r.bit == 0 && !elsewhere && (r.forSending || !e.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
 			lack.Rights = append(lack.Rights, r.name)
 		}
 	}
@@ -168,14 +191,14 @@ func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds 
 // ThreadsAmong returns those of the given channels that are threads or posts of a forum,
 // each with the id of the channel that it belongs to. A channel that the bot cannot see is
 // left out. It fails as Check does.
-func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
+func (e *examiner) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
 	for _, id := range ids[:min(len(ids), maxExamined)] {
 		if !isID(id) {
 			continue
 		}
 		var where discordgo.Channel
-		err := c.get(ctx, discordgo.EndpointChannel(id), &where)
+		err := e.get(ctx, discordgo.EndpointChannel(id), &where)
 		if err != nil && !isRejected(err) {
 			return nil, err
 		}
@@ -186,16 +209,9 @@ func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[s
 	return parents, nil
 }
 
-// isRejected reports whether Discord refused a call in a way that repeating it would not
-// change.
-func isRejected(err error) bool {
-	refusal, ok := errors.AsType[*channels.SendError](err)
-	return ok && refusal.Fault == channels.Rejected
-}
-
 // CheckGateway asks Discord for the gateway's address, to find out whether a connection
 // can be opened. It fails as Check does.
-func (c *Channel) CheckGateway(ctx context.Context) error {
-	_, err := c.findGateway(ctx)
+func (e *examiner) CheckGateway(ctx context.Context) error {
+	_, err := e.findGateway(ctx)
 	return err
 }

@@ -95,3 +95,12 @@ func TestThreadsAmongChannelsAreFound(t *testing.T) {
 		t.Errorf("where Discord does not answer, threads are %v", got)
 	}
 }
+
+// The link invites this application, with the permissions whose lack is reported.
+func TestInvitation(t *testing.T) {
+	r := newRig(t)
+	link, err := r.Invitation(t.Context())
+	if want := "https://discord.com/oauth2/authorize?client_id=" + discordtest.Bot + "&permissions=274878008384&scope=bot+applications.commands"; err != nil || link != want {
+		t.Errorf("the link is %s (%v), want %s", link, err, want)
+	}
+}

@@ -60,9 +60,15 @@ func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	return bus.Document
 }
 
+// downloads fetches files that came with messages.
+type downloads struct {
+	*api
+	client *http.Client // has no token
+}
+
 // Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes are
 // read. It fetches the message again, and so gets an address of the file that is valid now.
-func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
 		return nil, rejectedError("bad_ref", errors.New("this names no file of Discord's"))
@@ -70,14 +76,14 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	m := new(message)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := c.call(call, request{method: http.MethodGet, url: discordgo.EndpointChannelMessage(parts[0], parts[1])}, m); err != nil {
+	if err := d.call(call, request{method: http.MethodGet, url: discordgo.EndpointChannelMessage(parts[0], parts[1])}, m); err != nil {
 		return nil, err
 	}
 	address := fileURL(m, parts[2])
 	if address == "" {
 		return nil, rejectedError("no_file", errors.New("the message has this file no more"))
 	}
-	return c.openFile(ctx, address, most)
+	return d.openFile(ctx, address, most)
 }
 
 // fileURL returns the address of a message's file; "" if the message has no file of that
@@ -98,15 +104,15 @@ func fileURL(m *message, id string) string {
 
 // openFile opens a file at Discord's file hosts. They do not need the bot's token, so it
 // is not sent.
-func (c *Channel) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
-	if !c.isFileURL(address) {
+func (d *downloads) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
+	if !d.isFileURL(address) {
 		return nil, rejectedError("bad_address", errors.New("the file is not where Discord keeps files"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, rejectedError("bad_address", errors.New("the file's address cannot be read"))
 	}
-	resp, err := c.fileClient.Do(req)
+	resp, err := d.client.Do(req)
 	if err != nil {
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: withoutURL(err)}
 	}
@@ -126,13 +132,13 @@ func (c *Channel) openFile(ctx context.Context, address string, most int64) (io.
 
 // isFileURL reports whether an address belongs to Discord's file hosts, or to the server
 // that is configured in place of Discord.
-func (c *Channel) isFileURL(address string) bool {
+func (d *downloads) isFileURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
 		return false
 	}
 	return u.Scheme == "https" && (u.Host == "cdn.discordapp.com" || u.Host == "media.discordapp.net") ||
-		u.Scheme == c.apiURL.Scheme && u.Host == c.apiURL.Host
+		u.Scheme == d.apiURL.Scheme && u.Host == d.apiURL.Host
 }
 
 // A boundedBody reads as many bytes as left says, and then fails with channels.ErrTooLarge if there

@@ -219,3 +219,20 @@ func (s *lanes) oldestUnpublished() uint64 {
 	}
 	return first
 }
+
+// A laneItem is one thing that happened in a channel: a message, a change of one, or a
+// reaction.
+type laneItem struct {
+	channel string
+	id      uint64 // the message's id; 0 for what history does not show
+	message *message
+
+	edited  bool   // whether the message is an older one whose text has changed
+	deleted uint64 // instead of a message: the id of a deleted one
+
+	reaction *reaction // set instead of a message
+	removed  bool      // whether the reaction was removed
+}
+
+// isMessage reports whether the item is a new message, which history shows too.
+func (n *laneItem) isMessage() bool { return n.id != 0 }

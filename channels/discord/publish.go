@@ -2,36 +2,31 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strconv"
 	"sync"
-	"time"
 
 	"parley/bus"
-	"parley/channels"
-	"parley/channels/backoff"
 )
 
-const (
-	maxRemembered  = 4096             // how many published messages a publisher remembers
-	maxOwnWait     = 2 * time.Second  // longest wait between attempts after an error of the bus or the book
-	maxDiscordWait = 30 * time.Second // longest wait after an error of Discord's
-)
+// maxRemembered is how many published messages a publisher remembers.
+const maxRemembered = 4096
 
 // A publisher publishes what the lanes of one Receive deliver, each message once.
 type publisher struct {
-	channel *Channel
-	publish func(context.Context, bus.Inbound) error
+	translator *translator
+	directory  *directory
+	publish    func(context.Context, bus.Inbound) error
+	log        *slog.Logger
 
 	mu        sync.Mutex
 	published map[uint64]string // who said the messages published lately, by message id
 	order     []uint64          // the ids in published, oldest first
 }
 
-// newPublisher makes a publisher that translates with c and hands messages to publish.
-func newPublisher(c *Channel, publish func(context.Context, bus.Inbound) error) *publisher {
-	return &publisher{channel: c, publish: publish, published: map[uint64]string{}}
+// newPublisher makes a publisher that translates with t and hands messages to publish.
+func newPublisher(t *translator, publish func(context.Context, bus.Inbound) error, log *slog.Logger) *publisher {
+	return &publisher{translator: t, directory: t.directory, publish: publish, log: log, published: map[uint64]string{}}
 }
 
 // deliver publishes one item of a lane, retrying until that succeeds. It returns false if ctx ended
@@ -44,7 +39,7 @@ func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 			return true
 		}
 		if !wait.series.HasWaited() && ctx.Err() == nil {
-			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
+			p.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 				slog.String("chat", n.channel), slog.Uint64("message", n.id), slog.Any("error", err))
 		}
 		wait.pause(ctx, err)
@@ -57,7 +52,7 @@ func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 	switch {
 	case n.reaction != nil:
-		in, err := p.channel.reactionInbound(ctx, n)
+		in, err := p.translator.reactionInbound(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -68,7 +63,7 @@ func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 	if !n.edited && p.isPublished(n.id) {
 		return nil
 	}
-	in, concerns, err := p.channel.messageInbound(ctx, n.message)
+	in, concerns, err := p.translator.messageInbound(ctx, n.message)
 	if err != nil || !concerns {
 		return err
 	}
@@ -91,13 +86,13 @@ func (p *publisher) publishDeletion(ctx context.Context, n *laneItem) error {
 	p.mu.Lock()
 	who := p.published[n.deleted]
 	p.mu.Unlock()
-	at, err := p.channel.directory.findPlace(ctx, n.channel)
+	at, err := p.directory.findPlace(ctx, n.channel)
 	if err != nil {
 		return err
 	}
-	of := p.channel.messageID(p.channel.directory.botUser().ID, n.channel, strconv.FormatUint(n.deleted, 10))
+	of := p.translator.messageID(p.directory.botUser().ID, n.channel, strconv.FormatUint(n.deleted, 10))
 	return p.publish(ctx, bus.Inbound{
-		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.replyAddress(at), Group: at.isGroup(), Mentioned: true, From: bus.Person{ID: who},
+		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.translator.replyAddress(at), Group: at.isGroup(), Mentioned: true, From: bus.Person{ID: who},
 	})
 }
 
@@ -118,18 +113,4 @@ func (p *publisher) markPublished(id uint64, who string) {
 	}
 	p.published[id] = who
 	p.order = append(p.order, id)
-}
-
-// A retryWait makes the waits between attempts, which grow; an error of Discord's may prolong a
-// wait.
-type retryWait struct{ series backoff.Series }
-
-// pause waits before the next attempt, at least for as long as Discord's error asks. It
-// returns false if ctx ended first.
-func (w *retryWait) pause(ctx context.Context, err error) bool {
-	most, atLeast := maxOwnWait, time.Duration(0)
-	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
-		most, atLeast = maxDiscordWait, refusal.RetryAfter
-	}
-	return backoff.Sleep(ctx, max(w.series.Next(most), atLeast))
 }

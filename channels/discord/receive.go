@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/bus"
-	"parley/channels"
 	"parley/channels/discord/socket"
 )
 
@@ -42,6 +39,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	// First the work that adds to the lanes ends, then the lanes; the cursor is saved last,
 	// so that it covers everything that was published.
 	r.beside.Wait()
+	r.interactions.running.Wait()
 	r.lanes.running.Wait()
 	working.Wait()
 	r.position.save(context.WithoutCancel(ctx))
@@ -52,69 +50,37 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 // of each channel, the publisher publishes, and catchUp reads from history what the socket
 // did not deliver.
 type receiver struct {
-	channel   *Channel
-	socket    *socket.Socket
-	lanes     *lanes
-	position  *position
-	publisher *publisher
-	catchUp   *catchUp
-	beside    sync.WaitGroup // background work that an event has started and no lane waits for
+	*api
+	directory    *directory
+	interactions *interactions
+	commands     *commandMenu
+	socket       *socket.Socket
+	lanes        *lanes
+	position     *position
+	publisher    *publisher
+	catchUp      *catchUp
+	beside       sync.WaitGroup // background work that an event has started and no lane waits for
 }
 
 // newReceiver wires the parts of a receiver together.
 func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *receiver {
-	r := &receiver{channel: c}
+	t := c.historian.translator
+	r := &receiver{
+		api: c.api, directory: t.directory, commands: &commandMenu{c.api},
+		interactions: &interactions{translator: t, directory: t.directory, publish: publish, responder: responder{c.api}, answer: c.timing.answer, log: c.log},
+	}
 	r.lanes = newLanes(c.maxQueued)
-	r.position = &position{channel: c, lanes: r.lanes}
-	r.publisher = newPublisher(c, publish)
-	r.catchUp = newCatchUp(r.publisher, r.lanes, r.position)
-	r.position.catchUp = r.catchUp
+	r.position = &position{name: c.name, book: t.book, lanes: r.lanes, log: r.log}
+	r.publisher = newPublisher(t, publish, r.log)
+	r.catchUp = newCatchUp(c.name, c.historian, r.publisher, r.lanes, r.position, c.timing.overlap, c.paced)
+	r.position.missed = r.catchUp
 	r.lanes.work, r.lanes.catchUp = r.publishItem, r.catchUp.readMissed
 	r.socket = socket.New(socket.Config{
 		Token: c.token, Intents: int(intents), AllowUnencrypted: c.apiURL.Scheme == "http", FindGateway: c.findGateway, Handle: r.handle, ReportReachable: c.reachability.Note,
-		HelloTimeout: c.timing.hello, Log: c.log,
+		HelloTimeout: c.timing.hello, Log: r.log,
 	})
 	return r
 }
-
-// findGateway asks Discord for the address of its gateway (the server of events), and for how many
-// sessions may be started.
-func (c *Channel) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	var g discordgo.GatewayBotResponse
-	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointGatewayBot}, &g); err != nil {
-		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
-			refusal.Fault = channels.Retry // Discord may accept the next call
-		}
-		return socket.GatewayInfo{}, err
-	}
-	limit := g.SessionStartLimit
-	if limit.Total == 0 { // a server in Discord's place may have no such limit
-		limit.Remaining = 1
-	}
-	return socket.GatewayInfo{
-		URL: g.URL, SessionsLeft: limit.Remaining, AtOnce: limit.MaxConcurrency,
-		ResetAfter: time.Duration(limit.ResetAfter) * time.Millisecond,
-	}, nil
-}
-
-// A laneItem is one thing that happened in a channel: a message, a change of one, or a
-// reaction.
-type laneItem struct {
-	channel string
-	id      uint64 // the message's id; 0 for what history does not show
-	message *message
-
-	edited  bool   // whether the message is an older one whose text has changed
-	deleted uint64 // instead of a message: the id of a deleted one
-
-	reaction *reaction // set instead of a message
-	removed  bool      // whether the reaction was removed
-}
-
-// isMessage reports whether the item is a new message, which history shows too.
-func (n *laneItem) isMessage() bool { return n.id != 0 }
 
 // handle processes one event of the gateway. It never blocks.
 func (r *receiver) handle(ctx context.Context, e socket.Event) {
@@ -127,21 +93,21 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 			r.logUnreadable(ctx, e)
 			return
 		}
-		r.catchUp.readGuild(ctx, g.ID, r.channel.directory.setGuild(g))
+		r.catchUp.readGuild(ctx, g.ID, r.directory.setGuild(g))
 	case "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(e.Data, &g) == nil {
 			r.catchUp.stopAwaitingGuild(g.ID) // if the server comes back, GUILD_CREATE comes again
 		}
 	case "INTERACTION_CREATE":
-		r.receiveInteraction(ctx, e.Data)
+		r.interactions.receive(ctx, e.Data)
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		one := new(reaction)
 		if err := json.Unmarshal(e.Data, one); err != nil {
 			r.logUnreadable(ctx, e)
 			return
 		}
-		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.mayConcernBot(r.channel.directory.botUser().ID, removed) {
+		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.mayConcernBot(r.directory.botUser().ID, removed) {
 			r.lanes.add(ctx, &laneItem{channel: one.Channel, reaction: one, removed: removed})
 		}
 	case "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
@@ -155,7 +121,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		r.receiveMessage(ctx, m)
 	default:
 		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
-			r.catchUp.noteNewChannels(ctx, r.channel.directory.applyEvent(e.Type, e.Data))
+			r.catchUp.noteNewChannels(ctx, r.directory.applyEvent(e.Type, e.Data))
 		}
 	}
 }
@@ -165,7 +131,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 func (r *receiver) receiveChange(ctx context.Context, e socket.Event) {
 	if e.Type == "MESSAGE_UPDATE" {
 		m := new(message)
-		if json.Unmarshal(e.Data, m) == nil && m.Edited != nil && m.isSpeech(r.channel.directory.botUser().ID) {
+		if json.Unmarshal(e.Data, m) == nil && m.Edited != nil && m.isSpeech(r.directory.botUser().ID) {
 			r.lanes.add(ctx, &laneItem{channel: m.Channel, message: m, edited: true})
 		}
 		return
@@ -188,7 +154,7 @@ func (r *receiver) receiveChange(ctx context.Context, e socket.Event) {
 // logUnreadable logs an event that cannot be decoded. It is not retried: its content would
 // be the same.
 func (r *receiver) logUnreadable(ctx context.Context, e socket.Event) {
-	r.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
+	r.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
 		slog.String("event", e.Type), slog.Int("bytes", len(e.Data)))
 }
 
@@ -206,10 +172,10 @@ func (r *receiver) beginSession(ctx context.Context, data json.RawMessage) {
 		r.logUnreadable(ctx, socket.Event{Type: socket.Ready, Data: data})
 		return
 	}
-	r.channel.directory.reset(begun.User)
+	r.directory.reset(begun.User)
 	r.catchUp.beginSession(begun.Guilds)
 	r.beside.Go(func() { r.catchUp.readDirectChats(ctx) })
-	r.beside.Go(func() { r.channel.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
+	r.beside.Go(func() { r.commands.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
 // receiveMessage puts a message into its channel's lane (queue), after the history that has to be
@@ -220,7 +186,7 @@ func (r *receiver) receiveMessage(ctx context.Context, m *message) {
 		return
 	}
 	r.catchUp.readHistoryBefore(ctx, m)
-	if m.isSpeech(r.channel.directory.botUser().ID) {
+	if m.isSpeech(r.directory.botUser().ID) {
 		r.lanes.add(ctx, &laneItem{channel: m.Channel, id: id, message: m})
 	}
 	r.position.noteHeard(id)

@@ -6,12 +6,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +16,14 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/tools/plainjson"
 )
+
+// A sender sends and edits messages.
+type sender struct {
+	*api
+	sendsOnly bool
+}
 
 // A post is the JSON of a message to be sent. discordgo's own type lacks the nonce.
 type post struct {
@@ -41,24 +45,24 @@ type sentMessage struct {
 }
 
 // Send writes one part into a chat and returns the id of the message.
-func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	where, err := channelID(to)
 	if err != nil {
 		return "", err
 	}
-	body, err := json.Marshal(newPost(part))
+	body, err := plainjson.Marshal(newPost(part))
 	if err != nil {
 		return "", rejectedError("unencodable", err)
 	}
-	return c.postMessage(ctx, where, request{body: body})
+	return s.postMessage(ctx, where, request{body: body})
 }
 
 // MostFileBytes returns the largest file, in bytes, that Discord accepts in a server
 // without boosts.
-func (c *Channel) MostFileBytes() int64 { return 10_000_000 }
+func (s *sender) MostFileBytes() int64 { return 10_000_000 }
 
 // SendFile sends a file with the part's text beside it and returns the id of the message.
-func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
+func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	where, err := channelID(to)
 	if err != nil {
 		return "", err
@@ -72,12 +76,12 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	if err != nil {
 		return "", rejectedError("unencodable", err)
 	}
-	return c.postMessage(ctx, where, request{kind: kind, body: body})
+	return s.postMessage(ctx, where, request{kind: kind, body: body})
 }
 
 // postMessage makes the request r, which posts a message into the Discord channel with the id
 // where, and returns the message's id.
-func (c *Channel) postMessage(ctx context.Context, where string, r request) (string, error) {
+func (s *sender) postMessage(ctx context.Context, where string, r request) (string, error) {
 	if r.kind == "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTimeout)
@@ -85,14 +89,14 @@ func (c *Channel) postMessage(ctx context.Context, where string, r request) (str
 	}
 	r.method, r.url = http.MethodPost, discordgo.EndpointChannelMessages(where)
 	var m sentMessage
-	if err := c.call(ctx, r, &m); err != nil {
+	if err := s.call(ctx, r, &m); err != nil {
 		return "", err
 	}
 	return m.ID, nil
 }
 
 // Edit replaces the text and the buttons of a message.
-func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
+func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	where, err := channelID(to)
 	if err != nil {
 		return err
@@ -106,20 +110,20 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if p.Components == nil {
 		p.Components = &[]discordgo.MessageComponent{}
 	}
-	body, err := json.Marshal(p)
+	body, err := plainjson.Marshal(p)
 	if err != nil {
 		return rejectedError("unencodable", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return c.call(ctx, request{method: http.MethodPatch, url: discordgo.EndpointChannelMessage(where, id), body: body}, new(sentMessage))
+	return s.call(ctx, request{method: http.MethodPatch, url: discordgo.EndpointChannelMessage(where, id), body: body}, new(sentMessage))
 }
 
 // FindSent looks for a part among the newest 100 messages of its chat, by its nonce.
 // Discord does not promise to show nonces, so a missing one proves nothing and gives an
 // error of kind Unknown: sending the part again is safe as long as Discord remembers the
 // nonce.
-func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+func (s *sender) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
 	where, err := channelID(to)
 	if err != nil {
 		return "", false, err
@@ -127,7 +131,7 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var newest []sentMessage
-	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointChannelMessages(where) + "?limit=100"}, &newest); err != nil {
+	if err := s.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointChannelMessages(where) + "?limit=100"}, &newest); err != nil {
 		return "", false, err
 	}
 	key := nonce(part.Key)
@@ -143,33 +147,33 @@ const typingDuration = 10 * time.Second
 
 // Typing shows in a channel that the bot is typing, and returns for how long Discord shows
 // it.
-func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
+func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
 	where, err := channelID(to)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return typingDuration, c.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
+	return typingDuration, s.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
 }
 
 // Seen marks a person's message as received, with a reaction.
-func (c *Channel) Seen(ctx context.Context, at bus.Address, message string) error {
-	return c.react(ctx, at, message, "👀")
+func (s *sender) Seen(ctx context.Context, at bus.Address, message string) error {
+	return s.react(ctx, at, message, "👀")
 }
 
 // Answered marks a person's message as answered.
-func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) error {
-	return c.react(ctx, at, message, "✅")
+func (s *sender) Answered(ctx context.Context, at bus.Address, message string) error {
+	return s.react(ctx, at, message, "✅")
 }
 
 // Failed marks a person's message as one that gets no answer.
-func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) error {
-	return c.react(ctx, at, message, "⚠️")
+func (s *sender) Failed(ctx context.Context, at bus.Address, message string) error {
+	return s.react(ctx, at, message, "⚠️")
 }
 
 // react adds the bot's reaction to a person's message, named by its id on the bus.
-func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji string) error {
+func (s *sender) react(ctx context.Context, at bus.Address, message, emoji string) error {
 	where, err := channelID(at)
 	if err != nil {
 		return err
@@ -180,7 +184,7 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return c.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
+	return s.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
 }
 
 // mentionNobody returns a list of allowed mentions that is empty. It goes with every text
@@ -214,78 +218,12 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// channelID returns the id of the Discord channel for an address: a thread is a channel of its own.
-// It returns an error of kind Rejected if the address has no Discord id.
-func channelID(to bus.Address) (string, error) {
-	where := cmp.Or(to.Thread, to.Chat)
-	if !isID(where) {
-		return "", rejectedError("bad_address", errors.New("the chat is not a number"))
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
+// have, and how many bytes each may carry. Without a receiver nobody would learn of a
+// press, so a Channel that only sends returns 0, 0.
+func (s *sender) MostButtons() (count, bytes int) {
+	if s.sendsOnly {
+		return 0, 0
 	}
-	return where, nil
-}
-
-// isID reports whether a text has the form of a Discord id, which is a number.
-func isID(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 64)
-	return err == nil && !strings.HasPrefix(s, "+")
-}
-
-// rejectedError returns an error of kind Rejected: the same call would fail again.
-func rejectedError(code string, err error) error {
-	return &channels.SendError{Fault: channels.Rejected, Code: code, Err: err}
-}
-
-// codeOverloaded is Discord's error code for "API resource is currently overloaded".
-const codeOverloaded = 130000
-
-// sendError classifies a failed call by its error and trace. It leaves discordgo's texts
-// out: they contain the answer's body, which may quote the message to be sent.
-func sendError(err error, t *requestTrace) *channels.SendError {
-	status := int(t.status.Load())
-	bareStatus := fmt.Errorf("HTTP status %d", status)
-	e := &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: bareStatus}
-	code, known := 0, false
-	if refusal, ok := errors.AsType[*discordgo.RESTError](err); ok && refusal.Message != nil {
-		code, known = refusal.Message.Code, true
-	}
-	switch {
-	case status == 0 && t.written.Load():
-		e.Code, e.Err = "cut_off", withoutURL(err)
-	case status == 0:
-		e.Fault, e.Code, e.Err = channels.Retry, "unreachable", withoutURL(err)
-	case status == http.StatusTooManyRequests:
-		e.Fault, e.Code = channels.Retry, "429"
-		e.Limited, e.Account, e.RetryAfter = true, t.global, t.retryAfter
-	case status == http.StatusUnauthorized && known:
-		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("the bot token is refused")
-	case code == codeOverloaded:
-		e.Fault, e.Code = channels.Retry, strconv.Itoa(code)
-	case status >= 300 && status < 500 && !known:
-		e.Fault = channels.Retry // a proxy, not Discord, refused the request
-	case status >= 400 && status < 500:
-		e.Fault, e.Code = channels.Rejected, strconv.Itoa(cmp.Or(code, status))
-	}
-	return e
-}
-
-// Refusal implements channels.RefusalReader: it says why a send was refused, by Discord's
-// JSON error code or, without one, the HTTP status; "" if the code says nothing about the
-// place.
-func (c *Channel) Refusal(code string) channels.Refusal {
-	switch code {
-	case "10003": // unknown channel
-		return channels.NoSuchChat
-	case "50001": // missing access
-		return channels.NotInChat
-	case "50007": // cannot send messages to this user
-		return channels.PersonRefuses
-	case "50013": // missing permissions
-		return channels.NoRights
-	case "10008", // unknown message: the one that is replied to
-		"50083", // the thread is archived
-		"50278", // no server in common with this user
-		"403", "404":
-		return channels.PlaceRefused
-	}
-	return ""
+	return buttonsInRow * maxButtonRows, maxButtonData
 }

@@ -15,55 +15,59 @@ import (
 	"parley/channels/markup"
 )
 
-const (
-	// maxName is the longest name of a person, channel or file that the model is shown, in
-	// characters.
-	maxName  = 64
-	maxQuote = 4096 // the longest quoted text, in bytes
-)
+const maxQuote = 4096 // the longest quoted text, in bytes
+
+// A translator translates what Discord tells into messages for the agent.
+type translator struct {
+	name        string // the channel's name
+	book        Book
+	mention     channels.MentionIn
+	markPattern *regexp.Regexp // finds Discord's marks, such as <@id>, in a text
+	directory   *directory
+}
 
 // messageInbound translates a message into what the agent gets; false if the message is not meant
 // for the bot. It fails if that cannot be found out now.
-func (c *Channel) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
-	me := c.directory.botUser()
-	p, err := c.directory.findPlace(ctx, m.Channel)
+func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
+	me := t.directory.botUser()
+	p, err := t.directory.findPlace(ctx, m.Channel)
 	if err != nil {
 		return bus.Inbound{}, false, err
 	}
 	in := bus.Inbound{
-		ID: c.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: c.replyAddress(p), Group: p.isGroup(), SentAt: snowflakeTime(m.ID),
-		From: bus.Person{ID: c.personID(m.Author.ID), Name: displayName(m.Author, m.Member)},
+		ID: t.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: t.replyAddress(p), Group: p.isGroup(), SentAt: snowflakeTime(m.ID),
+		From: bus.Person{ID: t.personID(m.Author.ID), Name: displayName(m.Author, m.Member)},
 	}
-	called := c.directory.mentionsBot(m)
+	called := t.directory.mentionsBot(m)
 	concerns := true
 	if in.Group {
 		in.ReplyTo = m.ID
-		in.Mentioned, concerns, err = c.concernsBot(ctx, m, in, called)
+		in.Mentioned, concerns, err = t.concernsBot(ctx, m, in, called)
 	} else {
 		in.Mentioned = true
 	}
 	if err != nil || !concerns {
 		return bus.Inbound{}, false, err
 	}
-	in.Text, in.Called = c.typedText(m, called), called && c.withoutOwnName(m.Content) != m.Content
+	in.Text, in.Called = t.typedText(m, called), called && t.withoutOwnName(m.Content) != m.Content
 	if m.Answers != nil && m.Reference != nil {
 		in.Answers = m.Reference.Message
 	}
-	in.Quotes = c.quotes(m)
+	in.Quotes = t.quotes(m)
 	in.Attachments = attachments(m)
 	return in, true, nil
 }
 
 // concernsBot judges a message that was said where others read along: mentioned is true if the
 // message is addressed to the bot, concerns if it has to be handed on at all.
-func (c *Channel) concernsBot(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
-	switch holds := c.mention.In(in.At.Chat); {
+func (t *translator) concernsBot(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
+	switch holds := t.mention.In(in.At.Chat); {
 	case holds == channels.MentionNowhere:
 		return false, false, nil
 	case called || holds == channels.MentionNever:
 		return true, true, nil
 	case in.At.Thread != "" && holds == channels.MentionThreads:
-		since, joined, err := c.book.Joined(ctx, in.At)
+		since, joined, err := t.book.Joined(ctx, in.At)
 		// Messages from before the bot joined the thread were meant for people.
 		if err != nil || joined && !in.SentAt.Before(since) {
 			return true, true, err //nolint:wrapcheck // the book's own says enough
@@ -73,55 +77,30 @@ func (c *Channel) concernsBot(ctx context.Context, m *message, in bus.Inbound, c
 	return false, strings.HasPrefix(m.Content, "/"), nil
 }
 
-// reactionInbound translates a person's reaction into what the agent gets.
-func (c *Channel) reactionInbound(ctx context.Context, n *laneItem) (bus.Inbound, error) {
-	r, me := n.reaction, c.directory.botUser().ID
-	p, err := c.directory.findPlace(ctx, r.Channel)
-	if err != nil {
-		return bus.Inbound{}, err
-	}
-	emoji, done := r.Emoji.Name, "added"
-	if r.Emoji.ID != "" {
-		emoji = ":" + r.Emoji.Name + ":"
-	}
-	if n.removed {
-		done = "removed"
-	}
-	in := bus.Inbound{
-		ID:   c.messageID(me, r.Channel, strings.Join([]string{"reaction", r.Message, r.User, emoji, done}, ":")),
-		Kind: bus.Reacted, Of: c.messageID(me, r.Channel, r.Message), Reaction: emoji, Removed: n.removed, Mentioned: true,
-		At: c.replyAddress(p), Group: r.Guild != "", From: bus.Person{ID: c.personID(r.User)},
-	}
-	if r.Member != nil && r.Member.User != nil {
-		in.From.Name = displayName(r.Member.User, &r.Member.member)
-	}
-	return in, nil
-}
-
 // typedText returns a message's text as the person would have typed it: names instead of
 // ids, and without the bot's name in front if the message calls the bot (called).
-func (c *Channel) typedText(m *message, called bool) string {
+func (t *translator) typedText(m *message, called bool) string {
 	text := m.Content
 	if called {
-		text = c.withoutOwnName(text)
+		text = t.withoutOwnName(text)
 	}
-	text = asCommand(strings.TrimSpace(c.resolveMarks(text, m)), called)
+	text = asCommand(strings.TrimSpace(t.resolveMarks(text, m)), called)
 	text = strings.TrimSpace(describeExtras(m) + " " + text)
 	if text == "" && called && !m.isForward() && len(m.Attachments) == 0 {
-		return "@" + c.directory.botUser().Username
+		return "@" + t.directory.botUser().Username
 	}
 	return text
 }
 
 // withoutOwnName removes the bot's name from the beginning of a text.
-func (c *Channel) withoutOwnName(text string) string {
+func (t *translator) withoutOwnName(text string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
-	found := c.markPattern.FindStringSubmatchIndex(rest)
+	found := t.markPattern.FindStringSubmatchIndex(rest)
 	if found == nil || found[0] != 0 {
 		return text
 	}
 	kind, id := rest[found[2]:found[3]], rest[found[4]:found[5]]
-	own := (kind == "@" || kind == "@!") && id == c.directory.botUser().ID || kind == "@&" && c.directory.isBotRole(id)
+	own := (kind == "@" || kind == "@!") && id == t.directory.botUser().ID || kind == "@&" && t.directory.isBotRole(id)
 	if !own {
 		return text
 	}
@@ -150,20 +129,20 @@ func newMarkPattern() *regexp.Regexp {
 
 // resolveMarks replaces Discord's marks, which contain ids, with the words that people
 // see.
-func (c *Channel) resolveMarks(text string, m *message) string {
+func (t *translator) resolveMarks(text string, m *message) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	return c.markPattern.ReplaceAllStringFunc(text, func(all string) string {
-		parts := c.markPattern.FindStringSubmatch(all)
+	return t.markPattern.ReplaceAllStringFunc(text, func(all string) string {
+		parts := t.markPattern.FindStringSubmatch(all)
 		kind, id := parts[1], parts[2]
 		switch {
 		case kind == "@" || kind == "@!":
-			return "@" + c.mentionedName(id, m)
+			return "@" + t.mentionedName(id, m)
 		case kind == "@&":
-			return "@" + cmp.Or(markup.OneLine(c.directory.roleName(id), maxName), id)
+			return "@" + cmp.Or(markup.OneLine(t.directory.roleName(id), maxName), id)
 		case kind == "#":
-			return "#" + cmp.Or(markup.OneLine(c.directory.placeName(id), maxName), id)
+			return "#" + cmp.Or(markup.OneLine(t.directory.placeName(id), maxName), id)
 		case kind == "t:":
 			seconds, err := strconv.ParseInt(id, 10, 64)
 			if err != nil || seconds < -1e11 || seconds > 1e11 {
@@ -179,8 +158,8 @@ func (c *Channel) resolveMarks(text string, m *message) string {
 
 // mentionedName returns the name of a user whom a message mentions; the id if the message
 // does not contain the name.
-func (c *Channel) mentionedName(id string, m *message) string {
-	if me := c.directory.botUser(); id == me.ID {
+func (t *translator) mentionedName(id string, m *message) string {
+	if me := t.directory.botUser(); id == me.ID {
 		return me.Username
 	}
 	i := slices.IndexFunc(m.Mentions, func(u *user) bool { return u != nil && u.ID == id })
@@ -226,23 +205,23 @@ const maxQuotes = 10
 
 // quotes returns what a message contains that its sender did not write: the messages that
 // it forwards, and the one that it replies to.
-func (c *Channel) quotes(m *message) []bus.Quote {
+func (t *translator) quotes(m *message) []bus.Quote {
 	var all []bus.Quote
 	for _, s := range m.Snapshots {
 		if s.Message == nil || len(all) == maxQuotes {
 			continue
 		}
 		// Discord does not say who wrote a forwarded message.
-		q := bus.Quote{Kind: bus.Forwarded, At: s.Message.At, Text: c.quotedText(s.Message)}
+		q := bus.Quote{Kind: bus.Forwarded, At: s.Message.At, Text: t.quotedText(s.Message)}
 		if m.Reference != nil && m.Reference.Channel != m.Channel {
-			q.Chat = markup.OneLine(c.directory.placeName(m.Reference.Channel), maxName)
+			q.Chat = markup.OneLine(t.directory.placeName(m.Reference.Channel), maxName)
 		}
 		all = append(all, q)
 	}
 	if a := m.Answers; a != nil {
-		q := bus.Quote{Kind: bus.Answered, At: a.At, Text: c.quotedText(a)}
+		q := bus.Quote{Kind: bus.Answered, At: a.At, Text: t.quotedText(a)}
 		if a.Author != nil {
-			q.From = bus.Person{ID: c.personID(a.Author.ID), Name: displayName(a.Author, nil)}
+			q.From = bus.Person{ID: t.personID(a.Author.ID), Name: displayName(a.Author, nil)}
 		}
 		if q.Text != "" {
 			all = append(all, q)
@@ -252,19 +231,60 @@ func (c *Channel) quotes(m *message) []bus.Quote {
 }
 
 // quotedText returns the text of a quoted message, cut after maxQuote bytes.
-func (c *Channel) quotedText(m *message) string {
+func (t *translator) quotedText(m *message) string {
 	var files []string
 	for _, a := range m.Attachments {
 		if a != nil {
 			files = append(files, bracketed("file", a.Filename))
 		}
 	}
-	text := strings.TrimSpace(strings.Join(append(files, describeExtras(m), c.resolveMarks(m.Content, m)), " "))
+	text := strings.TrimSpace(strings.Join(append(files, describeExtras(m), t.resolveMarks(m.Content, m)), " "))
 	if len(text) <= maxQuote {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxQuote], "") + "…"
 }
 
-// IsID reports whether a text is the id of a Discord user or channel, and not a name.
-func IsID(id string) bool { return isID(id) }
+// messageID returns the id that a message has on the bus. It never changes, however often Discord
+// delivers the message.
+func (t *translator) messageID(me, channel, message string) string {
+	return t.name + ":" + me + ":" + channel + ":" + message
+}
+
+// personID returns the id that a Discord user has on the bus: CHANNEL:USER.
+func (t *translator) personID(user string) string { return t.name + ":" + user }
+
+// replyAddress returns the address to which a reply to a message in that place goes.
+// Discord treats a thread as a channel of its own; on the bus it is a thread of the
+// channel that it is in.
+func (t *translator) replyAddress(p place) bus.Address {
+	if p.isThread() && p.Parent != "" {
+		return bus.Address{Channel: t.name, Chat: p.Parent, Thread: p.ID}
+	}
+	return bus.Address{Channel: t.name, Chat: p.ID}
+}
+
+// reactionInbound translates a person's reaction into what the agent gets.
+func (t *translator) reactionInbound(ctx context.Context, n *laneItem) (bus.Inbound, error) {
+	r, me := n.reaction, t.directory.botUser().ID
+	p, err := t.directory.findPlace(ctx, r.Channel)
+	if err != nil {
+		return bus.Inbound{}, err
+	}
+	emoji, done := r.Emoji.Name, "added"
+	if r.Emoji.ID != "" {
+		emoji = ":" + r.Emoji.Name + ":"
+	}
+	if n.removed {
+		done = "removed"
+	}
+	in := bus.Inbound{
+		ID:   t.messageID(me, r.Channel, strings.Join([]string{"reaction", r.Message, r.User, emoji, done}, ":")),
+		Kind: bus.Reacted, Of: t.messageID(me, r.Channel, r.Message), Reaction: emoji, Removed: n.removed, Mentioned: true,
+		At: t.replyAddress(p), Group: r.Guild != "", From: bus.Person{ID: t.personID(r.User)},
+	}
+	if r.Member != nil && r.Member.User != nil {
+		in.From.Name = displayName(r.Member.User, &r.Member.member)
+	}
+	return in, nil
+}

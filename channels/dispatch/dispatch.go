@@ -1,23 +1,29 @@
 // Package dispatch sends the bot's messages from the bus to the platform: each once, in
 // order, and within the rate limits.
 //
-// Read dispatch.go first: the Dispatcher and what its parts share while it runs. mailbox.go
-// claims mailboxes and settles them. deliver.go sends one message part by part, with a
-// record in the book before and after each step; delivery.go is the message while it is
-// sent, and how that may end. plan.go decides into which parts a message is split,
-// transmit.go hands one part to the platform and handles its answer, and give_up.go says
-// when a message is given up and what happens then. notices.go tells sessions what was
-// posted in their chats. failure_streaks.go counts failures in a row, and retry_schedule.go
-// plans when to try again.
+// Read dispatch.go first: the Dispatcher. run.go makes the parts of which it consists while it runs,
+// mailbox.go claims mailboxes and settles them, and stages.go takes one message, a delivery
+// (delivery.go), through its stages; outcome.go is how that may end. The stages are:
 //
-// The rest shows people that the bot is at work: typing.go, and drafts.go, which follows
-// what turns say; draft_schedule.go decides what to show when, and draft_calls.go calls the
-// platform. Both sleep by an alarm (alarm.go).
+//   - alternative.go: a message that depends on another may say something else.
+//   - duplicates.go: a message that only changes what was sent by mistake.
+//   - recording.go: the message and its parts (plan.go) are recorded in the book.
+//   - sending.go: each part is sent. cut_offs.go finds out about parts whose sending was cut off,
+//     transmission.go hands a part to the platform, and send_errors.go decides what to do if the
+//     platform does not accept it: send it in another form (withdrawals.go), without its file
+//     (files.go), later (retry_policy.go), or not at all (give_ups.go, fallbacks.go).
+//   - session_notice.go: the session of a chat is told what was posted there.
+//
+// The stages share what is left: clearance.go (the rate limits and the lease), ledger.go (writes to
+// the book), rendering.go, subjects.go, notices.go, and the reasons in words. failure_streaks.go
+// counts failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers
+// chats whose ids have changed.
+//
+// typing.go shows people that the bot is at work; package drafts shows what it is about to say.
 package dispatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -25,10 +31,8 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/channels/enclosure"
-	"parley/channels/markup"
+	"parley/channels/files"
 	"parley/channels/pacing"
-	"parley/channels/reactions"
 )
 
 // A Bus has the abilities of a bus that a Dispatcher uses.
@@ -61,7 +65,7 @@ type Dispatcher struct {
 	// show them.
 	Drafts channels.Drafts
 	// Files, if set, stores the files that messages name.
-	Files enclosure.Store
+	Files files.Store
 	// MayShorten reports whether a very long text of a session may be sent as a file, with
 	// its beginning in the chat: true if all processes that may continue the message know
 	// how. Nil means no.
@@ -139,9 +143,6 @@ func (d Policy) withDefaults() Policy {
 	return d
 }
 
-// mostFiles is how many files are sent at once; each of them is in memory.
-const mostFiles = 4
-
 // longestHold is how long the mail of one address is worked on before other addresses get their
 // turn.
 const longestHold = pacing.LongestWait
@@ -154,7 +155,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, d.Bus, "dispatch/"+d.Name, func(held context.Context) error {
 		err := r.serve(held)
 		if err == nil && ctx.Err() == nil {
-			d.Log.Warn("dispatch was lost and is taken again", slog.String("channel", d.Name))
+			r.log.Warn("dispatch was lost and is taken again")
 		}
 		return err
 	})
@@ -162,91 +163,4 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return fmt.Errorf("send through %s: %w", d.Name, err)
 	}
 	return nil
-}
-
-// A run is one call of Dispatcher.Run: the Dispatcher with what it remembers while it works.
-type run struct {
-	*Dispatcher
-	policy    Policy
-	limits    channels.Limits
-	pace      *pacing.Pacer
-	typing    *typing // nil where the channel shows no such thing; likewise the next two
-	drafts    *drafts
-	reactions *reactions.Reactions
-	moved     *movedChats
-	streaks   *failureStreaks
-	retries   *retrySchedule
-	renderer  *markup.Renderer
-
-	filesAtOnce chan struct{} // holds one value for each file in memory
-}
-
-func newRun(d *Dispatcher) *run {
-	limits := d.Channel.Limits()
-	p := &run{
-		Dispatcher: d, policy: d.Policy.withDefaults(), limits: limits,
-		pace: pacing.New(d.Name, limits, d.Bus), moved: newMovedChats(), streaks: newFailureStreaks(), retries: newRetrySchedule(), renderer: markup.New(),
-		filesAtOnce: make(chan struct{}, mostFiles),
-	}
-	if t, ok := channels.AsTyper(d.Channel); ok {
-		p.typing = newTyping(t, p.pace)
-	}
-	p.drafts = newDrafts(p)
-	p.reactions = reactions.New(d.Channel, d.Name, d.Log, p.pace)
-	return p
-}
-
-// crashPoint calls Point, if it is set.
-func (r *run) crashPoint(name string) {
-	if r.Point != nil {
-		r.Point(name)
-	}
-}
-
-// observe calls Observe, if it is set.
-func (r *run) observe(result string, took time.Duration) {
-	if r.Observe != nil {
-		r.Observe(result, took)
-	}
-}
-
-// render renders a text for the platform, split into parts.
-func (r *run) render(text string) []channels.SentPart {
-	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
-}
-
-// renderEdit does what render does, for a text whose first part replaces an earlier message and so
-// must fit into an edit.
-func (r *run) renderEdit(text string) []channels.SentPart {
-	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
-}
-
-func asParts(pieces []markup.Piece) []channels.SentPart {
-	parts := make([]channels.SentPart, len(pieces))
-	for i, piece := range pieces {
-		parts[i] = channels.SentPart{Text: piece.Text, Plain: piece.Plain}
-	}
-	return parts
-}
-
-// writeToBook repeats a write until it succeeds: a part that the platform has and the book
-// does not know of would be sent twice. It gives up when the lease is lost, or Policy.Drain
-// after work has ended.
-func (r *run) writeToBook(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
-	defer cancel()
-	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write(ctx)
-		if err == nil || errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-lost:
-			return err
-		case <-ctx.Done():
-			return err
-		}
-	}
 }

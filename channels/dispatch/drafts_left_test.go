@@ -41,11 +41,11 @@ func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 			}
 			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 				synctest.Wait()
-				a := s.speaker("t", "1")
-				a.start()
-				a.says("Words")
+				a := s.Speaker("t", "1")
+				a.Start()
+				a.Says("Words")
 				lasts(time.Minute)
-				a.answers(t, "The answer")
+				s.answers(t, a, "The answer")
 				lasts(time.Minute)
 				wantShown(t, p, "1", c.shown...)
 				if part := s.draft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
@@ -90,14 +90,14 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 		}
 		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
 		lasts(time.Second)
-		old, a := s.speaker("t", "t"), s.speaker("u", "u")
-		a.goesOn("lost")
-		a.emit(bus.Event{Type: bus.BlockReset})
-		a.says("Begun again")
+		old, a := s.Speaker("t", "t"), s.Speaker("u", "u")
+		a.GoesOn("lost")
+		a.Emit(bus.Event{Type: bus.BlockReset})
+		a.Says("Begun again")
 		lasts(time.Second)
 		wantShown(t, p, "u", "Begun again\n\n…")
-		old.answers(t, "Late")
-		a.answers(t, "The answer")
+		s.answers(t, old, "Late")
+		s.answers(t, a, "The answer")
 		wantShown(t, p, "t", "So far", "Late")
 		wantShown(t, p, "u", "The answer")
 		drafts, err := s.Book.Drafts(t.Context(), "c")
@@ -114,9 +114,9 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 // another has answered.
 func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Words")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Words")
 		lasts(2 * time.Second)
 		wantShown(t, p, "1", "Words\n\n…")
 		id := s.draft(t, "t").PlatformID
@@ -126,7 +126,7 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "The answer"}); err != nil {
 			t.Fatal(err)
 		}
-		a.goesOn(" and more")
+		a.GoesOn(" and more")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "The answer")
 	})
@@ -136,9 +136,9 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 // finished its sends, of which one replaced a draft. Its text is not overwritten.
 func TestAMessageReplacesNoDraftThatAnotherHasReplaced(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Words")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Words")
 		lasts(2 * time.Second)
 		id := s.draft(t, "t").PlatformID
 		if err := s.Book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
@@ -147,7 +147,7 @@ func TestAMessageReplacesNoDraftThatAnotherHasReplaced(t *testing.T) {
 		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "A note"}); err != nil {
 			t.Fatal(err)
 		}
-		a.answers(t, "The answer")
+		s.answers(t, a, "The answer")
 		lasts(time.Second)
 		wantShown(t, p, "1", "A note", "The answer")
 	})
@@ -177,9 +177,9 @@ func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *runn
 
 func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
 	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Words")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Words")
 		lasts(time.Minute)
 		if got := p.Sent(); len(got) != 0 {
 			t.Errorf("arrived: %+v", got)
@@ -194,15 +194,15 @@ func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
 // its last steps after its answer is there.
 func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.answers(t, "The answer")
+		a := s.Speaker("t", "1")
+		s.answers(t, a, "The answer")
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
 		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
 		lasts(time.Second)
-		a.start()
-		a.runs("look", "around")
+		a.Start()
+		a.Runs("look", "around")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "The answer")
 		s.noDraft(t, "t")
@@ -217,21 +217,21 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
-		s.speaker("t", "1").answers(t, "The first answer")
+		s.answers(t, s.Speaker("t", "1"), "The first answer")
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
 		p.OnSend = nil
 		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
 		lasts(time.Second)
-		a := s.speaker("u", "1")
-		a.start()
-		a.says("The second")
+		a := s.Speaker("u", "1")
+		a.Start()
+		a.Says("The second")
 		lasts(10 * time.Second)
 		wantShown(t, p, "1")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "The first answer", "The second\n\n…")
-		a.answers(t, "The second answer")
+		s.answers(t, a, "The second answer")
 		wantShown(t, p, "1", "The first answer", "The second answer")
 		if err := next.end(); err != nil {
 			t.Error(err)
@@ -245,13 +245,13 @@ func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
 	var seen []string
 	look := func(t *testing.T, s *stage, _ *running) { seen = append(seen, s.draft(t, "t").State) }
 	draftingAt(t, "send:held", look, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Words")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Words")
 		lasts(2 * time.Second)
 		s.post(t, bus.Outbound{ID: "t#note", To: bus.Address{Channel: "c", Chat: "1"}, Text: "A note", Turn: "t"})
 		lasts(time.Second)
-		a.answers(t, "The answer")
+		s.answers(t, a, "The answer")
 		lasts(time.Second)
 		wantShown(t, p, "1", "A note", "The answer")
 		if len(seen) != 2 || seen[0] != channels.Sent {

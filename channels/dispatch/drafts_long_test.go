@@ -18,12 +18,12 @@ const sentence = "これは長い答えの一文です。" // 13 characters, 39 
 
 func TestADraftThatIsTooShortForTheAnswerBecomesItsFirstPart(t *testing.T) {
 	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says(strings.Repeat(sentence, 3))
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says(strings.Repeat(sentence, 3))
 		lasts(2 * time.Second)
 		whole := strings.Repeat(sentence, 70) // 910 characters
-		a.answers(t, whole)
+		s.answers(t, a, whole)
 		lasts(time.Minute)
 		shown := p.Shown("1")
 		if len(shown) != 2 || strings.Join(shown, "") != whole {
@@ -49,12 +49,12 @@ func TestADraftThatCannotBeReplacedIsTakenBack(t *testing.T) {
 		}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("The beginning of")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("The beginning of")
 		lasts(2 * time.Second)
 		refuse = true
-		a.answers(t, "The beginning of an answer")
+		s.answers(t, a, "The beginning of an answer")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "(The answer is below.)", "The beginning of an answer")
 	})
@@ -73,13 +73,13 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 		}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("The beginning of")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("The beginning of")
 		lasts(2 * time.Second)
 		long := &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
 		faults = []*channels.SendError{long, {Fault: channels.Retry, Code: "http_503"}, long}
-		a.answers(t, "The beginning of an answer")
+		s.answers(t, a, "The beginning of an answer")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "(The answer is below.)", "The beginning of an answer")
 	})
@@ -98,23 +98,23 @@ func TestADraftOfAQuestionThatHasExpiredIsTakenBack(t *testing.T) {
 		}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
+		a := s.Speaker("t", "1")
 		about := func(id, text string, expires time.Time) bus.Outbound {
-			out := a.reply(text)
+			out := a.Reply(text)
 			out.ID, out.Subject, out.Expires = id, "ask", expires
 			return out
 		}
-		a.start()
-		a.runs("read_file", "a.txt")
+		a.Start()
+		a.Runs("read_file", "a.txt")
 		lasts(2 * time.Second)
 		busy = true
 		s.post(t, about("ask#ask/0", "May I?", time.Now().Add(5*time.Second)))
-		a.emit(bus.Event{Type: bus.TurnParked})
+		a.Emit(bus.Event{Type: bus.TurnParked})
 		lasts(20 * time.Second)
 		wantShown(t, p, "1", "· read_file a.txt")
 		busy = false
 		s.post(t, about("ask#ended/0", "May I? Nobody answered.", time.Time{}))
-		a.answers(t, "I did not")
+		s.answers(t, a, "I did not")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "(The answer is below.)", "May I? Nobody answered.", "I did not")
 		if got := s.state(t, "ask#ask/0").Parts[0]; got.State != channels.Failed || got.Code != "expired" {
@@ -138,77 +138,17 @@ func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
 		}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("The beginning of")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("The beginning of")
 		lasts(2 * time.Second)
 		refuse = true
-		reply := a.reply("The beginning of an answer")
+		reply := a.Reply("The beginning of an answer")
 		reply.At = time.Now()
 		s.post(t, reply)
 		lasts(25 * time.Hour)
 		if shown := p.Shown("1"); len(shown) != 2 || shown[1] != "The beginning of an answer" {
 			t.Errorf("the chat shows %q", shown)
-		}
-	})
-}
-
-func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
-	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says(strings.Repeat(sentence, 2))
-		seen := map[string]bool{}
-		for range 40 {
-			a.goesOn(strings.Repeat(sentence, 50))
-			lasts(2 * draftEvery)
-			shown := p.Shown("1")
-			if len(shown) != 1 || len(shown[0]) > 1000 || !strings.Contains(shown[0], " characters so far") {
-				t.Fatalf("the chat shows %q", shown)
-			}
-			seen[shown[0]] = true
-		}
-		if len(seen) != 40 {
-			t.Errorf("%d drafts were seen in 40 steps of the answer", len(seen))
-		}
-	})
-}
-
-// Where there is no room to say that an answer was stopped, its draft is left as
-// it is, and left alone.
-func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
-	short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
-	drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says(strings.Repeat("word ", 50))
-		lasts(time.Minute)
-		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-		lasts(time.Minute)
-		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
-			t.Errorf("the draft is still open: %+v", parts)
-		}
-		if len(p.Shown("1")) != 1 {
-			t.Errorf("the chat shows %q", p.Shown("1"))
-		}
-	})
-}
-
-// Of an answer that is stopped the whole will not come.
-func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
-	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says(strings.Repeat(sentence, 50))
-		lasts(2 * draftEvery)
-		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-		lasts(time.Minute)
-		shown := p.Shown("1")
-		if len(shown) != 1 || !strings.Contains(shown[0], "Stopped after 650 characters") || strings.Contains(shown[0], "so far") {
-			t.Errorf("the chat shows %q", shown)
-		}
-		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
-			t.Errorf("the draft is still open: %+v", parts)
 		}
 	})
 }
@@ -225,11 +165,11 @@ func TestATextTooLongForAnEditGoesUnderTheEarlier(t *testing.T) {
 
 func TestADraftDoesNotStandBesideAFile(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Here it is")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Here it is")
 		lasts(2 * time.Second)
-		out := a.reply("Here it is.")
+		out := a.Reply("Here it is.")
 		out.File = &bus.File{Name: "a.txt", Data: []byte("a")}
 		s.post(t, out)
 		lasts(time.Minute)

@@ -12,6 +12,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/channelstest"
+	"parley/channels/stagetest"
 )
 
 func TestADraftMakesRoom(t *testing.T) {
@@ -21,9 +22,9 @@ func TestADraftMakesRoom(t *testing.T) {
 		}
 		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			s.post(t, outbound("earlier", "1", "said before"))
-			a := s.speaker("t", "1")
-			a.start()
-			a.says("Words")
+			a := s.Speaker("t", "1")
+			a.Start()
+			a.Says("Words")
 			lasts(20 * time.Second)
 			wantShown(t, p, "1")
 			lasts(20 * time.Second)
@@ -40,11 +41,11 @@ func TestADraftMakesRoom(t *testing.T) {
 			}
 		}
 		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-			a := s.speaker("t", "1")
-			a.start()
-			a.says("Words")
+			a := s.Speaker("t", "1")
+			a.Start()
+			a.Says("Words")
 			lasts(2 * time.Second) // the draft is being posted
-			a.answers(t, "The answer")
+			s.answers(t, a, "The answer")
 			lasts(time.Minute)
 			wantShown(t, p, "1", "The answer")
 			if sent := p.Sent(); len(sent) != 2 {
@@ -57,16 +58,16 @@ func TestADraftMakesRoom(t *testing.T) {
 			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
 		}
 		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-			var all []*speaker
+			var all []*stagetest.Speaker
 			for i := range 10 {
-				a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
-				a.start()
-				a.says("Words")
+				a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+				a.Start()
+				a.Says("Words")
 				all = append(all, a)
 			}
 			for range 100 {
 				for _, a := range all {
-					a.goesOn(" and words")
+					a.GoesOn(" and words")
 				}
 				lasts(200 * time.Millisecond)
 			}
@@ -74,7 +75,7 @@ func TestADraftMakesRoom(t *testing.T) {
 				t.Errorf("%d calls in twenty seconds", n)
 			}
 			began := time.Now()
-			all[0].answers(t, "The answer")
+			s.answers(t, all[0], "The answer")
 			if shown := p.Shown("0"); shown[len(shown)-1] != "The answer" || time.Since(began) > 0 {
 				t.Errorf("the answer was kept waiting: shown %q", shown)
 			}
@@ -95,17 +96,17 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 		}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		one, other, third := s.speaker("t", "1"), s.speaker("u", "2"), s.speaker("v", "1")
-		third.at.Thread = "7"
-		for _, a := range []*speaker{one, other} {
-			a.start()
-			a.says("Words")
+		one, other, third := s.Speaker("t", "1"), s.Speaker("u", "2"), s.Speaker("v", "1")
+		third.At.Thread = "7"
+		for _, a := range []*stagetest.Speaker{one, other} {
+			a.Start()
+			a.Says("Words")
 			lasts(100 * time.Millisecond)
 		}
 		grow := func(n int) {
 			for range n {
-				one.goesOn(" more")
-				other.goesOn(" more")
+				one.GoesOn(" more")
+				other.GoesOn(" more")
 				lasts(time.Second)
 			}
 		}
@@ -113,14 +114,14 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 		if len(p.Texts("1")) != 1 || len(p.Texts("2")) < 5 {
 			t.Errorf("shown %q and %q", p.Texts("1"), p.Texts("2"))
 		}
-		third.start()
-		third.says("In a thread of the same chat")
+		third.Start()
+		third.Says("In a thread of the same chat")
 		grow(5)
 		if len(p.Texts("1")) != 1 {
 			t.Errorf("shown %q", p.Texts("1"))
 		}
-		one.answers(t, "The answer")
-		other.answers(t, "Another answer")
+		s.answers(t, one, "The answer")
+		s.answers(t, other, "Another answer")
 		if len(p.Texts("1")) != 1 || p.Shown("2")[0] != "Another answer" {
 			t.Errorf("shown %q and %q: the pause is one chat's, and everything's in it", p.Texts("1"), p.Texts("2"))
 		}
@@ -137,21 +138,21 @@ func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
 		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
 	}
 	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		var all []*speaker
+		var all []*stagetest.Speaker
 		for i := range turns {
-			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
-			a.start()
-			a.says("Words")
+			a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+			a.Start()
+			a.Says("Words")
 			all = append(all, a)
 		}
 		for range 55 {
 			lasts(time.Second)
 			for _, a := range all {
-				a.goesOn(" and more")
+				a.GoesOn(" and more")
 			}
 		}
 		for i, a := range all {
-			a.answers(t, fmt.Sprint("answer ", i))
+			s.answers(t, a, fmt.Sprint("answer ", i))
 		}
 		lasts(time.Second)
 		edits := 0
@@ -176,17 +177,17 @@ func TestManyTurnsAtOnce(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		const turns = 100
 		for round := range 2 {
-			var all []*speaker
+			var all []*stagetest.Speaker
 			for i := range turns {
-				a := s.speaker(fmt.Sprintf("t%d-%d", round, i), fmt.Sprint(i))
-				a.start()
-				a.says("Words")
+				a := s.Speaker(fmt.Sprintf("t%d-%d", round, i), fmt.Sprint(i))
+				a.Start()
+				a.Says("Words")
 				all = append(all, a)
 			}
 			lasts(3 * time.Second)
 			for i, a := range slices.Backward(all) {
-				a.post(t, a.reply(fmt.Sprint("answer ", i)))
-				a.emit(bus.Event{Type: bus.TurnComplete})
+				s.post(t, a.Reply(fmt.Sprint("answer ", i)))
+				a.Emit(bus.Event{Type: bus.TurnComplete})
 			}
 			synctest.Wait()
 			for i := range turns {
@@ -197,37 +198,6 @@ func TestManyTurnsAtOnce(t *testing.T) {
 		}
 		if n := len(p.Sent()); n != 2*2*turns {
 			t.Errorf("%d arrivals, want a draft and an answer for each turn", n)
-		}
-	})
-}
-
-func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		var all []*speaker
-		for i := range 3 {
-			a := s.speaker(fmt.Sprint("t", i), "1")
-			a.at.Thread = fmt.Sprint(i)
-			a.start()
-			a.says("Words")
-			all = append(all, a)
-		}
-		for range 200 {
-			for _, a := range all {
-				a.goesOn(" more")
-			}
-			lasts(100 * time.Millisecond)
-		}
-		threads := map[string]int{}
-		for i, a := range p.Sent() {
-			threads[a.To.Thread]++
-			if i > 0 && a.At.Sub(p.Sent()[i-1].At) < draftEvery {
-				t.Errorf("call %d is %v after the one before", i, a.At.Sub(p.Sent()[i-1].At))
-			}
-		}
-		for i := range all {
-			if n := threads[fmt.Sprint(i)]; n < 3 || n > 5 {
-				t.Errorf("thread %d was shown %d times in twenty seconds", i, n)
-			}
 		}
 	})
 }

@@ -66,31 +66,3 @@ func forgetOne[K comparable, V any](m map[K]V) {
 		return
 	}
 }
-
-// movedChats remembers the new ids of chats that moved, so that each move costs only one
-// refused send. When full it forgets an entry at random.
-type movedChats struct {
-	mu sync.Mutex
-	to map[string]string
-}
-
-func newMovedChats() *movedChats { return &movedChats{to: map[string]string{}} }
-
-// current returns the chat's new id if it is known to have moved, and chat itself otherwise.
-func (m *movedChats) current(chat string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if to, ok := m.to[chat]; ok {
-		return to
-	}
-	return chat
-}
-
-func (m *movedChats) set(chat, to string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.to) >= maxRemembered {
-		forgetOne(m.to)
-	}
-	m.to[chat] = to
-}

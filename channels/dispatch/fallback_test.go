@@ -10,36 +10,23 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/channels"
 	"parley/channels/dispatch"
 )
 
 var elsewhere = bus.Address{Channel: "d", Chat: "9"}
 
-// fallen is what waits for the fallback.
+// fallen takes what waits for the fallback off the bus.
 func (s *stage) fallen(t *testing.T) []bus.Outbound {
 	t.Helper()
-	if s.Depth(t, bus.OutboundTopic("d")).Waiting == 0 {
-		return nil
-	}
-	lease, err := s.Bus.Claim(t.Context(), bus.OutboundTopic("d"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ms, err := lease.Mail(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []bus.Outbound
-	for _, m := range ms {
+	for _, m := range bustest.Take(t, s.Bus, bus.OutboundTopic("d")) {
 		out, err := bus.DecodeOutbound(m.Body)
 		if err != nil || out.ID != m.ID || out.To != elsewhere || m.Key != elsewhere.String() {
 			t.Fatalf("message %+v: %v", m, err)
 		}
 		all = append(all, out)
-	}
-	if err := lease.Settle(t.Context(), bus.End{Done: ms[len(ms)-1].Seq}); err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

@@ -16,7 +16,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/dispatch"
-	"parley/channels/enclosure"
+	"parley/channels/files"
 	"parley/sessions/outgoing"
 )
 
@@ -26,7 +26,7 @@ type keptFiles struct{ *outgoing.Store }
 func (k keptFiles) Read(f bus.FileRef) ([]byte, error) {
 	content, err := k.Store.Read(outgoing.File{Ref: f.Ref, SHA256: f.SHA256, Size: f.Size})
 	if errors.Is(err, outgoing.ErrMissing) {
-		return nil, enclosure.ErrMissing
+		return nil, files.ErrMissing
 	}
 	return content, err
 }
@@ -39,8 +39,8 @@ func (k keptFiles) Release(message string, files []bus.FileRef) error {
 	return k.Store.Release(files[0].Ref, message)
 }
 
-// enclose keeps files for a message, each named by its content, and lets it name them.
-func (s *stage) enclose(t *testing.T, out bus.Outbound, contents ...string) bus.Outbound {
+// withFiles keeps files for a message, each named by its content, and lets it name them.
+func (s *stage) withFiles(t *testing.T, out bus.Outbound, contents ...string) bus.Outbound {
 	t.Helper()
 	for _, content := range contents {
 		f, err := s.files.Store.Keep(t.Context(), out.Session, out.ID, strings.NewReader(content), 1<<20)
@@ -75,7 +75,7 @@ func sending(s *stage, d *dispatch.Dispatcher) *channelstest.EditingChannel {
 func TestFilesFollowTheirTextInOrderAndGo(t *testing.T) {
 	var p *channelstest.EditingChannel
 	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, s.enclose(t, outbound("a", "1", "two charts"), "one", "two"), s.enclose(t, outbound("b", "1", ""), "three"), outbound("c", "1", "done"))
+		s.post(t, s.withFiles(t, outbound("a", "1", "two charts"), "one", "two"), s.withFiles(t, outbound("b", "1", ""), "three"), outbound("c", "1", "done"))
 		synctest.Wait()
 		wantShown(t, p, "1", "two charts", " with one.txt", " with two.txt", " with three.txt", "done")
 		for _, a := range p.Sent() {
@@ -110,7 +110,7 @@ func TestWhoHasLostTheLeaseKeepsTheFile(t *testing.T) {
 			return true, err
 		}
 		r := start(t, d)
-		s.post(t, s.enclose(t, outbound("a", "1", ""), "one"))
+		s.post(t, s.withFiles(t, outbound("a", "1", ""), "one"))
 		lasts(30 * time.Second)
 		if send := s.state(t, "a"); send.State() != channels.Sent {
 			t.Errorf("book: %+v", send)
@@ -151,7 +151,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p *channelstest.EditingChannel
 			inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-				out := s.enclose(t, outbound("a", "1", "two charts"), "one", "two")
+				out := s.withFiles(t, outbound("a", "1", "two charts"), "one", "two")
 				spoil(t, s, out)
 				s.post(t, out, outbound("b", "1", "done"))
 				synctest.Wait()
@@ -193,7 +193,7 @@ func TestFilesGoToTheFallback(t *testing.T) {
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		out := outbound("a", "gone", "a chart")
 		out.Fallback = []bus.Address{{Channel: "c", Chat: "2"}}
-		s.post(t, s.enclose(t, out, "one"))
+		s.post(t, s.withFiles(t, out, "one"))
 		synctest.Wait()
 		shown := p.Shown("2")
 		if len(shown) != 2 || !strings.Contains(shown[0], "a chart") || shown[1] != " with one.txt" {
@@ -220,7 +220,7 @@ func TestFilesGoToTheFallback(t *testing.T) {
 
 func TestAChannelWithoutFilesNamesThem(t *testing.T) {
 	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		out := s.enclose(t, outbound("a", "1", "a chart"), "one", "two")
+		out := s.withFiles(t, outbound("a", "1", "a chart"), "one", "two")
 		out.Files[1].Path = "charts/two.txt"
 		s.post(t, out)
 		synctest.Wait()
@@ -235,7 +235,7 @@ func TestAChannelWithoutFilesNamesThem(t *testing.T) {
 func TestAFileThatCannotBeReadIsTriedAgain(t *testing.T) {
 	var p *channelstest.EditingChannel
 	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-		out := s.enclose(t, outbound("a", "1", "a chart"), "one")
+		out := s.withFiles(t, outbound("a", "1", "a chart"), "one")
 		path := filepath.Join(s.dir, outgoing.Folder, filepath.FromSlash(out.Files[0].Ref))
 		if err := os.Rename(path, path+"x"); err != nil {
 			t.Fatal(err)
@@ -279,11 +279,11 @@ func killFilesAndResume(t *testing.T, at string) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := setStage(t, dir, bus.Caps{})
-	without := s.enclose(t, outbound("b", "1", "b"), "gone")
+	without := s.withFiles(t, outbound("b", "1", "b"), "gone")
 	if err := os.RemoveAll(filepath.Join(dir, outgoing.Folder, filepath.FromSlash(without.Files[0].Ref))); err != nil {
 		t.Fatal(err)
 	}
-	s.post(t, s.enclose(t, outbound("a", "1", "a"), "one", "two"), without, s.enclose(t, outbound("c", "1", ""), "three"), outbound("d", "1", "d"))
+	s.post(t, s.withFiles(t, outbound("a", "1", "a"), "one", "two"), without, s.withFiles(t, outbound("c", "1", ""), "three"), outbound("d", "1", "d"))
 	s.Close()
 	killChild(t, killDir+"="+dir, killAt+"="+at, killNews+"=1")
 

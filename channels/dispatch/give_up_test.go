@@ -27,7 +27,7 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 		}
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		told := telling("d", "3", "bad")
+		told := sessionNotice("d", "3", "bad")
 		s.post(t, outbound("a", "1", "bad"), outbound("b", "1", "next"), outbound("c", "2", strings.Repeat("good ", 12)+"more of it and bad"), told, news("e", "4", "", "bad"))
 		synctest.Wait()
 		wantTexts(t, s, "3")

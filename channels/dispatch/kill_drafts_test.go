@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/dispatch"
+	"parley/channels/stagetest"
 )
 
 // killDrafts is set for a child that drafts.
@@ -36,7 +37,7 @@ func (p tracingDraftFile) FindSent(ctx context.Context, to bus.Address, part cha
 
 // draftChild makes an answer until it dies: it speaks until the draft is there,
 // and then ends the turn.
-func draftChild(t *testing.T, s *stage, ch channels.Channel, a *speaker, point func(string)) {
+func draftChild(t *testing.T, s *stage, ch channels.Channel, a *stagetest.Speaker, point func(string)) {
 	t.Helper()
 	drafted := make(chan struct{}, 1)
 	r := start(t, &dispatch.Dispatcher{
@@ -53,10 +54,10 @@ func draftChild(t *testing.T, s *stage, ch channels.Channel, a *speaker, point f
 	for {
 		select {
 		case <-again.C:
-			a.says("Words ")
+			a.Says("Words ")
 			continue
 		case <-drafted:
-			s.post(t, a.reply("The answer"))
+			s.post(t, a.Reply("The answer"))
 		}
 		t.Error(<-r.ended)
 		return
@@ -97,7 +98,7 @@ func TestKillPointsOfDrafts(t *testing.T) {
 			if c.tracing {
 				ch = tracingDraftFile{file, tracingFile{file.filePlatform, t}}
 			}
-			s.post(t, s.speaker("t", "1").reply("The answer")) // as it may have been already
+			s.post(t, s.Speaker("t", "1").Reply("The answer")) // as it may have been already
 			drain(t, s, ch, nil)
 			if got := strings.Join(file.arrived(t)["1"], "|"); got != c.want {
 				t.Errorf("arrived %q, want %q", got, c.want)

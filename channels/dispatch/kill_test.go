@@ -136,7 +136,7 @@ func TestKilledChild(t *testing.T) {
 		return
 	}
 	if os.Getenv(killDrafts) != "" {
-		draftChild(t, s, draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, s.speaker("t", "1"), die)
+		draftChild(t, s, draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, s.Speaker("t", "1"), die)
 		return
 	}
 	drain(t, s, ch, die)

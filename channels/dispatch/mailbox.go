@@ -39,7 +39,7 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 	}
 	if r.drafts != nil {
 		listeners = append(listeners, r.drafts)
-		r.drafts.start(ctx, work, running)
+		r.drafts.Start(ctx, work, running)
 	}
 	if r.reactions != nil {
 		listeners = append(listeners, r.reactions)
@@ -76,16 +76,16 @@ func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work f
 // platform's refusal of the account, or nil.
 func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 	key := lease.Claim().Key
-	r.drafts.blockAddress(key)
+	r.drafts.Block(key)
 	end := r.sendMail(ctx, work, lease)
-	r.drafts.unblockAddress(key, end.mailLeft)
+	r.drafts.Unblock(key, end.mailLeft)
 	if end.leaseLost {
 		return nil // the process that holds the mailbox now settles it
 	}
 	bus.RetrySettle(work, lease, end.End, r.policy.Drain, func(err error) {
-		r.Log.Warn("mail could not be settled", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
+		r.log.Warn("mail could not be settled", slog.String("address", key), slog.Any("error", err))
 	})
-	r.crashPoint("send:settled")
+	r.point("send:settled")
 	return end.refused
 }
 
@@ -106,7 +106,7 @@ func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxE
 	}
 	mail, err := lease.Mail(work, 0)
 	if err != nil {
-		r.Log.Warn("mail could not be read", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
+		r.log.Warn("mail could not be read", slog.String("address", key), slog.Any("error", err))
 		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, mailLeft: true, leaseLost: errors.Is(err, bus.ErrFenced)}
 	}
 	for i, m := range mail {

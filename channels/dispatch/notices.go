@@ -5,85 +5,107 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
-	"parley/channels/enclosure"
 	"parley/channels/markup"
 )
 
-// notifyReplySession tells the session of a chat what was posted there on somebody's behalf, so
-// that a reply reaches an agent that knows what it is about. It publishes this notice once
-// the message is known to have arrived, and before its mail is settled: after a crash in
-// between, the notice is published again under the same id.
-func (d *delivery) notifyReplySession(work context.Context) error {
-	if d.out.Told == nil || d.SessionAt == nil || !d.hasArrived() {
+// notices tells sessions and chats what became of a message. Each notice has an id that is made
+// of the message's, so it arrives once, however often it is published.
+type notices struct {
+	channel channels.Channel
+	bus     bus.Bus
+	notify  func(ctx context.Context, out bus.Outbound, reason string) error // see Dispatcher.Notify
+	point   func(string)
+	log     *slog.Logger
+}
+
+// undelivered tells the message's session, by Dispatcher.Notify, that the message was given up.
+func (n *notices) undelivered(work context.Context, d *delivery, code string) error {
+	if n.notify == nil {
 		return nil
 	}
-	at, err := d.replyAddress(work)
-	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected && !d.triedLongEnough() {
-		return d.retryLater(work, fault)
-	}
-	if err != nil {
-		return nil
-	}
-	session, err := d.SessionAt(work, at)
-	if err != nil {
-		d.Log.Warn("the session that is to know what was told could not be looked up", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+	out := d.out
+	out.ID = d.record.ID
+	if err := n.notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		n.log.Warn("session could not be told", slog.String("id", d.record.ID), slog.Any("error", err))
 		return giveBackFor(storageWait)
 	}
-	if session == "" {
-		return nil
-	}
-	err = bus.PublishNotice(work, d.Bus, session, toldNotice(d.record, d.out.Told, at))
-	switch {
-	case errors.Is(err, bus.ErrInvalid):
-		d.Log.Error("what was told cannot be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-	case err != nil:
-		d.Log.Warn("what was told could not be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return giveBackFor(storageWait)
-	}
-	d.crashPoint("send:told")
 	return nil
 }
 
-// replyAddress returns the address at which a reply to the message would appear.
-func (d *delivery) replyAddress(work context.Context) (bus.Address, error) {
-	r, ok := channels.AsReplier(d.Channel)
-	if !ok {
-		return d.to, nil
+// refused tells a chat that an answer will not come, if the platform has refused the
+// answer's content and not the chat. This has no session, so that its own fate is reported to
+// nobody.
+func (n *notices) refused(work context.Context, d *delivery, code string) error {
+	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(work, d.policy.Timeout)
-	defer cancel()
-	at, err := r.ReplyAddress(ctx, d.to, d.firstSent())
-	if err != nil {
-		return bus.Address{}, fmt.Errorf("look for where a reply would be said: %w", err)
-	}
-	return at, nil
-}
-
-// firstSent returns the platform's id of the first part that was sent; "" if none was.
-func (d *delivery) firstSent() string {
-	for _, p := range d.record.Parts {
-		if p.State == channels.Sent {
-			return p.PlatformID
+	text := "I had an answer here"
+	for i := range d.record.Parts {
+		if d.isSettled(i) {
+			text = "There is more to this answer"
 		}
 	}
-	return ""
+	text += ", but it cannot be shown: " + reasonInWords(n.channel, code) + ". Please ask again, perhaps for something shorter or plainer."
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
+	err := publish(work, n.bus, d, out)
+	switch {
+	case err == nil:
+	case errors.Is(err, bus.ErrInvalid):
+		n.log.Error("chat cannot be told that its answer was refused", slog.String("id", d.record.ID), slog.Any("error", err))
+	default:
+		n.log.Warn("chat could not be told that its answer was refused", slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	n.point("send:excused")
+	return nil
 }
 
-// toldNotice returns the notice for the session. Its text is for releases that do not show
-// quotes.
-func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
-	return bus.Inbound{
-		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),
-		Text: fmt.Sprintf("You have told this chat something on behalf of %s.", told.For.ID),
-		Quotes: []bus.Quote{{
-			Kind: bus.Told, From: told.For, Chat: told.At.String(), At: send.At, Text: told.Words,
-		}},
+// withoutFile tells the sending session that the file of a part was left out, and the chat too.
+func (n *notices) withoutFile(work context.Context, d *delivery, part int, file, why string) error {
+	id := bus.DerivedID(d.record.ID, fmt.Sprintf("#file/%d", part))
+	if d.out.Session != "" {
+		err := bus.PublishNotice(work, n.bus, d.out.Session, bus.Inbound{
+			ID: id, Kind: bus.Notice, At: d.out.To, SentAt: time.Now(),
+			Text: fmt.Sprintf("The file %s of a message to %s was not delivered: %s.", file, d.out.To, why),
+		})
+		if err != nil && !errors.Is(err, bus.ErrInvalid) {
+			n.log.Warn("session could not be told of a file", slog.String("id", d.record.ID), slog.Any("error", err))
+			return giveBackFor(storageWait)
+		}
 	}
+	out := bus.Outbound{
+		ID: id, To: d.out.To, At: time.Now(),
+		Text: fmt.Sprintf("(The file %s could not be sent: %s.)", markup.Verbatim(file), why),
+	}
+	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		n.log.Warn("chat could not be told of a file", slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	return nil
+}
+
+// wholeText publishes a long text as ordinary messages, after the platform has refused it as
+// a file.
+func (n *notices) wholeText(work context.Context, d *delivery) error {
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
+	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		n.log.Warn("a long text could not be said", slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	return nil
+}
+
+// publish puts a message on the bus that is sent because of a delivery.
+func publish(work context.Context, b bus.Bus, d *delivery, out bus.Outbound) error {
+	if out.To == d.out.To {
+		// This address's mailbox gets room only when the present work on it is settled.
+		return bus.PublishUrgentOutbound(work, b, out, false)
+	}
+	return bus.PublishOutbound(work, b, out)
 }
 
 // TellSession returns a function for Dispatcher.Notify: it tells the session that wrote a
@@ -102,103 +124,4 @@ func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason s
 			SentAt: time.Now(),
 		})
 	}
-}
-
-// A file that a message goes without is recorded as a failed part, whose code is leftOutPrefix
-// followed by fileMissing or by the platform's own code.
-const (
-	leftOutPrefix = "file:"
-	fileMissing   = "file_missing"
-)
-
-// isLeftOut reports whether a part is a file that the message goes without.
-func isLeftOut(p channels.SentPart) bool {
-	return p.State == channels.Failed && p.File && strings.HasPrefix(p.Code, leftOutPrefix)
-}
-
-// mayLeaveOut reports whether a message may go on without the file of a part: the message
-// only names the file, and the file is missing or the platform refuses it but not the
-// place.
-func (d *delivery) mayLeaveOut(i int, code string) bool {
-	e, ok := d.enclosureOf(i)
-	return ok && (e.IsReference() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
-}
-
-// leaveOutFile lets a message go on without a file. The sending session is told, and in its own
-// conversation the people are told too, by messages whose ids are made of the message's.
-func (d *delivery) leaveOutFile(work context.Context, i int, code string) error {
-	if err := d.checkLease(work); err != nil {
-		return err
-	}
-	e, _ := d.enclosureOf(i)
-	if e.IsText() {
-		return d.publishWhole(work, i, code)
-	}
-	why := "it is not there any more"
-	if code != fileMissing {
-		why = d.reasonInWords(code)
-	} else {
-		d.Log.Error("a file that a message names is not there; who sends needs the directory in which workers work (workspace.root)",
-			slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
-	}
-	suffix := fmt.Sprintf("#file/%d", i)
-	if d.out.Session != "" {
-		err := bus.PublishNotice(work, d.Bus, d.out.Session, bus.Inbound{
-			ID: bus.DerivedID(d.record.ID, suffix), Kind: bus.Notice, At: d.out.To, SentAt: time.Now(),
-			Text: fmt.Sprintf("The file %s of a message to %s was not delivered: %s.", e.Name, d.out.To, why),
-		})
-		if err != nil && !errors.Is(err, bus.ErrInvalid) {
-			d.Log.Warn("session could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-			return giveBackFor(storageWait)
-		}
-	}
-	out := bus.Outbound{
-		ID: bus.DerivedID(d.record.ID, suffix), To: d.out.To, At: time.Now(),
-		Text: fmt.Sprintf("(The file %s could not be sent: %s.)", markup.Verbatim(e.Name), why),
-	}
-	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
-		d.Log.Warn("chat could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return giveBackFor(storageWait)
-	}
-	d.crashPoint("send:leftout")
-	p := d.record.Parts[i]
-	p.State, p.Code = channels.Failed, leftOutPrefix+code
-	return d.mark(work, i, p)
-}
-
-// publishWhole publishes a long text as ordinary messages, after the platform has refused it as
-// a file.
-func (d *delivery) publishWhole(work context.Context, i int, code string) error {
-	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
-	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
-		d.Log.Warn("a long text could not be said", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return giveBackFor(storageWait)
-	}
-	p := d.record.Parts[i]
-	p.State, p.Code = channels.Failed, leftOutPrefix+code
-	return d.mark(work, i, p)
-}
-
-// referFiles records that another message (out) names the files of this one, so that they are kept
-// for it. If they no longer exist, that message will say so.
-func (d *delivery) referFiles(out bus.Outbound) error {
-	if len(out.Files) == 0 || d.Files == nil {
-		return nil
-	}
-	if err := d.Files.Refer(out.Session, out.ID, out.Files); err != nil && !errors.Is(err, enclosure.ErrMissing) {
-		return fmt.Errorf("refer to files: %w", err)
-	}
-	return nil
-}
-
-// releaseFiles records that a finished message no longer needs the files that it names. If that
-// fails, a later sweep removes them.
-func (d *delivery) releaseFiles() {
-	if len(d.out.Files) == 0 || d.Files == nil {
-		return
-	}
-	if err := d.Files.Release(d.record.ID, d.out.Files); err != nil {
-		d.Log.Warn("files of a message that is through could not be removed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-	}
-	d.crashPoint("send:released")
 }

@@ -23,10 +23,10 @@ func hears(_ context.Context, at bus.Address) (string, error) {
 	return "main:" + strings.ReplaceAll(at.String(), "/", ":"), nil
 }
 
-// telling is what somebody has told in another chat.
-func telling(id, chat, words string) bus.Outbound {
+// sessionNotice is what somebody has told in another chat.
+func sessionNotice(id, chat, words string) bus.Outbound {
 	out := outbound(id, chat, "anna asks me to tell you:\n\n> "+words)
-	out.Session, out.Told = "main:c:anna", &bus.Telling{For: bus.Person{ID: "c:anna", Name: "Anna"}, At: bus.Address{Channel: "c", Chat: "anna"}, Words: words}
+	out.Session, out.Told = "main:c:anna", &bus.Telling{For: bus.Person{ID: "c:anna", Name: "Anna"}, At: bus.Address{Channel: "c", Chat: "anna"}, Words: words, Own: true}
 	return out
 }
 
@@ -50,7 +50,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 		}}
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, telling("a", "1", "lunch at noon"), outbound("b", "1", "an answer"), telling("c", "deaf", "anybody?"))
+		s.post(t, sessionNotice("a", "1", "lunch at noon"), outbound("b", "1", "an answer"), sessionNotice("c", "deaf", "anybody?"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantTexts(t, s, "1", "anna asks me to tell you:\n\n> lunch at noon", "an answer")
@@ -66,7 +66,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 		if err != nil || in.ID != "a#told" || in.Kind != bus.Notice || len(in.Quotes) != 1 || strings.Contains(in.Text, "lunch") {
 			t.Fatalf("notice %+v, %v", in, err)
 		}
-		if q := in.Quotes[0]; q.Kind != bus.Told || q.From.ID != "c:anna" || q.From.Name != "Anna" || q.Chat != "c:anna" || q.Text != "lunch at noon" || q.At.IsZero() {
+		if q := in.Quotes[0]; q.Kind != bus.Told || q.From.ID != "c:anna" || q.From.Name != "Anna" || q.Chat != "c:anna" || q.Text != "lunch at noon" || q.At.IsZero() || !q.Own {
 			t.Errorf("quote %+v", q)
 		}
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting+d.Leased != 1 {
@@ -84,7 +84,7 @@ func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
 		}}
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		told := telling("a", "1", "lunch at noon")
+		told := sessionNotice("a", "1", "lunch at noon")
 		told.At = time.Now()
 		s.post(t, told, outbound("b", "1", "an answer"))
 		lasts(25 * time.Hour)
@@ -111,9 +111,9 @@ func TestNothingIsNotedOfWhatIsNotKnownToHaveArrived(t *testing.T) {
 		}
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		late := telling("c", "3", "too late")
+		late := sessionNotice("c", "3", "too late")
 		late.Expires = time.Now()
-		s.post(t, telling("a", "1", "perhaps"), telling("b", "2", "no"), late)
+		s.post(t, sessionNotice("a", "1", "perhaps"), sessionNotice("b", "2", "no"), late)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if s.state(t, "a").State() != channels.Unsure || s.state(t, "b").State() != channels.Failed || s.state(t, "c").State() != channels.Failed {
@@ -131,7 +131,7 @@ func TestKillPointsOfNotices(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			s := setStage(t, dir, bus.Caps{})
-			s.post(t, telling("a", "1", "one"), telling("b", "1", "two"))
+			s.post(t, sessionNotice("a", "1", "one"), sessionNotice("b", "1", "two"))
 			s.Close()
 			killChild(t, killDir+"="+dir, killAt+"="+at)
 			s = setStage(t, dir, bus.Caps{})

@@ -125,11 +125,11 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		synctest.Wait()
-		a, other := s.speaker("t", "1"), s.speaker("u", "1")
-		other.at.Thread = "7"
-		a.start()
+		a, other := s.Speaker("t", "1"), s.Speaker("u", "1")
+		other.At.Thread = "7"
+		a.Start()
 		lasts(time.Second)
-		other.start() // in the same chat
+		other.Start() // in the same chat
 		lasts(30 * time.Second)
 		typer.mu.Lock()
 		defer typer.mu.Unlock()

@@ -74,14 +74,14 @@ func inPreviews(t *testing.T, stream string, run func(*testing.T, *stage, *previ
 	})
 }
 
-// An answer is shown by previews, which are no messages: the answer is the only one.
+// An answer is shown by previews, which are not messages: the answer is the only one.
 func TestPreviewsGrowUntilTheAnswerIsSent(t *testing.T) {
 	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Words ")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Words ")
 		for range 50 {
-			a.goesOn("x ")
+			a.GoesOn("x ")
 			lasts(100 * time.Millisecond)
 		}
 		shown := p.all()
@@ -93,12 +93,12 @@ func TestPreviewsGrowUntilTheAnswerIsSent(t *testing.T) {
 				t.Errorf("after %v: %+v", gap, later)
 			}
 		}
-		a.runs("exec_shell", "make")
+		a.Runs("exec_shell", "make")
 		lasts(2 * time.Second)
 		if last := p.all(); !strings.Contains(last[len(last)-1].text, "make") {
 			t.Errorf("while a tool runs it shows %q", last[len(last)-1].text)
 		}
-		a.answers(t, "The answer")
+		s.answers(t, a, "The answer")
 		known := len(p.all())
 		lasts(time.Minute)
 		wantTexts(t, s, "1", "The answer")
@@ -113,9 +113,9 @@ func TestPreviewsGrowUntilTheAnswerIsSent(t *testing.T) {
 // the turn runs.
 func TestAPreviewIsShownAgainBeforeItFades(t *testing.T) {
 	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("Thinking hard")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("Thinking hard")
 		lasts(100 * time.Second)
 		shown := p.all()
 		if len(shown) < 5 || len(shown) > 9 {
@@ -126,7 +126,7 @@ func TestAPreviewIsShownAgainBeforeItFades(t *testing.T) {
 				t.Errorf("nothing was shown for %v", gap)
 			}
 		}
-		a.emit(bus.Event{Type: bus.TurnParked, Causes: []string{"t"}})
+		a.Emit(bus.Event{Type: bus.TurnParked, Causes: []string{"t"}})
 		lasts(time.Minute)
 		if now := p.all(); len(now) != len(shown) {
 			t.Errorf("a turn that waits shows %+v", now[len(shown):])
@@ -139,9 +139,9 @@ func TestAPreviewIsShownAgainBeforeItFades(t *testing.T) {
 func TestWhatComesOfPreviewsThatFail(t *testing.T) {
 	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
 		p.fail(&channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: errors.New("gone")})
-		a := s.speaker("t", "1")
-		a.start()
-		a.says("One ")
+		a := s.Speaker("t", "1")
+		a.Start()
+		a.Says("One ")
 		lasts(5 * time.Second)
 		p.fail(nil)
 		lasts(5 * time.Second)
@@ -149,12 +149,12 @@ func TestWhatComesOfPreviewsThatFail(t *testing.T) {
 			t.Errorf("after an outage: %+v and %+v", p.all(), s.Platform.Sent())
 		}
 		p.fail(&channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: errors.New("none here")})
-		a.goesOn("two")
+		a.GoesOn("two")
 		lasts(5 * time.Second)
 		if sent := s.Platform.Sent(); len(sent) != 1 || !strings.HasPrefix(sent[0].Part.Text, "One two") {
 			t.Errorf("instead of previews: %+v", sent)
 		}
-		a.answers(t, "The answer")
+		s.answers(t, a, "The answer")
 		lasts(time.Minute)
 		if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Edits == "" {
 			t.Errorf("the answer is %+v", part)
@@ -174,9 +174,9 @@ func TestHowAnswersAreShownIsASetting(t *testing.T) {
 		{dispatch.StreamOff, "edit", false, false},
 	} {
 		inPreviews(t, c.stream, func(t *testing.T, s *stage, p *previewing) {
-			a := s.speaker("t", c.chat)
-			a.start()
-			a.says("Words")
+			a := s.Speaker("t", c.chat)
+			a.Start()
+			a.Says("Words")
 			lasts(5 * time.Second)
 			if got := len(p.all()) > 0; got != c.previews {
 				t.Errorf("%q in %s: previews %t", c.stream, c.chat, got)
@@ -184,8 +184,34 @@ func TestHowAnswersAreShownIsASetting(t *testing.T) {
 			if got := len(s.Platform.Sent()) > 0; got != c.drafts {
 				t.Errorf("%q in %s: drafts %t", c.stream, c.chat, got)
 			}
-			a.answers(t, "The answer")
+			s.answers(t, a, "The answer")
 			lasts(time.Minute)
 		})
 	}
+}
+
+// What a preview has shown of a turn that is stopped stays, as one message: the preview alone would
+// fade. Where nothing was said yet, nothing is posted.
+func TestWhatAPreviewHasShownBeforeAStopStays(t *testing.T) {
+	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
+		said, silent := s.Speaker("said", "1"), s.Speaker("silent", "2")
+		said.Start()
+		silent.Start()
+		said.Says("Half of it")
+		silent.Runs("grep", "x")
+		lasts(3 * time.Second)
+		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
+		said.Emit(stopped)
+		silent.Emit(stopped)
+		lasts(time.Minute)
+		wantTexts(t, s, "1", "Half of it\n\n(Stopped.)")
+		wantTexts(t, s, "2")
+		if known := len(p.all()); known == 0 {
+			t.Error("nothing was previewed")
+		}
+		known, err := s.Book.Drafts(t.Context(), "test")
+		if err != nil || len(known) != 0 {
+			t.Errorf("drafts that somebody would still replace: %+v, %v", known, err)
+		}
+	})
 }

@@ -38,28 +38,28 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		synctest.Wait()
-		a := s.speaker("m1", "1")
-		aside := a.reply("what a tool says")
+		a := s.Speaker("m1", "1")
+		aside := a.Reply("what a tool says")
 		aside.ID = "m1#call"
 		s.post(t, aside, outbound("notice", "1", "what nobody asked for"))
 		synctest.Wait()
 		wantReactions(t, reacts)
-		a.emit(bus.Event{Type: bus.TurnComplete, Causes: []string{"m1", "m2"}})
+		a.Emit(bus.Event{Type: bus.TurnComplete, Causes: []string{"m1", "m2"}})
 		lasts(100 * time.Millisecond)
-		s.post(t, a.reply("The answer"))
+		s.post(t, a.Reply("The answer"))
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1")
-		s.post(t, s.speaker("m3", "gone").reply("never sent"), s.speaker("m4", "2").reply("Another"))
+		s.post(t, s.Speaker("m3", "gone").Reply("never sent"), s.Speaker("m4", "2").Reply("Another"))
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2")
-		failed := s.speaker("m0", "2").reply("I could not answer")
+		failed := s.Speaker("m0", "2").Reply("I could not answer")
 		failed.Failed = true
 		s.post(t, failed)
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "failed m0 at c:2")
-		s.post(t, s.speaker("limited", "3").reply("x"))
+		s.post(t, s.Speaker("limited", "3").Reply("x"))
 		synctest.Wait()
-		s.post(t, s.speaker("m5", "3").reply("later"), s.speaker("m6", "2").reply("now"))
+		s.post(t, s.Speaker("m5", "3").Reply("later"), s.Speaker("m6", "2").Reply("now"))
 		synctest.Wait()
 		if got := s.Platform.Texts("3"); len(got) != 1 {
 			t.Errorf("the chat has %q within the minute in which it is to have nothing", got)
@@ -69,7 +69,7 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		if got := reacts.Reactions(); asked.Load() != 7 || got[len(got)-1] != "answered m5 at c:3" {
 			t.Errorf("%d calls, reactions %q", asked.Load(), got)
 		}
-		joined := s.speaker("m7", "2").reply("to three at once, of which no news came")
+		joined := s.Speaker("m7", "2").Reply("to three at once, of which no news came")
 		joined.Causes = []string{"m7", "m8", "m9"}
 		s.post(t, joined)
 		synctest.Wait()

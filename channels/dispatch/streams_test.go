@@ -13,6 +13,7 @@ import (
 	"parley/channels/dispatch"
 	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
+	"parley/channels/stagetest"
 )
 
 // A platform with messages that grow is told of each draft how far its answer is, and not
@@ -29,17 +30,17 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 		}
 		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 			synctest.Wait()
-			a := s.speaker("t", "1")
-			a.start()
-			a.says("Let me *look* ")
+			a := s.Speaker("t", "1")
+			a.Start()
+			a.Says("Let me *look* ")
 			lasts(3 * time.Second)
-			a.runs("exec_shell", "make")
+			a.Runs("exec_shell", "make")
 			lasts(3 * time.Second)
-			a.says("It ")
+			a.Says("It ")
 			lasts(3 * time.Second)
-			a.goesOn("is done")
+			a.GoesOn("is done")
 			lasts(3 * time.Second)
-			a.answers(t, "The answer")
+			s.answers(t, a, "The answer")
 			lasts(time.Minute)
 			var got []channels.Growth
 			for _, sent := range s.Platform.Sent() {
@@ -62,9 +63,9 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 			if len(got) != 4 || len(s.Platform.Sent()) != 5 {
 				t.Fatalf("it is told of %+v, in %+v", got, s.Platform.Sent())
 			}
-			if got[0] != (channels.Growth{Turn: a.turn, Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
+			if got[0] != (channels.Growth{Turn: a.Turn, Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
 				got[1].Title != "exec_shell make" || got[1].Step != 1 ||
-				got[2] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It", Step: 1}) || got[3] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It is done", Step: 1}) {
+				got[2] != (channels.Growth{Turn: a.Turn, Answer: 1, Text: "It", Step: 1}) || got[3] != (channels.Growth{Turn: a.Turn, Answer: 1, Text: "It is done", Step: 1}) {
 				t.Errorf("it is told of %+v", got)
 			}
 		})
@@ -84,9 +85,9 @@ func slackAt(t *testing.T, url string) channels.Channel {
 }
 
 // streamsTo speaks in a pane.
-func streamsTo(s *stage, thread string) *speaker {
-	a := s.speaker("t", "D7")
-	a.at.Thread = thread
+func streamsTo(s *stage, thread string) *stagetest.Speaker {
+	a := s.Speaker("t", "D7")
+	a.At.Thread = thread
 	return a
 }
 
@@ -115,7 +116,7 @@ func TestKillPointsOfStreams(t *testing.T) {
 			}
 			s := setStage(t, dir, bus.Caps{})
 			defer s.Close()
-			s.post(t, streamsTo(s, thread).reply("The **answer**")) // as it may have been already
+			s.post(t, streamsTo(s, thread).Reply("The **answer**")) // as it may have been already
 			drain(t, s, slackAt(t, url), nil)
 			var said []slacktest.Message
 			for _, m := range server.Sent("D7") {

@@ -24,7 +24,7 @@ const (
 type typing struct {
 	typer channels.Typer
 	pace  *pacing.Pacer // knows the pauses that platforms ask for
-	alarm alarm         // rings when the sign may be due earlier than expected
+	alarm pacing.Alarm  // rings when the sign may be due earlier than expected
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
@@ -43,7 +43,7 @@ type typingTurn struct {
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
-	return &typing{typer: t, pace: pace, alarm: newAlarm(), turns: map[bus.Address]*typingTurn{}}
+	return &typing{typer: t, pace: pace, alarm: pacing.NewAlarm(), turns: map[bus.Address]*typingTurn{}}
 }
 
 // Missed implements bus.Listener: after lost events it forgets all turns, because no sign
@@ -84,7 +84,7 @@ func (t *typing) Heard(e bus.Event) {
 		return
 	}
 	if t.wakesAt.IsZero() || at.next.Before(t.wakesAt) {
-		t.alarm.ring()
+		t.alarm.Ring()
 	}
 }
 
@@ -108,7 +108,7 @@ func (t *typing) suppress(to bus.Address, turn string) {
 
 // show shows the sign wherever it is due, until ctx is done.
 func (t *typing) show(ctx context.Context) {
-	t.alarm.run(ctx, func() (sleep time.Duration) {
+	t.alarm.Run(ctx, func() (sleep time.Duration) {
 		for {
 			to, call, wait := t.nextDue(ctx)
 			if call == nil {

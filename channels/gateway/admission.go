@@ -12,7 +12,6 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/channels/markup"
 )
 
 const (
@@ -23,7 +22,7 @@ const (
 
 // rememberOwner remembers in memory the private chat in which an owner speaks. This is for owners
 // whose ids the configuration names, because it does not name their chats.
-func (d *intake) rememberOwner(in bus.Inbound) {
+func (d *receiver) rememberOwner(in bus.Inbound) {
 	if in.From.Owner && !in.Group {
 		d.ownerChats.Store(in.From.ID, bus.Address{Channel: in.At.Channel, Chat: in.At.Chat})
 	}
@@ -31,7 +30,7 @@ func (d *intake) rememberOwner(in bus.Inbound) {
 
 // noteName stores the person's name on the platform, for those who list the pairings.
 // Nothing else depends on it.
-func (d *intake) noteName(ctx context.Context, who bus.Person) {
+func (d *receiver) noteName(ctx context.Context, who bus.Person) {
 	if who.Name == "" {
 		return
 	}
@@ -43,7 +42,7 @@ func (d *intake) noteName(ctx context.Context, who bus.Person) {
 // announceRequest tells each owner of the channel, in the owner's private chat, that
 // somebody asks to be admitted: once a day for each person who asks, and only a few times
 // an hour in all. The stranger's words are not passed on.
-func (d *intake) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
+func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
 	select {
 	case d.requested <- struct{}{}:
 	default:
@@ -58,18 +57,20 @@ func (d *intake) announceRequest(ctx context.Context, in bus.Inbound, asked chan
 		d.Log.Warn("the owners could not be told of a request", slog.String("channel", d.Name), slog.Any("error", err))
 		return
 	}
-	name := []rune(in.From.Name)
-	text := fmt.Sprintf("%s (%s) asks to talk to me. This admits them, within the hour:\n\n```\nparley pairing approve %s\n```",
-		markup.Verbatim(string(name[:min(len(name), longestName)])), markup.Verbatim(person), asked.Code)
+	asked.Name = in.From.Name
+	text, buttons := describe(asked)+" asks to talk to me.", requestButtons(asked.Code)
+	if len(channels.ShownButtons(d.Channel, buttons)) == 0 {
+		text += fmt.Sprintf(" This admits them, within the hour:\n\n```\nparley pairing approve %s\n```", asked.Code)
+	}
 	for _, at := range owners {
 		id := bus.DerivedID(at.String()+" "+person, "#asks/"+day)
-		d.publishOwn(ctx, bus.Outbound{ID: id, To: at, Text: text, At: now, Expires: asked.Expires})
+		d.publishOwn(ctx, bus.Outbound{ID: id, To: at, Text: text, Buttons: buttons, Subject: requestSubject(asked.Code), At: now, Expires: asked.Expires})
 	}
 }
 
 // findOwnerChats returns the private chats of the channel's owners, as far as they are
 // known.
-func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
+func (d *receiver) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for owners: %w", err)
@@ -94,7 +95,7 @@ func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 // runWelcomes tells people who asked to be admitted that they are now admitted; the admission
 // itself happens in another process. It looks into the book once at the start, and again and again
 // while somebody waits. The message's id is made from the admission, so it is sent once.
-func (d *intake) runWelcomes(ctx context.Context) {
+func (d *receiver) runWelcomes(ctx context.Context) {
 	for {
 		if waiting := d.welcomeAdmitted(ctx); !waiting {
 			select {
@@ -113,7 +114,7 @@ func (d *intake) runWelcomes(ctx context.Context) {
 
 // welcomeAdmitted tells everybody who was newly admitted, and reports whether somebody still
 // waits.
-func (d *intake) welcomeAdmitted(ctx context.Context) (waiting bool) {
+func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
 		return true
@@ -141,7 +142,7 @@ func (d *intake) welcomeAdmitted(ctx context.Context) (waiting bool) {
 
 // publishOwn publishes a message of the gateway itself. It reports false if that should be
 // tried again.
-func (d *intake) publishOwn(ctx context.Context, out bus.Outbound) bool {
+func (d *receiver) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if err != nil {
 		d.Log.Warn("somebody could not be told", slog.String("channel", d.Name), slog.String("id", out.ID), slog.Any("error", err))

@@ -8,37 +8,18 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/channels"
 	"parley/channels/gateway"
 	"parley/channels/stagetest"
 )
 
-// posted is what was published to go out, by chat.
+// posted takes what was published to go out off the bus, by chat.
 func (s *stage) posted(t *testing.T) map[string][]bus.Outbound {
 	t.Helper()
 	all := map[string][]bus.Outbound{}
-	for range s.Depth(t, bus.OutboundTopic("c")).Waiting {
-		if s.Depth(t, bus.OutboundTopic("c")).Waiting == 0 {
-			break
-		}
-		lease, err := s.Bus.Claim(t.Context(), bus.OutboundTopic("c"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mail, err := lease.Mail(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range mail {
-			out, err := bus.DecodeOutbound(m.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[out.To.Chat] = append(all[out.To.Chat], out)
-		}
-		if err := lease.Settle(t.Context(), bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
-			t.Fatal(err)
-		}
+	for _, out := range bustest.TakeOutbound(t, s.Bus, "c") {
+		all[out.To.Chat] = append(all[out.To.Chat], out)
 	}
 	return all
 }

@@ -18,7 +18,7 @@ import (
 
 // explain marks a message that was not accepted, and posts the reason in its chat or
 // thread, at most once a minute for each address, as a reply where the platform can.
-func (d *intake) explain(in bus.Inbound, text string) {
+func (d *receiver) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
 		d.reactions.Refused(in)
 		text += " What I did not take is marked."
@@ -28,7 +28,7 @@ func (d *intake) explain(in bus.Inbound, text string) {
 
 // refuse tells a stranger their id and what would admit them: in a private chat openly, and in a
 // group only if the platform can show it to them alone.
-func (d *intake) refuse(in bus.Inbound) {
+func (d *receiver) refuse(in bus.Inbound) {
 	person, at := in.From.ID, in.At
 	t := autoReply{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
 		return d.refusalText(ctx, in, at)
@@ -55,7 +55,7 @@ func (d *intake) refuse(in bus.Inbound) {
 
 // whisperTo returns an automatic reply to a message, at the same place but visible to its sender
 // alone.
-func (d *intake) whisperTo(in bus.Inbound) autoReply {
+func (d *receiver) whisperTo(in bus.Inbound) autoReply {
 	to := in.At
 	if to.Thread == in.ReplyTo { // the message itself would begin that thread, which does not exist yet
 		to.Thread = ""
@@ -66,7 +66,7 @@ func (d *intake) whisperTo(in bus.Inbound) autoReply {
 
 // refusalText returns the text that tells a stranger what would admit them, by the channel's
 // policy. For the policy "pairing" it records their request in the book.
-func (d *intake) refusalText(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
+func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
 	person := in.From.ID
 	who := fmt.Sprintf("You are `%s`, and this bot does not know you yet.", person)
 	switch d.Gate.settings().policy() {

@@ -13,7 +13,7 @@ import (
 // messages, if the session knows that message or has waiting mail: a message that was not
 // meant for the bot is not published now either. A person whose change is not accepted is
 // not told why.
-func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted && in.From.ID == "" {
 		return d.handleDeletion(ctx, in)
 	}
@@ -43,7 +43,7 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 }
 
 // send composes and sends a reply once. Only the reply's sent function is told of a failure.
-func (d *intake) concerned(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
+func (d *receiver) concerned(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		if d.Knows != nil {
 			known, err := d.Knows(ctx, key, message)
@@ -68,7 +68,7 @@ func (d *intake) concerned(ctx context.Context, to RouteResult, message string) 
 // handleDeletion handles a deletion for which the platform does not say who wrote the
 // message. If a session knows the message, that tells the author. Otherwise the message may
 // still wait to be read, in the conversation that all share there.
-func (d *intake) handleDeletion(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	if d.Whose != nil {
 		session, person, err := d.Whose(ctx, in)
 		if err != nil {
@@ -100,7 +100,7 @@ func (d *intake) handleDeletion(ctx context.Context, in bus.Inbound) error {
 
 // publishUpdate publishes a change or reaction to a session. If the bus refuses it, it logs that
 // and drops it: nobody waits for an answer to it.
-func (d *intake) publishUpdate(ctx context.Context, session string, in bus.Inbound) error {
+func (d *receiver) publishUpdate(ctx context.Context, session string, in bus.Inbound) error {
 	err := bus.PublishInbound(ctx, d.Bus, session, in, in.Kind == bus.Deleted)
 	if errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) {
 		d.Log.Warn("news of a message could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
@@ -110,7 +110,7 @@ func (d *intake) publishUpdate(ctx context.Context, session string, in bus.Inbou
 }
 
 // worksBeside reports whether there is something to stop in a session that has no mail.
-func (d *intake) worksBeside(ctx context.Context, session string) bool {
+func (d *receiver) worksBeside(ctx context.Context, session string) bool {
 	if d.WorksBeside == nil {
 		return false
 	}

@@ -25,7 +25,7 @@ const (
 // addEarlier adds to a message that calls the bot, or another agent, into a thread the
 // earlier messages of that thread, as quotes. If they cannot be read in time, the quotes say
 // so.
-func (d *intake) addEarlier(ctx context.Context, in bus.Inbound, to RouteResult) bus.Inbound {
+func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResult) bus.Inbound {
 	reader, can := channels.AsThreadReader(d.Channel)
 	if !can || d.History == nil || !in.Group || in.At.Thread == "" || in.Kind != bus.Said {
 		return in
@@ -51,7 +51,7 @@ func (d *intake) addEarlier(ctx context.Context, in bus.Inbound, to RouteResult)
 
 // callsAnother reports whether a message names another agent than the one with whom people
 // have talked in its thread until now.
-func (d *intake) callsAnother(ctx context.Context, in bus.Inbound, to RouteResult) (bool, error) {
+func (d *receiver) callsAnother(ctx context.Context, in bus.Inbound, to RouteResult) (bool, error) {
 	if !to.Named {
 		return false, nil
 	}

@@ -8,7 +8,8 @@
 // do for them when they open a place of the bot's. ratings.go stores what people think of
 // answers, changes.go publishes what they edit and delete, and earlier.go reads a thread's
 // messages from before the bot was called into it. auto_reply.go tells people why a message
-// was not accepted, bypassing the bus and the book. recent.go remembers, within bounds,
+// was not accepted, bypassing the bus and the book; refusals.go tells operators by which rule that
+// was. recent.go remembers, within bounds,
 // what was done lately, so that it is not repeated.
 package gateway
 
@@ -76,6 +77,8 @@ type Gateway struct {
 	AllReactions func() bool
 	// Owned, if set, is called when a person has become an owner by a code.
 	Owned func(ctx context.Context, person string)
+	// Refused, if set, is called with each message that is refused. It must not wait.
+	Refused func(Refusal)
 	// About, if set, returns a text in Markdown that tells somebody who may talk to the bot
 	// what it may do for them in a session.
 	About func(session string, opened bus.Inbound) string
@@ -102,7 +105,7 @@ var ErrNotNow = errors.New("it cannot be taken now")
 func (g *Gateway) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := newIntake(g)
+	d := newReceiver(g)
 	var wg sync.WaitGroup
 	wg.Go(func() { d.toStrangers.run(inner) })
 	wg.Go(func() { d.toAdmitted.run(inner) })
@@ -134,8 +137,8 @@ const (
 	maxPanics     = 3
 )
 
-// An intake is a Gateway at work, with what it remembers in memory.
-type intake struct {
+// A receiver is a Gateway at work, with what it remembers in memory.
+type receiver struct {
 	*Gateway
 	toStrangers     *autoReplier
 	toAdmitted      *autoReplier
@@ -144,25 +147,27 @@ type intake struct {
 	notedChats      *recentKeys
 	panics          *recentKeys // messages whose handling panicked, by message id and the number of the panic
 	recentReactions *recentKeys // reactions that sessions were told of lately, by person and a number
+	refusals        *refusalLog
 	reactions       *reactions.Reactions
 	pace            *pacing.Pacer // knows the pauses that the platform asks for
 
 	introduced        *recentKeys   // people who were told what the bot is
 	announcedRequests *recentKeys   // people whose requests were announced to the owners
 	announcementPace  *rate.Limiter // limits these announcements
+	decided           *recentKeys   // messages by which owners have decided about people
 	welcomed          *recentKeys   // people who were told that they are admitted
 	requested         chan struct{} // signals that somebody waits to be admitted
 	ownerChats        sync.Map      // the owners' private chats, by the owners' ids
 }
 
-func newIntake(g *Gateway) *intake {
+func newReceiver(g *Gateway) *receiver {
 	if g.Now == nil {
 		clocked := *g
 		clocked.Now = time.Now
 		g = &clocked
 	}
 	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
-	return &intake{
+	return &receiver{
 		Gateway: g, pace: pace,
 		// A flood of strangers costs one message a second; below that rate each stranger is
 		// answered at once.
@@ -173,11 +178,13 @@ func newIntake(g *Gateway) *intake {
 		notedChats:      newRecent(noteChatEvery),
 		panics:          newRecent(0),
 		recentReactions: newRecent(reactionsEvery),
+		refusals:        &refusalLog{log: g.Log, pace: rate.NewLimiter(refusalsLogged, refusalsBurst)},
 		reactions:       reactions.New(g.Channel, g.Name, g.Log, pace),
 
 		introduced:        newRecent(0),
 		announcedRequests: newRecent(0),
 		announcementPace:  rate.NewLimiter(rate.Every(10*time.Minute), 5),
+		decided:           newRecent(0),
 		welcomed:          newRecent(0),
 		requested:         make(chan struct{}, 1),
 	}
@@ -187,7 +194,7 @@ func newIntake(g *Gateway) *intake {
 // panics, accept returns an error, so that the platform delivers the message again. A
 // message that panics three times would block its chat for ever, so accept then
 // acknowledges it and tells the chat.
-func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
+func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -201,6 +208,7 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 				return
 			}
 		}
+		d.refused(in, RuleUnreadable, "")
 		d.explain(in, "I cannot read this message; something in it is too much for me.")
 		err = nil
 	}()
@@ -209,11 +217,13 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 
 // handle handles one event of the channel by its kind: it judges the sender and publishes
 // what is meant for the bot.
-func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == channels.Opened {
-		return d.showWelcome(ctx, in)
+		welcomes := welcomes{Gateway: d.Gateway, toStrangers: d.toStrangers, toAdmitted: d.toAdmitted}
+		return welcomes.show(ctx, in)
 	}
 	if in.Group && d.Gate.Mention(in.At.Chat) == channels.MentionNowhere {
+		d.refused(in, RuleChat, "")
 		return nil
 	}
 	if in.Pressed {
@@ -236,18 +246,22 @@ func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if !ok {
+		d.refused(in, RuleStranger, "")
 		d.refuse(in)
 		return nil
 	}
 	in.From = who
 	d.rememberOwner(in)
+	if v, is := asVerdict(in); is && who.Owner {
+		return d.decide(ctx, in, v)
+	}
 	return d.publish(ctx, in)
 }
 
 // redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and
 // reports whether it did. The number of attempts is limited, for each person and for all; a
 // wrong code is treated like any other message.
-func (d *intake) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
+func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := ownerCode(in.Text)
 	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {
 		return false, nil

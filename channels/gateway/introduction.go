@@ -16,7 +16,7 @@ const introduced = "introduced"
 // book notes who was told, so nobody is told twice; after a crash before the note, the
 // message is published again under the same id and still sent once. introduce does not
 // delay the person's message: if it fails, the next message tries again.
-func (d *intake) introduce(ctx context.Context, in bus.Inbound) {
+func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
 		return
 	}
@@ -38,7 +38,7 @@ func (d *intake) introduce(ctx context.Context, in bus.Inbound) {
 
 // introduceTo publishes the introduction unless the book notes that it was done, and notes
 // it.
-func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
+func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
 	known, err := d.Notes.Noted(ctx, introduced, about)
 	if err != nil || known.Value != "" {
 		return err
@@ -64,7 +64,7 @@ func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) 
 
 // whisperIntroduction introduces the bot to one person in a group. The whisper bypasses the
 // bus, so it is noted in the book only after it was sent.
-func (d *intake) whisperIntroduction(in bus.Inbound, text string) {
+func (d *receiver) whisperIntroduction(in bus.Inbound, text string) {
 	whisper := d.whisperTo(in)
 	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introduced), fixedText(text)
 	whisper.sent = func(ctx context.Context, err error) {

@@ -15,9 +15,10 @@ import (
 // handlePress publishes the command of a button that somebody pressed, if they may talk to
 // the bot. In a group a press needs no mention, because the button is the bot's. It neither
 // asks for admission nor records the chat as one in which people spoke to the bot.
-func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
+	v, decides := asVerdict(in)
 	said, urgent := channels.AsCommand(in)
-	if said.Kind != bus.Command {
+	if said.Kind != bus.Command && !decides {
 		return nil // no button of this bot has such a text
 	}
 	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
@@ -25,9 +26,17 @@ func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if !ok {
+		d.refused(in, RuleStranger, "")
 		return channels.ErrNotAdmitted
 	}
 	said.From = who
+	if decides {
+		if in.From = who; !who.Owner {
+			d.explain(in, "Only owners of this bot decide who may talk to it.")
+			return nil
+		}
+		return d.decide(ctx, in, v)
+	}
 	to, err := d.Route(ctx, in)
 	if err == nil {
 		err = d.publishTo(ctx, to, said, urgent)
@@ -49,36 +58,47 @@ func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
 // handleUnaddressed handles a group message that is not addressed to the bot. From people who may
 // talk to the bot it publishes /stop while the bot works there, and a command that answers
 // an ask by its id; it ignores everything else.
-func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 	said, _ := channels.AsCommand(in)
 	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
 	if said.Kind != bus.Command || !stops && !answers {
+		d.refused(in, RuleMention, "")
 		return nil
 	}
-	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
-	if err != nil || !ok {
-		return err
-	}
-	to, err := d.Route(ctx, in)
-	if errors.Is(err, ErrNotNow) {
-		return err
-	}
+	who, meant, err := d.judgeUnaddressed(ctx, in, answers)
 	if err != nil {
-		return nil //nolint:nilerr // without a session the bot does not work there
+		return err
 	}
-	if !answers {
-		working, err := d.atWork(ctx, to)
-		if err != nil || len(working) == 0 {
-			return err
-		}
+	if !meant {
+		d.refused(in, RuleMention, "")
+		return nil
 	}
 	in.From = who
 	return d.publish(ctx, in)
 }
 
+// judgeUnaddressed reports whether a command in a group is meant for the bot though it is not addressed to
+// it: its sender may talk to the bot, which works there or has asked what the command answers. It returns
+// the sender with their rights.
+func (d *receiver) judgeUnaddressed(ctx context.Context, in bus.Inbound, answers bool) (who bus.Person, meant bool, err error) {
+	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil || !ok {
+		return who, false, err
+	}
+	to, err := d.Route(ctx, in)
+	if errors.Is(err, ErrNotNow) {
+		return who, false, err
+	}
+	if err != nil || answers {
+		return who, err == nil, nil // without a session the bot does not work there
+	}
+	working, err := d.atWork(ctx, to)
+	return who, len(working) > 0, err
+}
+
 // publish finds the session for an admitted person's message and puts the message on the bus;
 // commands about a person's own data go to OwnData instead.
-func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if said, _ := channels.AsCommand(in); d.isOwnData(in, said) {
 		return d.OwnData(ctx, said)
 	}
@@ -88,6 +108,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	}
 	if err != nil {
 		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.refused(in, RuleNoSession, "")
 		d.explain(in, "This message could not be taken: no session could be found for this chat.")
 		return nil
 	}
@@ -104,10 +125,12 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	err = d.publishTo(ctx, to, said, urgent)
 	switch {
 	case errors.Is(err, bus.ErrFull):
+		d.refused(in, RuleFull, to.Session)
 		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
 		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.refused(in, RuleTooLong, to.Session)
 		d.explain(in, "This message could not be taken: it is too long.")
 		return nil
 	case err != nil:
@@ -121,13 +144,13 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 }
 
 // isOwnData reports whether a message is a command for OwnData.
-func (d *intake) isOwnData(in, said bus.Inbound) bool {
+func (d *receiver) isOwnData(in, said bus.Inbound) bool {
 	return d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") && channels.IsOwnData(said)
 }
 
 // publishTo publishes what somebody said to its session. /stop that names no agent goes to
 // every session that is at work in that place.
-func (d *intake) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
+func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
 	keys := []string{to.Session}
 	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
 		working, err := d.atWork(ctx, to)
@@ -163,7 +186,7 @@ func hash(key string) string {
 }
 
 // atWork returns those sessions of a place that have mail, or work without any.
-func (d *intake) atWork(ctx context.Context, to RouteResult) (working []string, err error) {
+func (d *receiver) atWork(ctx context.Context, to RouteResult) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
@@ -183,7 +206,7 @@ func (d *intake) atWork(ctx context.Context, to RouteResult) (working []string, 
 //
 // A message that names its agent in a thread makes the thread that agent's, until another
 // is named. That is recorded each time.
-func (d *intake) noteChat(ctx context.Context, in bus.Inbound, to RouteResult) error {
+func (d *receiver) noteChat(ctx context.Context, in bus.Inbound, to RouteResult) error {
 	at, assigns := in.At.String(), to.Named && in.At.Thread != ""
 	if !d.notedChats.add(at, d.Now()) && !assigns {
 		return nil

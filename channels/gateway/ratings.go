@@ -11,7 +11,7 @@ import (
 	"parley/channels/markup"
 )
 
-// readThumb reads a reaction as an opinion of an answer; ok is false if it is no thumb.
+// readThumb reads a reaction as an opinion about an answer; ok is false if it is not a thumb.
 // Thumbs come in several skin colours.
 func readThumb(reaction string) (good, ok bool) {
 	thumb := strings.TrimRight(reaction, "\U0001F3FB\U0001F3FC\U0001F3FD\U0001F3FE\U0001F3FF\uFE0F")
@@ -28,7 +28,7 @@ const (
 // handleReaction stores or removes the rating of an answer that a person gave by a reaction,
 // if they may talk to the bot, and tells the session. Of reactions other than thumbs it
 // tells the session if AllReactions allows that, and else ignores them.
-func (d *intake) handleReaction(ctx context.Context, in bus.Inbound) error {
+func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 	good, ok := readThumb(in.Reaction)
 	if d.Ratings == nil || !ok && (d.AllReactions == nil || !d.AllReactions()) {
 		return nil
@@ -60,8 +60,8 @@ func (d *intake) handleReaction(ctx context.Context, in bus.Inbound) error {
 	return d.publishUpdate(ctx, kept.Session, in)
 }
 
-// handleOtherReaction tells the answer's session of a reaction that is no thumb.
-func (d *intake) handleOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
+// handleOtherReaction tells the answer's session of a reaction that is not a thumb.
+func (d *receiver) handleOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
 	answer, known, err := d.Ratings.Rated(ctx, r)
 	if err != nil || !known {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // With reactions = "all" the session of an answer hears of others than thumbs, of a few of
-// each person in a while, and nothing of strangers or of what is no answer.
+// each person in a while, and nothing of strangers or of what is not an answer.
 func TestOtherReactionsAreTold(t *testing.T) {
 	all := false
 	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1", "2"}}, func(s *stage, g *gateway.Gateway) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/channels/gateway"
 	"parley/channels/stagetest"
 )
@@ -28,33 +29,20 @@ func twoAgents(knows func(session, message string) bool) func(*stage, *gateway.G
 	}
 }
 
-// mailbox returns what waits in each session, as ID=text, in order of the sessions.
+// mailbox takes what waits in each session off the bus, as ID=text, in order of the sessions.
 func (s *stage) mailbox(t *testing.T) string {
 	t.Helper()
 	var all []string
-	for s.Depth(t, bus.InboundTopic).Waiting > 0 {
-		lease, err := s.Bus.Claim(t.Context(), bus.InboundTopic)
+	for _, m := range bustest.Take(t, s.Bus, bus.InboundTopic) {
+		in, err := bus.DecodeInbound(m.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mail, err := lease.Mail(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
+		id, _, derived := strings.Cut(in.ID, "#")
+		if derived {
+			id += "#"
 		}
-		for _, m := range mail {
-			in, err := bus.DecodeInbound(m.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			id, _, derived := strings.Cut(in.ID, "#")
-			if derived {
-				id += "#"
-			}
-			all = append(all, lease.Claim().Key+" "+id+"="+in.Kind+":"+in.Text)
-		}
-		if err := lease.Settle(t.Context(), bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, m.Key+" "+id+"="+in.Kind+":"+in.Text)
 	}
 	slices.Sort(all)
 	return strings.Join(all, "|")

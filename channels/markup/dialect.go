@@ -72,7 +72,7 @@ func (f renderedBlock) separator() string {
 // A richText is a block rendered for Slack's markdown block.
 type richText struct {
 	text   string
-	table  string // text with a real table in it, of which a message may have only one; "" if the block is no table that fits
+	table  string // text with a real table in it, of which a message may have only one; "" if the block is not a table that fits
 	better bool   // whether text shows more than the ordinary form does
 }
 

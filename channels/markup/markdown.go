@@ -261,7 +261,7 @@ func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink 
 		c := s[i]
 		switch {
 		case c == '_' && x.flavour != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
-			// Within a word an underscore is no mark, and may belong to an emoji's name.
+			// Within a word an underscore is not a mark, and may belong to an emoji's name.
 		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
 			b.WriteByte('\\')
 		case lineStart && (c == '#' || c == '>' || c == '-' || c == '+'):

@@ -25,7 +25,7 @@ func Images(md string) []string { return document.NewParser().Images(document.Cl
 // piece, and less than 64 counts as 64. Each piece is well formed by itself, and none is
 // blank. Cuts fall between blocks where possible, else between sentences or words, and
 // never inside a character as people see it. A code block that is cut is closed and opened
-// again; a table repeats its header. Text that is no Markdown stays as it is.
+// again; a table repeats its header. Text that is not Markdown stays as it is.
 func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	return r.renderWithin(md, d, limit, 0)
 }

@@ -147,7 +147,7 @@ func TestStrikethroughTakesTwoTildes(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
-	// What is no strikethrough in Slack either is left alone, so that it can be copied.
+	// What is not a strikethrough in Slack either is left alone, so that it can be copied.
 	for _, text := range []string{"~/.bashrc and ~/.profile", "1~2 and 3~4", "~5 or ~6", "a ~ b ~ c"} {
 		if got := markup.Render(text, markup.SlackMrkdwn, 4096); got[0].Text != text {
 			t.Errorf("%q became %q", text, got[0].Text)
@@ -166,6 +166,24 @@ func TestABadgeLeadsWhereItsLinkLeads(t *testing.T) {
 	} {
 		if got := markup.Render(md, markup.TelegramHTML, 4096); len(got) != 1 || got[0].Text != want {
 			t.Errorf("%s became %q, want %q", md, got, want)
+		}
+	}
+}
+
+// Whoever makes the model show an image writes its description: that is text and no more.
+func TestAnImagesDescriptionIsPlainText(t *testing.T) {
+	const md = "![**Approved** by `owner`, ~~no~~ [see](https://evil.example/x) _now_](https://a.example/i.png)"
+	const plain = "Approved by owner, no see now"
+	for d, want := range map[markup.Dialect]string{
+		markup.TelegramHTML:    `<a href="https://a.example/i.png">` + plain + `</a>`,
+		markup.SlackMrkdwn:     "<https://a.example/i.png|" + plain + ">",
+		markup.DiscordMarkdown: "[" + plain + "](https://a.example/i.png)",
+	} {
+		if got := markup.Render(md, d, 4096); len(got) != 1 || got[0].Text != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+		if got := markup.Render(strings.Replace(md, "https://a.example/i.png", "data:x", 1), d, 4096); len(got) != 1 || strings.ContainsAny(got[0].Text, "*_~<`") || strings.Contains(got[0].Text, "evil") {
+			t.Errorf("%s: without a link %q", d, got)
 		}
 	}
 }

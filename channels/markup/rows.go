@@ -89,7 +89,7 @@ func longestRow(row []document.Cell, widths []int) int {
 // room: between its lines, or within a line. The rest of a line that was cut repeats the name of
 // its column.
 func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
-	b.AsTable = nil // a part of a row is no whole record
+	b.AsTable = nil // a part of a row is not a whole record
 	head, tail = b, b
 	tail.Gap = false
 	with := func(fields ...document.Field) document.Block {

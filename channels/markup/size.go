@@ -51,7 +51,7 @@ func sizeInUnits(text string) size { return size{units: units(text), bytes: len(
 // quoteMarks returns the size that the marks of a quote add to a text at most.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
 
-// Telegram's limits of one message beside its length. Formatted pieces beyond telegramMarks
+// Telegram's limits of one message besides its length. Formatted pieces beyond telegramMarks
 // silently lose their format; if they are too heavy together, or the text with its tags is too
 // long, Telegram refuses the message. The last two are a little less than what it was seen to
 // accept.

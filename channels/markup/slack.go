@@ -128,7 +128,7 @@ func richTable(b document.Block) string {
 }
 
 // recordsOfOneTable returns the rows of the table whose records begin frags; none if the
-// first block is no record, or only a part of one.
+// first block is not a record, or only a part of one.
 func recordsOfOneTable(frags []renderedBlock) (rows []*document.Block) {
 	for _, f := range frags {
 		if f.record == nil || len(rows) > 0 && &f.record.Head[0] != &rows[0].Head[0] {

@@ -6,7 +6,7 @@ import (
 	"parley/channels/markup/document"
 )
 
-// telegramDialect is the dialect of Telegram's HTML. Code has no other marks beside it, and quotes
+// telegramDialect is the dialect of Telegram's HTML. Code has no other marks besides it, and quotes
 // contain no code blocks, because Telegram nests neither.
 type telegramDialect struct{}
 

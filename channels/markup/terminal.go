@@ -71,7 +71,8 @@ const (
 	leastWidth = 8
 )
 
-// renderCode renders a code block as lines: its language above it, and its lines indented.
+// renderCode renders a code block as lines: its language above it, and its lines indented. What
+// follows a break within a line stands below that line's own beginning.
 func (x terminalDialect) renderCode(b document.Block, width int) []string {
 	const indent = "  "
 	var lines []string
@@ -79,8 +80,13 @@ func (x terminalDialect) renderCode(b document.Block, width int) []string {
 		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escNormal)
 	}
 	for _, line := range b.Lines {
-		for _, part := range breakCode(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent)) {
-			lines = append(lines, indent+escCode+part+escCodeEnd)
+		line = withoutControls(strings.ReplaceAll(line, "\t", "    "))
+		inner := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if len(inner) > (width-len(indent))/2 {
+			inner = ""
+		}
+		for _, part := range breakCode(line[len(inner):], max(width-len(indent+inner), 0)) {
+			lines = append(lines, indent+escCode+inner+part+escCodeEnd)
 		}
 	}
 	return lines

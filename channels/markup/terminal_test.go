@@ -117,15 +117,20 @@ func TestTerminalTablesCanBeRead(t *testing.T) {
 	}
 }
 
-// Lines of code that are too long are broken where one would break them, and nothing of
-// them is lost.
+// Lines of code that are too long are broken where one would break them, keep their indentation,
+// and nothing of them is lost.
 func TestTerminalBreaksCodeBetweenWords(t *testing.T) {
 	const code = "    SELECT users.id, count(*) FROM users LEFT JOIN orders ON orders.user_id = users.id"
 	for _, width := range []int{30, 40, 60} {
 		shown := ansi.Strip(markup.New().RenderTerminal("```\n"+code+"\n```", markup.Screen{Width: width}))
 		var whole strings.Builder
+		whole.WriteString("    ")
 		for line := range strings.SplitSeq(shown, "\n") {
-			whole.WriteString(strings.TrimPrefix(line, "  "))
+			rest, indented := strings.CutPrefix(line, "      ")
+			if !indented || strings.HasPrefix(rest, " ") {
+				t.Errorf("%d columns: %q is not indented as its line is", width, line)
+			}
+			whole.WriteString(rest)
 		}
 		if whole.String() != code {
 			t.Errorf("%d columns: it is %q", width, whole.String())

@@ -2,7 +2,8 @@
 // platform asks for.
 //
 // pacing.go counts what is sent against channels.Limits; pause.go applies the pauses that a
-// platform asks for beyond that, and exchanges them with other processes.
+// platform asks for beyond that, and exchanges them with other processes. alarm.go lets
+// what shows something at times sleep until then.
 package pacing
 
 import (

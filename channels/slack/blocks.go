@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,33 +20,6 @@ const (
 	// maxSectionUnits is the longest text of a section, in UTF-16 units.
 	maxSectionUnits = 3000
 )
-
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
-// have, and how many bytes each may carry. Without a receiver nobody would learn of a
-// press, so the result is then 0, 0.
-func (c *Channel) MostButtons() (count, bytes int) {
-	if !c.receives() {
-		return 0, 0
-	}
-	return maxButtons, maxButtonData
-}
-
-// callWithBlocks makes a call that shows a part: as a markdown block, if the part has Markdown and
-// the workspace accepts such blocks, else as its text. If Slack refuses the blocks, it has shown
-// nothing, and the call is made once more without the markdown block.
-func (c *Channel) callWithBlocks(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
-	if part.Markdown == "" || !c.markdown.shouldTry() {
-		return call(blockOptions(part, false))
-	}
-	err := call(blockOptions(part, true))
-	refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err)
-	if !ok || !isAboutBlocks(refusal.Err) {
-		c.markdown.recordOutcome(err == nil, false)
-		return err
-	}
-	c.markdown.recordOutcome(false, refusal.Err == "invalid_blocks")
-	return call(blockOptions(part, false))
-}
 
 // isAboutBlocks reports whether Slack may have refused a message with this error code because of
 // its blocks, and not its text.

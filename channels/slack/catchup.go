@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/channels"
 	"parley/channels/backoff"
 
 	slackgo "github.com/slack-go/slack"
@@ -22,8 +23,10 @@ const (
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
 	chatsAtOnce  = 4
-	// heldUpTimeout bounds how long a new message waits for earlier ones to be read.
+	// heldUpTimeout bounds how long a new message waits for earlier ones to be read, and
+	// turnTimeout how long it waits before until history may be read once more.
 	heldUpTimeout = 2 * time.Second
+	turnTimeout   = 3 * time.Second
 )
 
 // catchUp reads from Slack's history the messages that were written while no socket delivered
@@ -34,27 +37,35 @@ type catchUp struct {
 	collector
 	publisher *publisher
 	outages   *outages
+	mention   channels.MentionIn
+	timing    timing
+	paced     bool
+	log       *slog.Logger
 	limiter   *rate.Limiter // limits the reads of the sweep and those for new messages together
 }
 
-// newCatchUp makes a catchUp that publishes through p the messages of the gaps that o records.
-func newCatchUp(p *publisher, o *outages) *catchUp {
+// newCatchUp makes a catchUp of the Channel c that publishes through p the messages of the gaps that o
+// records.
+func newCatchUp(c *Channel, p *publisher, o *outages) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
-	if !p.channel.paced {
+	if !c.paced {
 		limiter = rate.NewLimiter(rate.Inf, 0)
 	}
-	return &catchUp{collector: collector{p.channel}, publisher: p, outages: o, limiter: limiter}
+	return &catchUp{
+		collector: collector{api: c.api, histories: c.historian.histories, name: c.name, joins: c.historian.joins, patience: c.timing.patience},
+		publisher: p, outages: o, mention: c.translator.mention, timing: c.timing, paced: c.paced, log: c.log, limiter: limiter,
+	}
 }
 
 // run reads gaps, and saves how far Slack was read (the cursor), until ctx is done.
 func (u *catchUp) run(ctx context.Context) {
-	tick := time.NewTicker(u.channel.timing.save)
+	tick := time.NewTicker(u.timing.save)
 	defer tick.Stop()
 	sweep := func() (again <-chan time.Time) {
 		if u.sweep(ctx) {
 			return nil
 		}
-		return time.After(u.channel.timing.retryAfter)
+		return time.After(u.timing.retryAfter)
 	}
 	var again <-chan time.Time
 	for {
@@ -76,7 +87,7 @@ func (u *catchUp) run(ctx context.Context) {
 // delivered: those that were written while the bot was away (a gap), or that a broken socket holds
 // up.
 func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
-	if g := u.gapToReadFirst(chat); g != nil {
+	if g := u.gapToReadFirst(ctx, chat); g != nil {
 		u.readMissed(ctx, chat, g)
 		return
 	}
@@ -89,16 +100,24 @@ func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
 
 // gapToReadFirst returns the gap whose messages must be read in a chat before its new messages are
 // published; nil if there is none. A chat whose reading has failed once no longer waits. After a
-// short gap a chat waits only if the rate limit allows reading at once.
-func (u *catchUp) gapToReadFirst(chat string) *gap {
+// short gap a chat waits only if the rate limit allows reading soon.
+func (u *catchUp) gapToReadFirst(ctx context.Context, chat string) *gap {
 	missed := u.outages.currentGap()
 	if missed == nil || missed.isFilled(chat) || missed.failures(chat) > 0 {
 		return nil
 	}
-	if !missed.long && !u.limiter.Allow() {
+	if !missed.long && !u.awaitTurn(ctx) {
 		return nil
 	}
 	return missed
+}
+
+// awaitTurn waits until history may be read for a new message. It returns false, and at once, if that
+// would take longer than the message is to wait.
+func (u *catchUp) awaitTurn(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	return u.limiter.Wait(ctx) == nil
 }
 
 // readHeldUp returns the unpublished messages that were written shortly before m, in its
@@ -107,7 +126,7 @@ func (u *catchUp) gapToReadFirst(chat string) *gap {
 // Slack will deliver these messages itself.
 func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message) {
 	since, ok := u.outages.possiblyHeldUp()
-	if !ok || !u.limiter.Allow() {
+	if !ok || !u.awaitTurn(ctx) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, heldUpTimeout)
@@ -115,19 +134,19 @@ func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message)
 	oldest := formatTS(since)
 	see := func(said slackgo.Message) bool {
 		one := fromHistory(m.Channel, said)
-		if one.TS > oldest && one.TS < m.TS && one.mayConcernBot(u.publisher.me, u.channel.mention) && !u.publisher.isPublished(&one) {
+		if one.TS > oldest && one.TS < m.TS && one.mayConcernBot(u.publisher.me, u.mention) && !u.publisher.isPublished(&one) {
 			found = append(found, &one)
 		}
 		return true
 	}
 	var err error
 	if m.isReply() {
-		err = u.channel.readThread(ctx, tryOnce, m.Channel, m.ThreadTS, oldest, see)
+		err = u.histories.readThread(ctx, tryOnce, m.Channel, m.ThreadTS, oldest, see)
 	} else {
-		err = u.channel.readChat(ctx, tryOnce, m.Channel, oldest, see)
+		err = u.histories.readChat(ctx, tryOnce, m.Channel, oldest, see)
 	}
 	if err != nil && ctx.Err() == nil {
-		u.channel.log.LogAttrs(ctx, slog.LevelDebug, "what was said before a message cannot be read", slog.String("chat", m.Channel), slog.Any("error", err))
+		u.log.LogAttrs(ctx, slog.LevelDebug, "what was said before a message cannot be read", slog.String("chat", m.Channel), slog.Any("error", err))
 	}
 	slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
 	return found
@@ -147,7 +166,7 @@ func (u *catchUp) sweep(ctx context.Context) bool {
 		return true
 	}
 	if err != nil {
-		u.channel.log.LogAttrs(ctx, slog.LevelError, "what was said meanwhile cannot be read", slog.Any("error", err))
+		u.log.LogAttrs(ctx, slog.LevelError, "what was said meanwhile cannot be read", slog.Any("error", err))
 		if !isPermanent(err) {
 			return false
 		}
@@ -212,7 +231,7 @@ func (u *catchUp) readChats(ctx context.Context, missed *gap, chats []string) bo
 // awaitCapacity waits until the sweep may read another chat. It leaves half of the burst
 // to chats in which somebody writes now. It returns false if ctx ended first.
 func (u *catchUp) awaitCapacity(ctx context.Context) bool {
-	for u.channel.paced && u.limiter.Tokens() <= historyBurst/2 {
+	for u.paced && u.limiter.Tokens() <= historyBurst/2 {
 		if !backoff.Sleep(ctx, historyEvery/2) {
 			return false
 		}
@@ -232,11 +251,11 @@ func (u *catchUp) readMissed(ctx context.Context, chat string, missed *gap) {
 		return
 	}
 	if err != nil && missed.failures(chat) == 0 {
-		u.channel.log.LogAttrs(ctx, slog.LevelWarn, "what was said in a chat meanwhile cannot be read",
+		u.log.LogAttrs(ctx, slog.LevelWarn, "what was said in a chat meanwhile cannot be read",
 			slog.String("chat", chat), slog.Bool("again", !isPermanent(err)), slog.Any("error", err))
 	}
 	for _, m := range found {
-		if m.mayConcernBot(u.publisher.me, u.channel.mention) && !u.publisher.deliver(ctx, m, noAck) {
+		if m.mayConcernBot(u.publisher.me, u.mention) && !u.publisher.deliver(ctx, m, noAck) {
 			return
 		}
 	}

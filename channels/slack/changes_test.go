@@ -10,7 +10,7 @@ import (
 )
 
 // What people change is told with the id of what they said, in its thread; links that
-// unfold, and what bots change, are no edits.
+// unfold, and what bots change, are not edits.
 func TestChangesNameWhatTheyChange(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)

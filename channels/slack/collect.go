@@ -25,7 +25,13 @@ const (
 
 // A collector reads from history the messages that were written in chats while the bot was away (a
 // gap).
-type collector struct{ channel *Channel }
+type collector struct {
+	api       *slackgo.Client
+	histories *histories
+	name      string // the channel's configured name
+	joins     Joins
+	patience  time.Duration // how long a failing call is repeated
+}
 
 // listChats returns the ids of the chats that the bot is a member of.
 func (c collector) listChats(ctx context.Context) ([]string, error) {
@@ -37,7 +43,7 @@ func (c collector) listChats(ctx context.Context) ([]string, error) {
 		err := c.retry(ctx, func(ctx context.Context) (err error) {
 			ctx, t, done := startCall(ctx)
 			defer done()
-			page, next, err = c.channel.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
+			page, next, err = c.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
 				Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
 				Types: []string{"public_channel", "private_channel", "mpim", "im"},
 			})
@@ -60,7 +66,7 @@ func (c collector) listChats(ctx context.Context) ([]string, error) {
 }
 
 // retry repeats a call that may succeed later, up to maxAttempts times or for as long as
-// timing.patience. Waiting for Slack's rate limit does not count as a failure.
+// patience. Waiting for Slack's rate limit does not count as a failure.
 func (c collector) retry(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)
 	began, failures := time.Now(), 0
@@ -76,7 +82,7 @@ func (c collector) retry(ctx context.Context, call func(context.Context) error) 
 		if !refusal.Limited {
 			failures++
 		}
-		if failures == maxAttempts || failures > 0 && time.Since(began) > c.channel.timing.patience || !wait.pause(ctx, err) {
+		if failures == maxAttempts || failures > 0 && time.Since(began) > c.patience || !wait.pause(ctx, err) {
 			return err
 		}
 	}
@@ -96,7 +102,7 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 		return true
 	}
 	var roots []string
-	first := c.channel.readChat(ctx, c.retry, chat, begun, func(m slackgo.Message) bool {
+	first := c.histories.readChat(ctx, c.retry, chat, begun, func(m slackgo.Message) bool {
 		if m.LatestReply > since {
 			roots = append(roots, m.Timestamp)
 		}
@@ -111,7 +117,7 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 		if first != nil && !isPermanent(first) {
 			break
 		}
-		if err := c.channel.readThread(ctx, c.retry, chat, root, since, note); err != nil && !isThreadGone(err) {
+		if err := c.histories.readThread(ctx, c.retry, chat, root, since, note); err != nil && !isThreadGone(err) {
 			first = err
 		}
 	}
@@ -128,7 +134,7 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 func (c collector) listOlderThreads(ctx context.Context, chat, before string) ([]string, error) {
 	var joined []bus.Address
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		if joined, err = c.channel.joins.Threads(ctx, bus.Address{Channel: c.channel.name, Chat: chat}); err != nil {
+		if joined, err = c.joins.Threads(ctx, bus.Address{Channel: c.name, Chat: chat}); err != nil {
 			return &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}
 		return nil

@@ -57,7 +57,7 @@ func (p *platform) Say(chat int, text string) {
 
 func (p *platform) Unacknowledged() int { return p.Unacked() }
 
-// Shown gives a file the id that Slack gave for it, which is no message's.
+// Shown gives a file the id that Slack gave for it, which is not a message's.
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
 		one := channelstest.ShownMessage{ID: m.TS, Text: m.Shown, File: m.File}

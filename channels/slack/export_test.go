@@ -38,6 +38,6 @@ func (c *Channel) Deliver(ctx context.Context, text string, publish func(context
 // Rooms returns what a sweep waits for before it reads a chat, and what lets a chat
 // be read in which something is said.
 func (c *Channel) Rooms() (sweep func(context.Context) bool, live func() bool) {
-	u := newCatchUp(newPublisher(c, Account{}, nil, nil), newOutages(c, nil))
+	u := newCatchUp(c, newPublisher(c, Account{}, nil, nil), newOutages(c, nil))
 	return u.awaitCapacity, u.limiter.Allow
 }

@@ -117,7 +117,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 		}
 	}
 	used["commands"] = true   // of the slash command and the shortcut
-	used["files:read"] = true // of downloads, which are no calls of the API
+	used["files:read"] = true // of downloads, which are not calls of the API
 	events := list(t, string(data), "    bot_events")
 	for _, event := range events {
 		used[ofEvents()[event]] = true

@@ -25,10 +25,10 @@ const (
 	// redeliveryTime is how long after a socket's end Slack may redeliver its events
 	// later than newer ones.
 	redeliveryTime = 10 * time.Second
-	// handoverTime is how long after the start of this process Slack may redeliver events later
+	// takeoverTime is how long after the start of this process Slack may redeliver events later
 	// than newer ones: the process that served the channel before may have ended without Slack's
 	// noticing.
-	handoverTime = 30 * time.Second
+	takeoverTime = 30 * time.Second
 	saveTimeout  = 5 * time.Second
 	// redeliveredOutage is the longest outage after which Slack's requests deliver every
 	// event again: Slack repeats each request at once, after a minute, and after five.
@@ -40,9 +40,13 @@ const (
 // channel. The cursor does not move while an older message is unpublished, nor while a gap is
 // unread: if the process dies meanwhile, the whole gap is left to the next process.
 type outages struct {
-	channel *Channel
-	lanes   *lanes
-	wake    chan struct{} // gets a value when a gap is to be read, or the cursor to be saved
+	name         string // the channel's configured name
+	cursors      Cursors
+	receivesHTTP bool // whether Slack makes requests
+	silence      time.Duration
+	lanes        *lanes
+	log          *slog.Logger
+	wake         chan struct{} // gets a value when a gap is to be read, or the cursor to be saved
 
 	mu             sync.Mutex
 	greetedSockets int       // how many open sockets Slack has greeted
@@ -58,27 +62,30 @@ type outages struct {
 
 // newOutages makes an outages for the channel whose unpublished messages are in lanes.
 func newOutages(c *Channel, lanes *lanes) *outages {
-	return &outages{channel: c, lanes: lanes, wake: make(chan struct{}, 1)}
+	return &outages{
+		name: c.name, cursors: c.cursors, receivesHTTP: c.ReceivesHTTP(), silence: c.timing.silence,
+		lanes: lanes, log: c.log, wake: make(chan struct{}, 1),
+	}
 }
 
 // cursorAddress returns the address under which the book keeps the cursor.
-func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.channel.name} }
+func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.name} }
 
 // load reads the saved cursor, retrying until the book answers. At the first start it saves now as
 // the cursor: if this process dies, the next one has a gap since then. It fails only when ctx ends.
 func (o *outages) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
-		cursor, err := o.channel.cursors.Cursor(ctx, o.cursorAddress())
+		cursor, err := o.cursors.Cursor(ctx, o.cursorAddress())
 		if err == nil && cursor == "" {
-			err = o.channel.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(wallClock()))
+			err = o.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(wallClock()))
 		}
 		if err == nil {
 			o.lastHeard = parseTS(cursor)
 			o.written = o.lastHeard
 			return nil
 		}
-		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read or begun; trying on", slog.Any("error", err))
+		o.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read or begun; trying on", slog.Any("error", err))
 		if !wait.pause(ctx, nil) {
 			return ctx.Err()
 		}
@@ -95,7 +102,7 @@ func (o *outages) noteHeard() {
 		return
 	}
 	now := wallClock()
-	if now.Sub(o.lastHeard) > o.channel.timing.silence {
+	if now.Sub(o.lastHeard) > o.silence {
 		o.addGap(o.lastHeard, now)
 	}
 	o.lastHeard = now
@@ -125,19 +132,19 @@ func (o *outages) noteOpened(ctx context.Context) {
 	now := wallClock()
 	if !o.lastHeard.IsZero() {
 		if silent := now.Sub(o.lastHeard); silent > longestGap {
-			o.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
+			o.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
 				slog.Duration("outage", silent), slog.Duration("read", longestGap))
 		}
-		if !o.channel.ReceivesHTTP() || now.Sub(o.lastHeard) > redeliveredOutage {
+		if !o.receivesHTTP || now.Sub(o.lastHeard) > redeliveredOutage {
 			o.addGap(o.lastHeard, now)
 		}
-		o.markUnsettled(now, handoverTime)
+		o.markUnsettled(now, takeoverTime)
 	}
 	o.lastHeard = now
 	o.wakeCatchUp() // saves the cursor at once, so that no gap is longer than it has to be
 	if o.outageLogged {
 		o.outageLogged = false
-		o.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
+		o.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
 	}
 }
 
@@ -187,7 +194,7 @@ func (o *outages) logOutage(ctx context.Context, err error) {
 	defer o.mu.Unlock()
 	if o.greetedSockets == 0 && !o.outageLogged && ctx.Err() == nil {
 		o.outageLogged = true
-		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
+		o.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
 	}
 }
 
@@ -207,9 +214,9 @@ func (o *outages) save(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	if err := o.channel.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(to)); err != nil {
+	if err := o.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(to)); err != nil {
 		if ctx.Err() == nil {
-			o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
+			o.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
 		}
 		return
 	}
@@ -246,10 +253,17 @@ func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 }
 
 // possiblyHeldUp returns since when messages may be held up by a broken socket; false if none are.
+// Where one socket is lost after another, that is not since the first of them: what it held up has
+// come since.
 func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.heldUpSince, wallClock().Before(o.settledAt)
+	now := wallClock()
+	since = now.Add(-overlap - takeoverTime)
+	if since.Before(o.heldUpSince) {
+		since = o.heldUpSince
+	}
+	return since, now.Before(o.settledAt)
 }
 
 // noteDropped records that messages may be missing since the oldest one for which the lanes had no
@@ -259,7 +273,7 @@ func (o *outages) noteDropped(ctx context.Context) {
 	if since.IsZero() {
 		return
 	}
-	o.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said than could be stored; what is missing is read from history")
+	o.log.LogAttrs(ctx, slog.LevelWarn, "more was said than could be stored; what is missing is read from history")
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.addGap(since, wallClock())

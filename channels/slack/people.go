@@ -51,7 +51,7 @@ func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context)
 }
 
 // lookUp returns what Slack says about a user. If Slack refuses to describe the user, they are
-// taken for nobody of this workspace, which is no error. When lookUp fails, a later call may
+// taken for nobody of this workspace, which is not an error. When lookUp fails, a later call may
 // succeed.
 func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
@@ -75,6 +75,24 @@ func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	one := person{name: chosenName(u), member: isMember(u, team), timeZone: u.TZ}
 	p.known.put(user, one)
 	return one, nil
+}
+
+// Member reports whether a person is a full member of the workspace, and neither a guest
+// nor a bot.
+func (p *people) Member(ctx context.Context, who string) (bool, error) {
+	_, user, found := strings.Cut(who, ":")
+	if !found {
+		user = who
+	}
+	one, err := p.lookUp(ctx, user)
+	return one.member, err
+}
+
+// TimeZone returns the time zone that a person has set in Slack.
+func (p *people) TimeZone(ctx context.Context, who string) (string, error) {
+	_, user, _ := strings.Cut(who, ":")
+	one, err := p.lookUp(ctx, user)
+	return one.timeZone, err
 }
 
 // recentFailure returns the error of a lookup of that user that failed just now, or the

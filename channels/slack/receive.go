@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -24,12 +23,12 @@ const socketCount = 2
 // Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
 // with an error of kind Stop: Slack refuses a token, or one is missing.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	if !c.receives() {
+	if !c.identity.receives {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	me, err := c.awaitIdentity(ctx)
+	me, err := c.identity.await(ctx)
 	if err != nil {
 		return onlyStopError(err)
 	}
@@ -43,7 +42,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	}
 	var working sync.WaitGroup
 	if c.ReceivesHTTP() {
-		working.Go(func() { r.handleRequests(ctx, c.deliveries) })
+		working.Go(func() { r.handleRequests(ctx, c.requests.deliveries) })
 	} else {
 		for range socketCount {
 			working.Go(func() {
@@ -73,32 +72,11 @@ func onlyStopError(err error) error {
 	return nil
 }
 
-// awaitIdentity asks Slack who the bot is until Slack answers. It fails only when ctx ends or the
-// token is refused.
-func (c *Channel) awaitIdentity(ctx context.Context) (Account, error) {
-	wait := new(retryWait)
-	for {
-		me, err := c.Check(ctx)
-		if err == nil {
-			return me, nil
-		}
-		refusal, ok := errors.AsType[*channels.SendError](err)
-		if ok && refusal.Fault == channels.Stop {
-			return me, err
-		}
-		if !wait.series.HasWaited() {
-			c.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
-		}
-		if !wait.pause(ctx, err) {
-			return me, ctx.Err()
-		}
-	}
-}
-
 // A receiver is one run of Receive. Sockets deliver events, lanes keep their order, the
 // publisher publishes them, and catchUp reads from history what no socket delivered.
 type receiver struct {
 	me        Account
+	log       *slog.Logger
 	lanes     *lanes
 	publisher *publisher
 	outages   *outages
@@ -109,13 +87,16 @@ type receiver struct {
 
 // newReceiver wires the parts of a receiver together.
 func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbound) error) *receiver {
-	r := &receiver{me: me}
+	r := &receiver{me: me, log: c.log}
 	r.lanes = newLanes(c.maxQueued, r.handleItem)
 	r.publisher = newPublisher(c, me, r.lanes, publish)
 	r.outages = newOutages(c, r.lanes)
-	r.catchUp = newCatchUp(r.publisher, r.outages)
-	r.actions = &actions{channel: c, me: me, publish: publish}
-	r.sockets = &sockets{channel: c, outages: r.outages, handle: r.handleDelivery}
+	r.catchUp = newCatchUp(c, r.publisher, r.outages)
+	r.actions = &actions{me: me, translator: c.translator, conversations: c.conversations, sender: c.sender, publish: publish, log: c.log}
+	r.sockets = &sockets{
+		addresses: c.socketAddresses, reachability: c.identity.reachability, outages: r.outages,
+		timing: c.timing, log: c.log, handle: r.handleDelivery,
+	}
 	return r
 }
 
@@ -141,7 +122,7 @@ func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json
 	}
 	switch {
 	case err != nil:
-		r.publisher.channel.log.LogAttrs(ctx, slog.LevelError, "what Slack has brought cannot be read and is left out",
+		r.log.LogAttrs(ctx, slog.LevelError, "what Slack has brought cannot be read and is left out",
 			slog.String("kind", kind), slog.Int("bytes", len(payload)))
 		ack(nil)
 	case ok:
@@ -205,7 +186,7 @@ const lastRetry = 3
 func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.Delivery) {
 	r.outages.noteOpened(ctx)
 	defer r.outages.noteClosed()
-	tick := time.NewTicker(r.publisher.channel.timing.save)
+	tick := time.NewTicker(r.catchUp.timing.save)
 	defer tick.Stop()
 	var quiet silence
 	for {
@@ -244,7 +225,7 @@ func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *s
 		quiet.noteDelivery(wallClock())
 	}
 	if !since.IsZero() {
-		r.publisher.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack could not deliver everything; what is missing is read from history",
+		r.log.LogAttrs(ctx, slog.LevelWarn, "Slack could not deliver everything; what is missing is read from history",
 			slog.Time("since", since))
 		r.outages.noteLostSince(since, wallClock())
 	}
@@ -284,16 +265,6 @@ func (s *silence) missingSince(said time.Time) time.Time {
 	return said
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by Slack's requests if it has
-// a signing secret.
-func (c *Channel) ReceivesHTTP() bool { return c.signingSecret != "" }
-
-// ServeHTTP implements channels.HTTPReceiver: it answers one request of Slack's.
-func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := events.Handler{Secret: c.signingSecret, Deliveries: c.deliveries}
-	h.ServeHTTP(w, r)
-}
-
 // receiveMessage puts a message, or the change of one, into its chat's lane (queue). A message that
 // cannot be meant for the bot is only acknowledged.
 func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
@@ -301,7 +272,7 @@ func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
 		r.lanes.add(ctx, m.Channel, item{ts: what.eventID, task: func(ctx context.Context) { r.publisher.publishChange(ctx, what, ack) }})
 		return
 	}
-	if !m.mayConcernBot(r.me, r.publisher.channel.mention) {
+	if !m.mayConcernBot(r.me, r.catchUp.mention) {
 		ack()
 		return
 	}

@@ -174,7 +174,7 @@ func TestFindSentTellsWhenItCannotTell(t *testing.T) {
 	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}
-	// A draft is looked for by its key alone, or by its place where it grows. It is no file.
+	// A draft is looked for by its key alone, or by its place where it grows. It is not a file.
 	if _, err := r.SendFile(t.Context(), at("C4"), bus.File{Name: "a.txt", Data: []byte("a")}, channels.Part{}); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestSendFile(t *testing.T) {
 func TestReactions(t *testing.T) {
 	r := newRig(t)
 	ts := r.server.Say("C1", "U1", "hi")
-	for range 2 { // showing it again is no mistake
+	for range 2 { // showing it again is not a mistake
 		if err := r.Seen(t.Context(), at("C1"), ts); err != nil {
 			t.Fatal(err)
 		}

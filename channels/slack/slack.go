@@ -12,20 +12,21 @@
 //
 // The files, in reading order:
 //
-//   - slack.go: the Channel, its settings, scopes and account
+//   - slack.go: the Channel, its settings and its parts; book.go: what must outlive the process
 //   - wire.go: HTTP calls, what their errors mean, waits between them
-//   - people.go: the users of the workspace, remembered for a while
-//   - send.go: sending, editing, reacting, and the address of a reply; growing answers are
-//     shown by channels/slack/stream, and the app's home and panes by
-//     channels/slack/assistant
-//   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
-//     buttons
+//   - identity.go: who the bot is, and its scopes; people.go, conversations.go: the users, who are
+//     remembered for a while, and the chats of the workspace
 //   - message.go, translate.go: a Slack message, and its translation into what the agent gets
-//   - history.go: reading messages back, and finding a part that was sent
-//   - receive.go: a run of Receive, which is made of the files below, and requests
-//   - socket.go: the connections to Slack
-//   - lanes.go, publish.go: the order of each chat; publishing, and retrying it; buttons,
-//     commands, shortcuts and reactions, which channels/slack/interaction reads
+//   - history.go: reading messages back; speakers.go: who spoke last in a thread
+//   - send.go, blocks.go: sending and editing, and what a message shows besides its text: Markdown
+//     as Slack renders it, and buttons; growing answers are shown by channels/slack/stream
+//   - find.go: finding a part that was sent; reactions.go: marking people's messages
+//   - panes.go: the app's home and panes, which channels/slack/assistant shows
+//   - receive.go: a run of Receive, which is made of the files below
+//   - socket.go, requests.go: the connections to Slack, and the requests that Slack makes
+//   - lanes.go, publish.go: the order of each chat; publishing, and retrying it
+//   - actions.go: buttons, commands, shortcuts and reactions, which channels/slack/interaction
+//     reads
 //   - outages.go: until when Slack was heard, and so which messages may be missing
 //   - collect.go, catchup.go: reading missed messages, and publishing them
 package slack
@@ -39,9 +40,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -96,27 +95,26 @@ type Config struct {
 // edit, send files, find sent parts, know members, have a command prefix, react, show typing, have
 // places that people open, read threads, whisper and show buttons.
 type Channel struct {
-	name          string
-	api           *slackgo.Client
-	files         *files.Fetcher
-	hasAppToken   bool // whether sockets can be opened
-	signingSecret string
-	deliveries    chan events.Delivery // what Slack's requests deliver
-	paced         bool
-	joins         Joins
-	cursors       Cursors
-	mention       channels.MentionIn
-	people        *people
-	directChats   *cache[string]        // by user: their chat with the bot
-	reachability  channels.Reachability // whether the last call reached Slack
-	markdown      markdownBlocks
-	surfaces      *assistant.Surfaces
-	streams       *stream.Streams
-	lastSpeakers  *cache[string] // by thread: the user who spoke there last
-	account       atomic.Pointer[Account]
-	timing        timing
-	maxQueued     int // how many messages may wait to be published
-	log           *slog.Logger
+	*identity
+	*people
+	*conversations
+	*historian
+	*finder
+	*sender
+	*reactor
+	*panes
+	*requests
+	*socketAddresses
+
+	name       string
+	api        *slackgo.Client
+	translator *translator
+	files      *files.Fetcher
+	paced      bool // whether rate limits are kept
+	cursors    Cursors
+	timing     timing
+	maxQueued  int // how many messages may wait to be published
+	log        *slog.Logger
 }
 
 var (
@@ -175,41 +173,62 @@ func New(c Config) (*Channel, error) {
 	if c.APIURL != "" {
 		root = strings.TrimRight(c.APIURL, "/") + "/"
 	}
-	ch := &Channel{
-		name: c.Name, hasAppToken: c.AppToken != "", signingSecret: c.SigningSecret, deliveries: make(chan events.Delivery), paced: c.RateLimit != NoPace,
-		joins: c.Joins, cursors: c.Cursors, mention: c.Mention, directChats: newCache[string](24 * time.Hour), timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if ch.log == nil {
-		ch.log = slog.New(slog.DiscardHandler)
+	c.Log = c.Log.With(slog.String("channel", c.Name))
+	if c.Joins == nil {
+		c.Joins = noBook{}
 	}
-	ch.log = ch.log.With(slog.String("channel", c.Name))
-	if ch.joins == nil {
-		ch.joins = noBook{}
+	if c.Cursors == nil {
+		c.Cursors = noBook{}
 	}
-	if ch.cursors == nil {
-		ch.cursors = noBook{}
+	if c.HTTP == nil {
+		c.HTTP = newClient()
 	}
-	client := c.HTTP
-	if client == nil {
-		client = newClient()
-	}
-	ch.api = slackgo.New(c.BotToken,
-		slackgo.OptionAppLevelToken(c.AppToken),
-		slackgo.OptionAPIURL(root),
-		slackgo.OptionHTTPClient(client),
-		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is returned too
-	)
-	var err error
-	if ch.files, err = files.New(root, c.BotToken, client); err != nil {
+	fetcher, err := files.New(root, c.BotToken, c.HTTP)
+	if err != nil {
 		return nil, &SettingError{c.Name, "api_url", err.Error()}
 	}
-	ch.surfaces = assistant.New(ch.api, callRepeatable)
-	ch.streams, ch.lastSpeakers = stream.New(ch.api, callOnce), newCache[string](24*time.Hour)
-	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
-		me, err := ch.identity(ctx)
+	return c.assemble(root, fetcher), nil
+}
+
+// assemble makes a Channel of its parts; c has no empty fields but settings that may be empty.
+func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
+	api := slackgo.New(c.BotToken,
+		slackgo.OptionAppLevelToken(c.AppToken),
+		slackgo.OptionAPIURL(root),
+		slackgo.OptionHTTPClient(c.HTTP),
+		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is returned too
+	)
+	reachability := new(channels.Reachability)
+	rs := &requests{secret: c.SigningSecret, deliveries: make(chan events.Delivery)}
+	self := &identity{api: api, receives: c.AppToken != "" || rs.ReceivesHTTP(), reachability: reachability, log: c.Log}
+	team := func(ctx context.Context) (string, error) {
+		me, err := self.current(ctx)
 		return me.Team, err
-	})
-	return ch, nil
+	}
+	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joins: c.Joins, mention: c.Mention}
+	read, chats := &histories{api}, &conversations{api: api, name: c.Name, directChats: newCache[string](24 * time.Hour)}
+	speakers := &speakers{histories: read, translator: t, last: newCache[string](24 * time.Hour), log: c.Log}
+	surfaces := assistant.New(api, callRepeatable)
+	return &Channel{
+		identity:      self,
+		people:        t.people,
+		conversations: chats,
+		historian:     &historian{identity: self, histories: read, translator: t, joins: c.Joins},
+		finder:        &finder{identity: self, conversations: chats, histories: read},
+		sender: &sender{
+			api: api, identity: self, reachability: reachability, conversations: chats,
+			speakers: speakers, surfaces: surfaces, streams: stream.New(api, callOnce),
+		},
+		reactor:         &reactor{api},
+		panes:           &panes{surfaces: surfaces, conversations: chats, joins: c.Joins, log: c.Log},
+		requests:        rs,
+		socketAddresses: &socketAddresses{api: api, hasAppToken: c.AppToken != ""},
+		name:            c.Name, api: api, translator: t, files: fetcher, paced: c.RateLimit != NoPace,
+		cursors: c.Cursors, timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
+	}
 }
 
 // A SettingError says what is wrong with a setting, without showing any token.
@@ -281,120 +300,28 @@ const (
 	editEvery = 1300 * time.Millisecond
 )
 
-// An Account is the app's bot as Slack describes it.
-type Account struct {
-	Team     string // the workspace's id
-	TeamName string
-	User     string // the id of the bot's user
-	Bot      string // the bot's other id, in the field bot_id of its messages
-	Username string // without @
-	// Lacks lists the scopes that the app needs and that Slack says it does not have.
-	Lacks []string
-}
-
-// Check asks Slack who the bot is. A refused token gives a *channels.SendError of kind
-// Stop.
-func (c *Channel) Check(ctx context.Context) (Account, error) {
-	ctx, t, done := startCall(ctx)
-	defer done()
-	r, err := c.api.AuthTestContext(ctx)
-	if err != nil {
-		err := asRepeatable(sendError(err, t))
-		c.reachability.Note(err)
-		return Account{}, err
-	}
-	c.reachability.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, c.receives())}
-	c.account.Store(&a)
-	return a, nil
-}
-
-// receives reports whether the channel can receive messages: over sockets or by requests.
-func (c *Channel) receives() bool { return c.hasAppToken || c.ReceivesHTTP() }
-
-// Connected reports whether the last attempt to send or to open a socket reached Slack.
-func (c *Channel) Connected() bool { return c.reachability.Connected() }
-
-// identity returns the bot's account, and asks Slack for it if it is not known yet.
-func (c *Channel) identity(ctx context.Context) (Account, error) {
-	if a := c.account.Load(); a != nil {
-		return *a, nil
-	}
-	return c.Check(ctx)
-}
+// CommandPrefix implements channels.Prefixer: it returns the character with which commands
+// begin instead of a slash.
+func (*Channel) CommandPrefix() string { return commandPrefix }
 
 // Fetch implements channels.Fetcher: it opens a file that came with a message.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	return c.files.Fetch(ctx, a, most)
 }
 
-// Member reports whether a person is a full member of the workspace, and neither a guest
-// nor a bot.
-func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
-	_, user, found := strings.Cut(who, ":")
-	if !found {
-		user = who
+// Refusal implements channels.RefusalReader: it says why a send was refused, by Slack's
+// error code; "" if the code says nothing about the place.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "channel_not_found":
+		return channels.NoSuchChat
+	case "not_in_channel":
+		return channels.NotInChat
+	case "is_archived":
+		return channels.ChatArchived
+	case "thread_not_found", "invalid_thread_ts", "restricted_action",
+		"user_not_found", "user_disabled", "cannot_dm_bot", "ekm_access_denied":
+		return channels.PlaceRefused
 	}
-	one, err := c.people.lookUp(ctx, user)
-	return one.member, err
-}
-
-// TimeZone returns the time zone that a person has set in Slack.
-func (c *Channel) TimeZone(ctx context.Context, who string) (string, error) {
-	_, user, _ := strings.Cut(who, ":")
-	one, err := c.people.lookUp(ctx, user)
-	return one.timeZone, err
-}
-
-// Joins remembers in which threads the bot takes part.
-type Joins interface {
-	// Joined reports whether a person whom the gate admits has spoken to the bot in
-	// that thread, and since when: messages there need no mention from then on.
-	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
-	// Threads lists the threads of a chat that the bot has joined, in any order.
-	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
-}
-
-// Cursors remembers how far a channel was read, so that a restart can read what came since.
-type Cursors interface {
-	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
-	// saved none.
-	Cursor(ctx context.Context, at bus.Address) (string, error)
-	SetCursor(ctx context.Context, at bus.Address, cursor string) error
-}
-
-// noBook takes the place of Joins and Cursors where a Channel has none: it remembers nothing.
-type noBook struct{}
-
-func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
-	return time.Time{}, false, nil
-}
-func (noBook) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
-func (noBook) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
-func (noBook) SetCursor(context.Context, bus.Address, string) error        { return nil }
-
-// SendScope is the scope of the bot's token that sending texts needs.
-const SendScope = "chat:write"
-
-// Scopes returns the scopes of the bot's token that receiving and answering need.
-func Scopes() []string {
-	return []string{
-		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", files.Scope, "files:write", "groups:history", "groups:read",
-		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
-	}
-}
-
-// missingScopes returns the scopes that the app needs and that the header of Slack's
-// answer does not name. A header without any scope proves nothing, because a proxy may
-// have dropped it; then the result is nil.
-func missingScopes(answer http.Header, receives bool) []string {
-	granted := strings.FieldsFunc(answer.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
-	if len(granted) == 0 {
-		return nil
-	}
-	needed := Scopes()
-	if !receives {
-		needed = []string{SendScope}
-	}
-	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
+	return ""
 }

@@ -15,7 +15,7 @@ import (
 	"parley/channels/channelstest"
 	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 const (

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	slackgo "github.com/slack-go/slack"
 
 	"parley/channels"
 	"parley/channels/slack/events"
+	"parley/tools/plainjson"
 )
 
 const (
@@ -32,11 +34,53 @@ const (
 	maxFrame             = 16 << 20
 )
 
+// socketAddresses asks Slack for the addresses of sockets.
+type socketAddresses struct {
+	api         *slackgo.Client
+	hasAppToken bool // whether sockets can be opened
+}
+
+// CheckSocket asks Slack for a socket's address, to find out whether the app token is
+// good. A refused token gives a *channels.SendError of kind Stop.
+func (a *socketAddresses) CheckSocket(ctx context.Context) error {
+	_, err := a.next(ctx)
+	return err
+}
+
+// next asks Slack for the address of the next socket. It fails with a *channels.SendError.
+func (a *socketAddresses) next(ctx context.Context) (string, error) {
+	if !a.hasAppToken {
+		return "", &channels.SendError{
+			Fault: channels.Stop, Code: "no_app_token", Setting: appToken,
+			Remedy: "receiving needs an App-Level Token, which begins with xapp-", Err: errors.New("receiving needs an app_token"),
+		}
+	}
+	ctx, t, done := startCall(ctx)
+	defer done()
+	_, address, err := a.api.StartSocketModeContext(ctx)
+	if err == nil {
+		return address, nil
+	}
+	e := asRepeatable(sendError(err, t))
+	e.Setting = appToken
+	switch {
+	case e.Code == "missing_scope":
+		e.Fault = channels.Stop
+		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
+	case e.Fault == channels.Rejected:
+		e.Fault = channels.Retry // Slack rejects this call; the next may be accepted
+	}
+	return "", e
+}
+
 // sockets keeps the sockets of one Receive open and passes on what they deliver.
 type sockets struct {
-	channel *Channel
-	outages *outages
-	handle  func(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge)
+	addresses    *socketAddresses
+	reachability *channels.Reachability
+	outages      *outages
+	timing       timing
+	log          *slog.Logger
+	handle       func(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge)
 }
 
 // A socket is one WebSocket to Slack.
@@ -63,7 +107,7 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 	defer reading.Wait()
 	for ctx.Err() == nil {
 		k, err := s.dial(ctx)
-		s.channel.reachability.Note(err)
+		s.reachability.Note(err)
 		if err != nil {
 			if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 				return err
@@ -91,42 +135,9 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 	return nil
 }
 
-// CheckSocket asks Slack for a socket's address, to find out whether the app token is
-// good. A refused token gives a *channels.SendError of kind Stop.
-func (c *Channel) CheckSocket(ctx context.Context) error {
-	_, err := c.socketAddress(ctx)
-	return err
-}
-
-// socketAddress asks Slack for the address of the next socket. It fails with a *channels.SendError.
-func (c *Channel) socketAddress(ctx context.Context) (string, error) {
-	if !c.hasAppToken {
-		return "", &channels.SendError{
-			Fault: channels.Stop, Code: "no_app_token", Setting: appToken,
-			Remedy: "receiving needs an App-Level Token, which begins with xapp-", Err: errors.New("receiving needs an app_token"),
-		}
-	}
-	ctx, t, done := startCall(ctx)
-	defer done()
-	_, address, err := c.api.StartSocketModeContext(ctx)
-	if err == nil {
-		return address, nil
-	}
-	e := asRepeatable(sendError(err, t))
-	e.Setting = appToken
-	switch {
-	case e.Code == "missing_scope":
-		e.Fault = channels.Stop
-		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
-	case e.Fault == channels.Rejected:
-		e.Fault = channels.Retry // Slack rejects this call; the next may be accepted
-	}
-	return "", e
-}
-
 // dial opens a socket at the address that Slack gives. It fails with a *channels.SendError.
 func (s *sockets) dial(ctx context.Context) (*socket, error) {
-	address, err := s.channel.socketAddress(ctx)
+	address, err := s.addresses.next(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +174,7 @@ type frame struct {
 func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	ended := make(chan struct{})
 	var pinging sync.WaitGroup
-	pinging.Go(func() { k.sendPings(ctx, s.channel.timing.ping, ended) })
+	pinging.Go(func() { k.sendPings(ctx, s.timing.ping, ended) })
 	defer func() {
 		close(ended)
 		k.markLeaving()
@@ -182,7 +193,7 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 		}
 	}()
 	k.lastHeard = wallClock()
-	for k.setReadDeadline(s.channel.timing.silence) == nil {
+	for k.setReadDeadline(s.timing.silence) == nil {
 		_, data, err := k.conn.ReadMessage()
 		if err != nil {
 			s.noteSilence(ctx, k, greeted)
@@ -203,7 +214,7 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 				s.outages.noteOpened(ctx)
 			}
 		case "disconnect":
-			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", safeCode(f.Reason)))
+			s.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", safeCode(f.Reason)))
 			k.markLeaving()
 			k.drainUntil = time.Now().Add(drainTime) // it may deliver events until Slack closes it
 		case events.Event, events.Interaction, events.Command:
@@ -219,7 +230,7 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 func (s *sockets) noteAlive(k *socket) error {
 	k.lastHeard = wallClock()
 	s.outages.noteHeard()
-	return k.setReadDeadline(s.channel.timing.silence)
+	return k.setReadDeadline(s.timing.silence)
 }
 
 // setReadDeadline sets the time at which the socket is taken for dead if it shows no sign
@@ -239,10 +250,10 @@ func (k *socket) setReadDeadline(silence time.Duration) error {
 // that Slack sent to it may be lost, even while the other socket works.
 func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	now := wallClock()
-	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.channel.timing.silence*9/10 {
+	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.timing.silence*9/10 {
 		return
 	}
-	s.channel.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
+	s.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
 	s.outages.noteLostSince(k.lastHeard, now)
 }
 
@@ -254,7 +265,7 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	if json.Unmarshal(data, &loose) == nil {
 		_ = json.Unmarshal(loose["envelope_id"], &id) // a malformed id stays ""
 	}
-	s.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
+	s.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
 		slog.String("envelope", id), slog.Int("bytes", len(data)))
 	s.ack(ctx, k, id, nil)
 }
@@ -266,7 +277,7 @@ func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any)
 	if envelope == "" {
 		return
 	}
-	data, err := json.Marshal(struct {
+	data, err := plainjson.Marshal(struct {
 		Envelope string `json:"envelope_id"`
 		Payload  any    `json:"payload,omitempty"`
 	}{envelope, show})
@@ -274,7 +285,7 @@ func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any)
 		err = k.write(data)
 	}
 	if err != nil {
-		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "an event could not be acknowledged", slog.String("envelope", envelope))
+		s.log.LogAttrs(ctx, slog.LevelDebug, "an event could not be acknowledged", slog.String("envelope", envelope))
 	}
 }
 

@@ -17,10 +17,18 @@ import (
 // maxNames bounds how many users that one text mentions are looked up.
 const maxNames = 10
 
+// A translator translates what people write into what the agent gets.
+type translator struct {
+	name    string // the channel's configured name
+	people  *people
+	joins   Joins
+	mention channels.MentionIn
+}
+
 // replyAddress returns the address to which the answer to a message goes. In a channel
 // that is the message's thread; if it has none, the answer begins one.
-func (c *Channel) replyAddress(m *message) bus.Address {
-	at := bus.Address{Channel: c.name, Chat: m.Channel}
+func (t *translator) replyAddress(m *message) bus.Address {
+	at := bus.Address{Channel: t.name, Chat: m.Channel}
 	switch {
 	case m.isReply():
 		at.Thread = m.ThreadTS
@@ -32,25 +40,25 @@ func (c *Channel) replyAddress(m *message) bus.Address {
 
 // messageID returns the id that a message has on the bus, which never changes. An event's id would
 // not do: Slack sends several events for one message.
-func (c *Channel) messageID(m *message, me Account) string {
-	return c.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
+func (t *translator) messageID(m *message, me Account) string {
+	return t.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
 }
 
 // messageInbound translates a message into what the agent gets; false if the message is not meant
 // for the bot. It fails if the book cannot tell now whether it is.
-func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
+func (t *translator) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
-		ID: c.messageID(m, me), Kind: bus.Said, At: c.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
-		From: bus.Person{ID: c.name + ":" + m.User},
+		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
+		From: bus.Person{ID: t.name + ":" + m.User},
 	}
 	called := m.mentions(me.User)
 	holds := channels.MentionNever
 	if in.Group {
-		holds = c.mention.In(m.Channel)
+		holds = t.mention.In(m.Channel)
 	}
 	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {
-		since, joined, err := c.joins.Joined(ctx, in.At)
+		since, joined, err := t.joins.Joined(ctx, in.At)
 		// Replies from before the bot joined the thread were meant for people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return bus.Inbound{}, false, err
@@ -59,9 +67,9 @@ func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (b
 			return bus.Inbound{}, false, nil // a command may still be for it: to stop, or to answer what it asks
 		}
 	}
-	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
-	in.Text, in.Called = c.typedText(ctx, m, me, called), beginsWithName(m, me)
-	in.Quotes = c.quotes(ctx, m, me)
+	in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
+	in.Text, in.Called = t.typedText(ctx, m, me, called), beginsWithName(m, me)
+	in.Quotes = t.quotes(ctx, m, me)
 	in.Attachments = files.Attachments(m.Files)
 	for _, a := range m.Attachments {
 		if a.isMessage() {
@@ -72,35 +80,35 @@ func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (b
 }
 
 // authorOf returns the person who wrote a message; it is empty for an app without a user.
-func (c *Channel) authorOf(ctx context.Context, m *message) bus.Person {
+func (t *translator) authorOf(ctx context.Context, m *message) bus.Person {
 	if m.User == "" {
 		return bus.Person{}
 	}
-	return bus.Person{ID: c.name + ":" + m.User, Name: cmp.Or(c.people.name(ctx, m.User), m.User)}
+	return bus.Person{ID: t.name + ":" + m.User, Name: cmp.Or(t.people.name(ctx, m.User), m.User)}
 }
 
 // changeInbound translates an edit or a deletion into what the agent gets, addressed to
 // the session of the message.
-func (c *Channel) changeInbound(ctx context.Context, what change, me Account) bus.Inbound {
+func (t *translator) changeInbound(ctx context.Context, what change, me Account) bus.Inbound {
 	m := what.message
-	of := c.messageID(m, me)
+	of := t.messageID(m, me)
 	in := bus.Inbound{
-		ID: of + "#" + what.kind + "/" + what.eventID, Kind: what.kind, Of: of, At: c.replyAddress(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
-		From: bus.Person{ID: c.name + ":" + m.User}, SentAt: parseTS(what.eventID),
+		ID: of + "#" + what.kind + "/" + what.eventID, Kind: what.kind, Of: of, At: t.replyAddress(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
+		From: bus.Person{ID: t.name + ":" + m.User}, SentAt: parseTS(what.eventID),
 	}
 	if what.kind == bus.Edited {
-		in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User)
-		in.Text, in.Called = c.typedText(ctx, m, me, m.mentions(me.User)), beginsWithName(m, me)
-		in.Quotes, in.Attachments = c.quotes(ctx, m, me), files.Attachments(m.Files)
+		in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User)
+		in.Text, in.Called = t.typedText(ctx, m, me, m.mentions(me.User)), beginsWithName(m, me)
+		in.Quotes, in.Attachments = t.quotes(ctx, m, me), files.Attachments(m.Files)
 	}
 	return in
 }
 
 // typedText returns a message's text as the person would have typed it: names instead of ids, and,
 // if the message calls the bot (called), without the bot's name in front.
-func (c *Channel) typedText(ctx context.Context, m *message, me Account, called bool) string {
+func (t *translator) typedText(ctx context.Context, m *message, me Account, called bool) string {
 	text := withoutOwnName(m.Text, me.User)
-	text = strings.TrimSpace(markup.WithEmoji(c.resolveReferences(ctx, text, me)))
+	text = strings.TrimSpace(markup.WithEmoji(t.resolveReferences(ctx, text, me)))
 	text = asCommand(text, called)
 	if text == "" && len(m.Files) == 0 && !m.forwardsMessages() {
 		text = "@" + me.Username
@@ -139,10 +147,6 @@ func withoutOwnName(text, me string) string {
 	return strings.TrimLeft(after[end+1:], ",:; \t\n")
 }
 
-// CommandPrefix implements channels.Prefixer: it returns the character with which commands
-// begin instead of a slash.
-func (*Channel) CommandPrefix() string { return commandPrefix }
-
 // commandPrefix is the character with which people begin a command in a message: Slack
 // takes messages with a slash for its own commands.
 const commandPrefix = "!"
@@ -177,7 +181,7 @@ func asCommand(text string, called bool) string {
 
 // resolveReferences replaces Slack's <…> references and HTML entities with the words that
 // people see.
-func (c *Channel) resolveReferences(ctx context.Context, text string, me Account) string {
+func (t *translator) resolveReferences(ctx context.Context, text string, me Account) string {
 	var b strings.Builder
 	for names := 0; ; {
 		i := strings.IndexByte(text, '<')
@@ -195,7 +199,7 @@ func (c *Channel) resolveReferences(ctx context.Context, text string, me Account
 				ref += "|" + ref[1:] // a label stops the name from being looked up; the id serves as one
 			}
 		}
-		b.WriteString(c.resolveReference(ctx, ref, me))
+		b.WriteString(t.resolveReference(ctx, ref, me))
 		text = text[i+end+1:]
 	}
 	b.WriteString(html.UnescapeString(text))
@@ -204,7 +208,7 @@ func (c *Channel) resolveReferences(ctx context.Context, text string, me Account
 
 // resolveReference returns the words that people see for ref, the text that Slack wrote
 // between < and >.
-func (c *Channel) resolveReference(ctx context.Context, ref string, me Account) string {
+func (t *translator) resolveReference(ctx context.Context, ref string, me Account) string {
 	what, label, _ := strings.Cut(ref, "|")
 	label = html.UnescapeString(label)
 	switch {
@@ -216,7 +220,7 @@ func (c *Channel) resolveReference(ctx context.Context, ref string, me Account) 
 			return "@" + me.Username
 		}
 		if label == "" {
-			label = c.people.name(ctx, user)
+			label = t.people.name(ctx, user)
 		}
 		if label == "" {
 			label = user
@@ -249,7 +253,7 @@ func (c *Channel) resolveReference(ctx context.Context, ref string, me Account) 
 const maxQuotes = 10
 
 // quotes returns the messages that m forwards, as quotes.
-func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
+func (t *translator) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
 	var all []bus.Quote
 	for _, a := range m.Attachments {
 		if !a.isMessage() || len(all) == maxQuotes {
@@ -257,12 +261,12 @@ func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quot
 		}
 		q := bus.Quote{
 			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: parseTS(a.TS),
-			Text: strings.TrimSpace(describeFiles(a.Files) + " " + markup.WithEmoji(c.resolveReferences(ctx, cmp.Or(a.Text, a.Fallback), me))),
+			Text: strings.TrimSpace(describeFiles(a.Files) + " " + markup.WithEmoji(t.resolveReferences(ctx, cmp.Or(a.Text, a.Fallback), me))),
 		}
 		q.From.Name = markup.OneLine(a.AuthorName, maxName)
 		if a.AuthorID != "" {
-			q.From.ID = c.name + ":" + a.AuthorID
-			q.From.Name = cmp.Or(q.From.Name, c.people.name(ctx, a.AuthorID))
+			q.From.ID = t.name + ":" + a.AuthorID
+			q.From.Name = cmp.Or(q.From.Name, t.people.name(ctx, a.AuthorID))
 		}
 		all = append(all, q)
 	}
@@ -294,8 +298,3 @@ func lettersOnly(text string) string {
 func notInShortcode(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
 }
-
-const (
-	readThreads  = 20 // how many threads of a chat are read, the newest ones
-	membersPages = 50 // how many pages of members are read, a thousand each
-)

@@ -10,6 +10,7 @@ import (
 
 	"parley/bus"
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 const keepAsks = 30 * 24 * time.Hour // how long asks that have ended are kept
@@ -46,6 +47,9 @@ CREATE TABLE processes (
 	noted       BIGINT NOT NULL
 )`
 
+// asks stores what parked turns wait for.
+type asks struct{ db *sqldb.DB }
+
 const askFields = `body, state, answer, ended`
 
 // scanAsk reads an ask from the columns askFields.
@@ -70,13 +74,13 @@ func scanAsk(scan func(...any) error) (bus.Ask, error) {
 }
 
 // OpenAsk implements channels.Asks: it inserts the ask unless its id is known.
-func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
+func (a *asks) OpenAsk(ctx context.Context, ask bus.Ask) error {
 	ask.State, ask.Answer, ask.Ended = bus.AskOpen, bus.Answer{}, time.Time{}
-	body, err := json.Marshal(ask)
+	body, err := plainjson.Marshal(ask)
 	if err != nil {
 		return fmt.Errorf("open ask %s: %w", ask.ID, err)
 	}
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := pruneAsks(tx, time.Now()); err != nil {
 			return err
 		}
@@ -92,8 +96,8 @@ func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
 }
 
 // LookupAsk implements channels.Asks: it reads one ask by its id.
-func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
-	ask, err := scanAsk(b.db.Read.QueryRowContext(ctx, `SELECT `+askFields+` FROM asks WHERE id = ?`, textArgs(id)...).Scan)
+func (a *asks) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
+	ask, err := scanAsk(a.db.Read.QueryRowContext(ctx, `SELECT `+askFields+` FROM asks WHERE id = ?`, textArgs(id)...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return bus.Ask{}, bus.ErrNoAsk
 	}
@@ -105,16 +109,16 @@ func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
 
 // EndAsk implements channels.Asks: one statement both checks that the ask is open and ends it, so
 // of two concurrent answers one finds the ask ended.
-func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
+func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
 	said := ""
 	if state == bus.AskAnswered {
-		raw, err := json.Marshal(answer)
+		raw, err := plainjson.Marshal(answer)
 		if err != nil {
 			return bus.Ask{}, false, fmt.Errorf("end ask %s: %w", id, err)
 		}
 		said = string(raw)
 	}
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := stamp(time.Now())
 		// The session is not told of a withdrawn ask, because whoever withdraws an ask
 		// knows.
@@ -148,22 +152,22 @@ func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 }
 
 // NoteTold implements channels.Asks: it marks an ask as recorded in the session's log.
-func (b *Book) NoteTold(ctx context.Context, id string) error {
-	if _, err := b.db.Exec(ctx, `UPDATE asks SET told = 1 WHERE id = ? AND told = 0`, textArgs(id)...); err != nil {
+func (a *asks) NoteTold(ctx context.Context, id string) error {
+	if _, err := a.db.Exec(ctx, `UPDATE asks SET told = 1 WHERE id = ? AND told = 0`, textArgs(id)...); err != nil {
 		return fmt.Errorf("note that an ask is told: %w", err)
 	}
 	return nil
 }
 
 // OpenAsks implements channels.Asks: it lists the open asks, the oldest first.
-func (b *Book) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
-	return queryAll(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
+func (a *asks) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
+	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
 }
 
 // Waits implements channels.Asks: it reports whether the session has an open ask.
-func (b *Book) Waits(ctx context.Context, session string) (bool, error) {
+func (a *asks) Waits(ctx context.Context, session string) (bool, error) {
 	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, textArgs(session)...).Scan(&n)
+	err := a.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, textArgs(session)...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look for open asks: %w", err)
 	}
@@ -171,14 +175,14 @@ func (b *Book) Waits(ctx context.Context, session string) (bool, error) {
 }
 
 // UntoldAsks implements channels.Asks: it lists ended asks that NoteTold has not marked.
-func (b *Book) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
-	return queryAll(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
+func (a *asks) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
+	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
 }
 
 // Granted implements channels.Asks: it looks for an approval that still holds for the whole
 // session.
-func (b *Book) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
-	err = b.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
+func (a *asks) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
+	err = a.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
 		append(textArgs(session, hash), stamp(since))...).Scan(&by)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
@@ -193,8 +197,8 @@ func (b *Book) Granted(ctx context.Context, session, hash string, since time.Tim
 // EndGrants implements channels.Asks: it sets the column granted to -1 in the session's approvals that
 // hold for the whole session, and in its open asks. An ask keeps that value when it ends, so an answer
 // that comes later approves one call at most.
-func (b *Book) EndGrants(ctx context.Context, session string) error {
-	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
+func (a *asks) EndGrants(ctx context.Context, session string) error {
+	if _, err := a.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)
 	}
 	return nil
@@ -207,24 +211,13 @@ func pruneAsks(tx *sqldb.Tx, now time.Time) error {
 	return err
 }
 
-// eraseAsks deletes the asks of a person's own turns, and the person's answers in the turns
-// of others.
-func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
-	if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE person = ?`, sqldb.Text(person)); err != nil {
-		return err
-	}
-	if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ? AND told <> 0`, sqldb.Text(person)); err != nil {
-		return err
-	}
-	return removeAnswerer(tx, done, person)
-}
-
-// removeAnswerer removes a person's id from answers of which other sessions are not told yet: these
-// answers must stay, because turns wait for them.
-func removeAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
-	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0`, sqldb.Text(person))
+// removeAnswerer removes a person's id from some answers of which other sessions are not told yet:
+// these answers must stay, because turns wait for them. It returns how many it has found, at most
+// `most`, and adds to changed how many it has changed.
+func removeAnswerer(tx *sqldb.Tx, changed *int64, person string, most int) (n int, err error) {
+	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0 LIMIT ?`, sqldb.Text(person), most)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	kept := map[string]string{}
 	for found.Next() {
@@ -236,28 +229,28 @@ func removeAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
 		}
 		if err == nil {
 			var rest []byte
-			if rest, err = json.Marshal(bus.Answer{Text: answer.Text}); err == nil {
+			if rest, err = plainjson.Marshal(bus.Answer{Text: answer.Text}); err == nil {
 				kept[id] = string(rest)
 			}
 		}
 		if err != nil {
-			return errors.Join(err, found.Close())
+			return 0, errors.Join(err, found.Close())
 		}
 	}
 	if err := errors.Join(found.Err(), found.Close()); err != nil {
-		return err
+		return 0, err
 	}
 	for id, answer := range kept {
-		if err := execCounting(tx, &done.Asks, `UPDATE asks SET answerer = '', cause = '', answer = ? WHERE id = ?`, textArgs(answer, id)...); err != nil {
-			return err
+		if err := execCounting(tx, changed, `UPDATE asks SET answerer = '', cause = '', answer = ? WHERE id = ?`, textArgs(answer, id)...); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return len(kept), nil
 }
 
 // OpenAskCount returns how many asks are open.
-func (b *Book) OpenAskCount(ctx context.Context) (n int, err error) {
-	if err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE state = 'open'`).Scan(&n); err != nil {
+func (a *asks) OpenAskCount(ctx context.Context) (n int, err error) {
+	if err := a.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE state = 'open'`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count open asks: %w", err)
 	}
 	return n, nil

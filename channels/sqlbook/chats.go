@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"parley/bus"
 	"parley/channels"
 	"parley/sessions/sqldb"
 )
 
+// chats stores where people have spoken to the bot, and in which sessions.
+type chats struct{ db *sqldb.DB }
+
 // Meet implements channels.Chats: it inserts the chat, or updates its person and name.
-func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
+func (c *chats) Meet(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
 	known := 0
@@ -21,11 +25,11 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 	if name != "" {
 		query, args = query+` AND person = ? AND name = ?`, append(args, person, name)
 	}
-	err := b.db.Read.QueryRowContext(ctx, query, args...).Scan(&known)
+	err := c.db.Read.QueryRowContext(ctx, query, args...).Scan(&known)
 	if err == nil && known > 0 {
 		return nil
 	}
-	_, err = b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = c.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET person = excluded.person, name = excluded.name
 		WHERE excluded.name <> ''`,
 		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), person, name)...)
@@ -36,18 +40,28 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 }
 
 // Chats implements channels.Chats: it lists all chats, sorted by address.
-func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
-	return queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+func (c *chats) Chats(ctx context.Context) ([]channels.Chat, error) {
+	return queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+}
+
+// SessionsBefore lists at most limit of the sessions that have a chat which was met before a time: those
+// whose keys come after one, in their order.
+func (c *chats) SessionsBefore(ctx context.Context, before time.Time, after string, limit int) ([]string, error) {
+	return queryAll(ctx, c.db.Read, func(scan func(...any) error) (key string, err error) {
+		err = scan(&key)
+		restoreTexts(&key)
+		return key, err
+	}, `SELECT DISTINCT session FROM chats WHERE session > ? AND seen < ? ORDER BY session LIMIT ?`, sqldb.Text(after), stamp(before), limit)
 }
 
 // Names returns the names that people have on their platforms, by id, for those whose private chat
 // the book knows. It reads few rows where Chats would read all.
-func (b *Book) Names(ctx context.Context, people ...string) (map[string]string, error) {
+func (c *chats) Names(ctx context.Context, people ...string) (map[string]string, error) {
 	names := map[string]string{}
 	if len(people) == 0 {
 		return names, nil
 	}
-	chats, err := queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
+	chats, err := queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
 		WHERE person IN (?`+strings.Repeat(", ?", len(people)-1)+`) ORDER BY channel, chat, thread`, textArgs(people...)...)
 	for _, c := range chats {
 		names[c.Person] = c.Name
@@ -56,9 +70,9 @@ func (b *Book) Names(ctx context.Context, people ...string) (map[string]string, 
 }
 
 // Assign implements channels.Chats: it inserts the chat, or updates its session.
-func (b *Book) Assign(ctx context.Context, chat channels.Chat) error {
+func (c *chats) Assign(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
-	_, err := b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := c.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET session = excluded.session`,
 		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), sqldb.Text(chat.Person), nameText(chat.Name))...)
 	if err != nil {
@@ -68,20 +82,34 @@ func (b *Book) Assign(ctx context.Context, chat channels.Chat) error {
 }
 
 // SessionAt implements channels.Chats: it reads the session from the row of the chat.
-func (b *Book) SessionAt(ctx context.Context, at bus.Address) (string, error) {
-	return b.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
+func (c *chats) SessionAt(ctx context.Context, at bus.Address) (string, error) {
+	return c.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
+}
+
+// AloneAt implements channels.Chats: it reads the first row of the chat that is not shared.
+func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error) {
+	err = c.db.Read.QueryRowContext(ctx, `SELECT person FROM chats WHERE channel = ? AND chat = ? AND shared = 0 ORDER BY thread LIMIT 1`,
+		textArgs(at.Channel, at.Chat)...).Scan(&person)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("look up who is alone in a chat: %w", err)
+	}
+	restoreTexts(&person)
+	return person, true, nil
 }
 
 // SessionOf implements channels.Chats: it finds the sent part with that id, and returns the
 // session of its send.
-func (b *Book) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
-	return b.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
+func (c *chats) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
+	return c.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)
 }
 
 // sessionBy returns the session that a query finds; "" if it finds none.
-func (b *Book) sessionBy(ctx context.Context, query string, args ...string) (session string, err error) {
-	err = b.db.Read.QueryRowContext(ctx, query, textArgs(args...)...).Scan(&session)
+func (c *chats) sessionBy(ctx context.Context, query string, args ...string) (session string, err error) {
+	err = c.db.Read.QueryRowContext(ctx, query, textArgs(args...)...).Scan(&session)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -101,22 +129,28 @@ func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	return c, err
 }
 
-// queryAll runs a query and returns what scan makes of each row.
-func queryAll[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+// Joined reports whether somebody who is admitted has spoken to the bot in a thread, and
+// when first.
+func (c *chats) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+	var seen int64
+	err = c.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
+		textArgs(at.Channel, at.Chat, at.Thread)...).Scan(&seen)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read the book: %w", err)
+		return time.Time{}, false, fmt.Errorf("look up a thread: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		one, err := scan(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("read the book: %w", err)
-		}
-		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the book: %w", err)
-	}
-	return all, nil
+	return timeOf(seen), true, nil
+}
+
+// Threads lists the threads of a chat in which somebody who is admitted has spoken to the
+// bot, the earliest first.
+func (c *chats) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
+	return queryAll(ctx, c.db.Read, func(scan func(...any) error) (bus.Address, error) {
+		at := bus.Address{Channel: chat.Channel, Chat: chat.Chat}
+		err := scan(&at.Thread)
+		restoreTexts(&at.Thread)
+		return at, err
+	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, textArgs(chat.Channel, chat.Chat)...)
 }

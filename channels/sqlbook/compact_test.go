@@ -61,8 +61,8 @@ func TestSendsOfTheEarlierLayoutAreKept(t *testing.T) {
 	if err := db.Read.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql <> '' AND tbl_name IN ('sends', 'parts')`).Scan(&indexes); err != nil {
 		t.Fatal(err)
 	}
-	if sends != 50 || parts != 150 || indexes != 4 {
-		t.Errorf("%d sends, %d parts and %d indexes are left, want 50, 150 and 4", sends, parts, indexes)
+	if sends != 50 || parts != 150 || indexes != 8 {
+		t.Errorf("%d sends, %d parts and %d indexes are left, want 50, 150 and 8", sends, parts, indexes)
 	}
 	var known bus.Address
 	if err := db.Read.QueryRow(`SELECT channel, chat, thread FROM sends WHERE id = 'o7'`).Scan(&known.Channel, &known.Chat, &known.Thread); err != nil || known.Chat != "7" {

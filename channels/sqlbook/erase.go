@@ -2,10 +2,7 @@ package sqlbook
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/bus"
@@ -55,22 +52,58 @@ type Erased struct {
 	Memories int64 `json:"memories,omitempty"`
 }
 
-// finishedCondition is the SQL condition that every part of a send is in a final state.
-const finishedCondition = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
+// schemaErasing adds the indexes by which an erasure finds what it erases. Without them it would read
+// whole tables, some of them once for each session. An answer adds to two of them.
+const schemaErasing = `
+CREATE INDEX sends_by_session ON sends (session, id) WHERE session <> '';
+CREATE INDEX sends_by_writer ON sends (writer, id) WHERE writer <> '';
+CREATE INDEX sends_by_address ON sends (channel, chat, thread, id) WHERE session = '' AND writer = '';
+CREATE INDEX parts_open ON parts (send) WHERE state IN ('queued', 'sending');
+CREATE INDEX chats_by_session ON chats (session);
+CREATE INDEX chats_by_person ON chats (person) WHERE person <> '';
+CREATE INDEX notes_by_about ON notes (about);
+CREATE INDEX ratings_by_age ON ratings (rated);
+CREATE INDEX memories_by_age ON memories (changed) WHERE scope = 'person';
+CREATE INDEX posts_by_origin ON posts (origin)`
 
-// toAddress is the SQL condition that a send goes to an address: a channel, a chat and a thread.
-const toAddress = `channel = ? AND chat = ? AND thread = ?`
+// schemaPlaces replaces the index of the sends that nobody's session wrote, by their addresses, by one
+// of all sends: by it those are found that were sent to somebody's private chat, whoever wrote them.
+const schemaPlaces = `
+CREATE INDEX sends_by_place ON sends (channel, chat, thread, id);
+DROP INDEX sends_by_address`
+
+// An erasure works in steps. Each is a transaction that ends after stepTime or stepUnits, so that
+// those who write meanwhile, such as for a message that arrives, wait for one step at most. A unit is
+// short: no statement changes more than unitRows rows.
+const (
+	stepTime  = 10 * time.Millisecond
+	stepUnits = 100
+	unitRows  = 50
+)
+
+// An eraser erases from all parts of the book.
+type eraser struct {
+	people *people
+	sends  *sends
+
+	// now is the clock by which a step of an erasure ends, and afterStep, if set, is called after each:
+	// tests set them.
+	now       func() time.Time
+	afterStep func()
+}
 
 // Erase erases what the Erasure names, and removes the traces of deleted texts from the
-// database's files.
-func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
-		done = Erased{}
-		return what.erase(tx, &done)
-	})
-	b.forgetErased(ctx)
+// database's files. It does so in many transactions, so that others can write in between. If it is
+// interrupted, the same call erases what is left: the record of a session's chats goes last, by which
+// the rest of it is found.
+func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
+	sent, err := e.sentTo(ctx, what.At)
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories")
+		err = e.inSteps(ctx, &done, what.units(sent))
+	}
+	e.sends.forgetErased(ctx)
+	if err == nil {
+		err = e.people.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -78,165 +111,58 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 	return done, nil
 }
 
-// erase does the whole erasure in one transaction, and counts in done what it has erased.
-func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
-	for _, id := range what.Sends {
-		if err := eraseSends(tx, done, `id = ?`, textArgs(id)...); err != nil {
-			return err
-		}
-	}
-	if !what.Asked.IsZero() {
-		if err := what.eraseStray(tx, done); err != nil {
-			return err
-		}
-	}
-	for _, at := range what.At {
-		if err := eraseSends(tx, done, toAddress+finishedCondition, textArgs(at.Channel, at.Chat, at.Thread)...); err != nil {
-			return err
-		}
-	}
-	for _, at := range what.Places {
-		if err := eraseSends(tx, done, toAddress+` AND session = '' AND writer = ''`+finishedCondition, textArgs(at.Channel, at.Chat, at.Thread)...); err != nil {
-			return err
-		}
-	}
-	if err := eraseSendsOf(tx, done, what.Sessions); err != nil {
-		return err
-	}
-	for _, key := range what.Sessions {
-		if err := eraseOfSession(tx, done, key); err != nil {
-			return err
-		}
-	}
-	if what.Person != "" {
-		if err := erasePeople(tx, done, what.Person); err != nil {
-			return err
-		}
-		if err := errors.Join(eraseName(tx, what.Person), eraseNotes(tx, what.Person), eraseAsks(tx, done, what.Person),
-			execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE person = ?`, textArgs(what.Person)...)); err != nil {
-			return err
-		}
-	}
-	if what.Origin != "" {
-		if err := eraseSubmissions(tx, done, `origin = ?`, `origin = ?`, textArgs(what.Origin)...); err != nil {
-			return err
-		}
-	}
-	if what.Before.IsZero() {
-		return nil
-	}
-	if err := eraseSends(tx, done, `begun < ?`+finishedCondition, stamp(what.Before)); err != nil {
-		return err
-	}
-	if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE state <> 'open' AND ended < ?`, stamp(what.Before)); err != nil {
-		return err
-	}
-	if err := execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE rated < ?`, stamp(what.Before)); err != nil {
-		return err
-	}
-	if err := execCounting(tx, &done.Memories, `DELETE FROM memories WHERE scope = 'person' AND changed < ?`, stamp(what.Before)); err != nil {
-		return err
-	}
-	return eraseSubmissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
-}
-
-// sessionsAtOnce is for how many sessions one query looks through the sends.
-const sessionsAtOnce = 100
-
-// eraseSendsOf erases the finished sends that sessions wrote. All sends have to be looked through
-// for that, so one query does it for many sessions: retention may have erased thousands at once,
-// and others wait for this transaction.
-func eraseSendsOf(tx *sqldb.Tx, done *Erased, sessions []string) error {
-	for keys := range slices.Chunk(sessions, sessionsAtOnce) {
-		for len(keys) > 1 && len(keys) < sessionsAtOnce { // few queries differ, as each is kept prepared
-			keys = append(keys, keys[0])
-		}
-		marks := strings.TrimSuffix(strings.Repeat("?,", len(keys)), ",")
-		err := eraseSends(tx, done, `(session IN (`+marks+`) OR writer IN (`+marks+`))`+finishedCondition, textArgs(slices.Concat(keys, keys)...)...)
+// inSteps does the units one after the other, as many in one transaction as its bounds allow, and adds
+// to done what was erased by those that are durable.
+func (e *eraser) inSteps(ctx context.Context, done *Erased, units unitList) error {
+	for at, after := 0, ""; at < units.n; {
+		var erased Erased
+		next, from := at, after
+		err := e.people.write(ctx, func(tx *sqldb.Tx) error {
+			erased, next, from = Erased{}, at, after // the function may run again
+			began := e.now()
+			for n := 0; next < units.n && n < stepUnits && (n == 0 || e.now().Sub(began) < stepTime); n++ {
+				reached, more, err := units.do(next, tx, from, &erased)
+				if err != nil {
+					return err
+				}
+				if from = reached; !more {
+					next, from = next+1, ""
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
+		at, after = next, from
+		done.add(erased)
+		if e.afterStep != nil {
+			e.afterStep()
+		}
 	}
 	return nil
 }
 
-// eraseOfSession erases what else the book has of one session.
-func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) error {
-	return errors.Join(
-		execCounting(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, textArgs(key)...),
-		execCounting(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, textArgs(key)...),
-		execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE session = ?`, textArgs(key)...))
+// add adds what else was erased.
+func (e *Erased) add(more Erased) {
+	e.Sends += more.Sends
+	e.Posts += more.Posts
+	e.Chats += more.Chats
+	e.Asks += more.Asks
+	e.Ratings += more.Ratings
+	e.Memories += more.Memories
 }
 
-// eraseStray erases the records of sends that were begun and never finished, where the bus no
-// longer has the message: nobody would finish them.
-func (what Erasure) eraseStray(tx *sqldb.Tx, done *Erased) error {
-	const unfinished = `SELECT DISTINCT send FROM parts JOIN sends ON sends.id = send WHERE state IN ('queued', 'sending') AND begun < ?`
-	ids, err := idsOf(tx, unfinished, stamp(what.Asked))
-	if err != nil {
-		return err
-	}
-	waiting := map[string]bool{}
-	for _, id := range textArgs(what.Waiting...) {
-		waiting[id.(string)] = true
-	}
-	return deleteSends(tx, done, slices.DeleteFunc(ids, func(id string) bool { return waiting[id] }))
-}
-
-// eraseSends erases the sends for which the SQL condition is true.
-func eraseSends(tx *sqldb.Tx, done *Erased, condition string, args ...any) error {
-	ids, err := idsOf(tx, `SELECT id FROM sends WHERE `+condition, args...)
-	if err != nil {
-		return err
-	}
-	return deleteSends(tx, done, ids)
-}
-
-// idsOf returns the ids that a query selects, in their stored form.
-func idsOf(tx *sqldb.Tx, query string, args ...any) (ids []string, err error) {
-	found, err := tx.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var id string
-		if err := found.Scan(&id); err != nil {
+// sentTo returns the ids of the sends to some addresses, in their stored form. What is sent there later is
+// not what somebody asked to have erased, and no time can part the two: the clocks of those who send differ.
+func (e *eraser) sentTo(ctx context.Context, addresses []bus.Address) (ids []string, err error) {
+	for _, at := range addresses {
+		to, err := sqldb.Column(e.people.db.Read.QueryContext(ctx,
+			`SELECT id FROM sends WHERE channel = ? AND chat = ? AND thread = ?`, textArgs(at.Channel, at.Chat, at.Thread)...))
+		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		ids = append(ids, to...)
 	}
-	return ids, found.Err()
-}
-
-// deleteSends deletes sends with their parts, by ids in their stored form.
-func deleteSends(tx *sqldb.Tx, done *Erased, ids []string) error {
-	for _, id := range ids {
-		if _, err := tx.Exec(`DELETE FROM parts WHERE send = ?`, id); err != nil {
-			return err
-		}
-		if err := execCounting(tx, &done.Sends, `DELETE FROM sends WHERE id = ?`, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eraseSubmissions erases the submissions, and their keys, for which the SQL condition is true, and
-// the subjects for which subjectCondition is.
-func eraseSubmissions(tx *sqldb.Tx, done *Erased, condition, subjectCondition string, args ...any) error {
-	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+condition, args...); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(`DELETE FROM subjects WHERE `+subjectCondition, args...); err != nil {
-		return err
-	}
-	return execCounting(tx, &done.Posts, `DELETE FROM posts WHERE `+condition, args...)
-}
-
-// execCounting executes a statement and adds the number of changed rows to into.
-func execCounting(tx *sqldb.Tx, into *int64, query string, args ...any) error {
-	n, err := tx.Exec(query, args...)
-	*into += n
-	return err
+	return ids, nil
 }

@@ -266,7 +266,7 @@ func testEraseMemories(t *testing.T, place string) {
 	keep(channels.OfAgent, "main", "the agent's")
 	recalls := func(person, want string) {
 		t.Helper()
-		if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
+		if got, _, err := b.Memory(t.Context(), channels.OfPerson, person); err != nil || got != want {
 			t.Errorf("of %s is remembered %q, %v", person, got, err)
 		}
 	}
@@ -282,7 +282,7 @@ func testEraseMemories(t *testing.T, place string) {
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Memories: 1})
 	recalls("telegram:2", "")
-	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "main"); err != nil || got != "the agent's" {
+	if got, _, err := b.Memory(t.Context(), channels.OfAgent, "main"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
 }

@@ -12,19 +12,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// checkPart returns channels.ErrNoSend if the book has no such part.
-func (b *Book) checkPart(ctx context.Context, id string, part int) error {
-	var one int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM parts WHERE send = ? AND part = ?`, sqldb.Text(id), part).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return channels.ErrNoSend
-	}
-	return err
-}
-
 // Lookup implements channels.Sends: it reads a send with its parts.
-func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
-	send, err := b.read(ctx, id)
+func (s *sends) Lookup(ctx context.Context, id string) (channels.Send, error) {
+	send, err := s.read(ctx, id)
 	if err != nil {
 		return channels.Send{}, fmt.Errorf("look up send %s: %w", id, err)
 	}
@@ -32,8 +22,8 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 }
 
 // read reads a send and its parts by one query, so that both are of the same moment.
-func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.writer, s.begun, p.state, p.body, p.plain, p.platform_id,
+func (s *sends) read(ctx context.Context, id string) (send channels.Send, err error) {
+	rows, err := s.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.writer, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
 		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
 	if err != nil {
@@ -92,8 +82,8 @@ func (r *sendRow) part() channels.SentPart {
 }
 
 // Drafts implements channels.Drafts: it lists a channel's drafts, the oldest first.
-func (b *Book) Drafts(ctx context.Context, channel string) ([]channels.Send, error) {
-	ids, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (id string, err error) {
+func (s *sends) Drafts(ctx context.Context, channel string) ([]channels.Send, error) {
+	ids, err := queryAll(ctx, s.db.Read, func(scan func(...any) error) (id string, err error) {
 		err = scan(&id)
 		restoreTexts(&id)
 		return id, err
@@ -103,7 +93,7 @@ func (b *Book) Drafts(ctx context.Context, channel string) ([]channels.Send, err
 	}
 	drafts := make([]channels.Send, 0, len(ids))
 	for _, id := range ids {
-		draft, err := b.Lookup(ctx, id)
+		draft, err := s.Lookup(ctx, id)
 		if errors.Is(err, channels.ErrNoSend) { // erased meanwhile
 			continue
 		}
@@ -123,8 +113,8 @@ type channelCount struct {
 
 // UnknownSends counts, for each channel, the messages about which nobody can tell whether they were
 // sent. It leaves out channels without any.
-func (b *Book) UnknownSends(ctx context.Context) (map[string]int, error) {
-	counts, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (t channelCount, err error) {
+func (s *sends) UnknownSends(ctx context.Context) (map[string]int, error) {
+	counts, err := queryAll(ctx, s.db.Read, func(scan func(...any) error) (t channelCount, err error) {
 		err = scan(&t.channel, &t.n)
 		restoreTexts(&t.channel)
 		return t, err

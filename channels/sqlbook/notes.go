@@ -19,15 +19,18 @@ CREATE TABLE IF NOT EXISTS notes (
 	PRIMARY KEY (subject, about)
 )`
 
+// notes stores what the bot has told people, and the like.
+type notes struct{ db *sqldb.DB }
+
 // SetNote implements channels.Notes: it replaces or deletes a value.
-func (b *Book) SetNote(ctx context.Context, subject, about, value string) error {
+func (n *notes) SetNote(ctx context.Context, subject, about, value string) error {
 	query, args := `DELETE FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)
 	if value != "" {
 		query = `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?)
 			ON CONFLICT (subject, about) DO UPDATE SET value = excluded.value, noted = excluded.noted`
 		args = append(args, sqldb.Text(value), stamp(time.Now()))
 	}
-	if _, err := b.db.Exec(ctx, query, args...); err != nil {
+	if _, err := n.db.Exec(ctx, query, args...); err != nil {
 		return fmt.Errorf("write a note: %w", err)
 	}
 	return nil
@@ -35,18 +38,18 @@ func (b *Book) SetNote(ctx context.Context, subject, about, value string) error 
 
 // SetNoteOnce implements channels.Notes: it inserts a value unless there is one, and returns
 // the stored value.
-func (b *Book) SetNoteOnce(ctx context.Context, subject, about, value string) (string, error) {
+func (n *notes) SetNoteOnce(ctx context.Context, subject, about, value string) (string, error) {
 	args := append(textArgs(subject, about, value), stamp(time.Now()))
-	if _, err := b.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
+	if _, err := n.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
 		return "", fmt.Errorf("write a note: %w", err)
 	}
-	kept, err := b.Noted(ctx, subject, about)
+	kept, err := n.Noted(ctx, subject, about)
 	return kept.Value, err
 }
 
 // Noted implements channels.Notes: it reads one note.
-func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
-	found, err := queryAll(ctx, b.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)...)
+func (n *notes) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
+	found, err := queryAll(ctx, n.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)...)
 	if err != nil || len(found) == 0 {
 		return channels.Note{}, err
 	}
@@ -55,8 +58,8 @@ func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Note,
 
 // AllNoted implements channels.Notes: it lists a subject's notes, sorted by what they are
 // about.
-func (b *Book) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
-	return queryAll(ctx, b.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
+func (n *notes) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
+	return queryAll(ctx, n.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
 }
 
 func scanNote(scan func(...any) error) (r channels.Note, err error) {
@@ -65,10 +68,4 @@ func scanNote(scan func(...any) error) (r channels.Note, err error) {
 	restoreTexts(&r.About, &r.Value)
 	r.At = timeOf(noted)
 	return r, err
-}
-
-// eraseNotes deletes the notes about a person.
-func eraseNotes(tx *sqldb.Tx, person string) error {
-	_, err := tx.Exec(`DELETE FROM notes WHERE about = ?`, sqldb.Text(person))
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +23,12 @@ const (
 	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 	codeLength = 8
 )
+
+// pairings stores who may talk to the bot, and who asks to.
+type pairings struct {
+	people   *people
+	doubtful sync.Map // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
+}
 
 const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
 
@@ -56,11 +63,11 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 }
 
 // Ask implements channels.Pairings: it returns the person's open request, or makes one.
-func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
+func (ps *pairings) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
+	err = ps.people.write(ctx, func(tx *sqldb.Tx) error {
 		now := time.Now()
 		var found bool
-		if err := b.lockPairings(tx); err != nil {
+		if err := ps.people.lockPairings(tx); err != nil {
 			return err
 		}
 		if asked, found, err = getPairing(tx, person); err != nil {
@@ -121,19 +128,19 @@ func normalizeCode(code string) string {
 
 // Admit implements channels.Pairings: it uses up the code. A code said in a chat can only be an
 // owner's code: nobody approves their own request.
-func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
+func (ps *pairings) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normalizeCode(by.Code)
 	if by.Code == "" {
 		return channels.Pairing{}, channels.ErrNoCode
 	}
-	admitted, good, err := b.admit(ctx, by)
+	admitted, good, err := ps.admit(ctx, by)
 	if good && err == nil {
 		return admitted, nil
 	}
 	if good {
-		b.doubtfulAdmissions.Store(by, admitted)
+		ps.doubtful.Store(by, admitted)
 	}
-	if known, ok := b.committedEarlier(ctx, by); ok {
+	if known, ok := ps.committedEarlier(ctx, by); ok {
 		return known, nil
 	}
 	if err != nil {
@@ -144,16 +151,16 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 
 // admit uses up a code and stores the admission; good says whether the code was valid. If it
 // returns good together with an error, the commit's outcome is unknown and the code may be used up.
-func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
+func (ps *pairings) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approveRequest
 	if by.Person != "" {
-		if known, err := b.isOwnersCode(ctx, by); err != nil || !known {
+		if known, err := ps.isOwnersCode(ctx, by); err != nil || !known {
 			return channels.Pairing{}, false, err
 		}
 		use = makeOwner
 	}
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) (err error) {
-		if err := b.lockPairings(tx); err != nil {
+	err = ps.people.write(ctx, func(tx *sqldb.Tx) (err error) {
+		if err := ps.people.lockPairings(tx); err != nil {
 			return err
 		}
 		admitted, good, err = use(tx, by, time.Now())
@@ -165,26 +172,26 @@ func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted chann
 // committedEarlier reports whether an admission was stored by a commit of this process
 // whose answer was lost, and returns the pairing. The person must still be paired as that
 // commit wrote it.
-func (b *Book) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
-	was, ok := b.doubtfulAdmissions.Load(by)
+func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
+	was, ok := ps.doubtful.Load(by)
 	if !ok {
 		return channels.Pairing{}, false
 	}
 	wrote := was.(channels.Pairing)
-	is, found, err := b.Paired(ctx, wrote.Person)
+	is, found, err := ps.Paired(ctx, wrote.Person)
 	if err != nil || !found || !is.At.Equal(wrote.At) || is.Owner != wrote.Owner {
 		return channels.Pairing{}, false
 	}
-	b.doubtfulAdmissions.Delete(by)
+	ps.doubtful.Delete(by)
 	return is, true
 }
 
 // isOwnersCode reports whether a code is an owner's code of the channel. It only reads, so
 // that guessing codes causes no writes.
-func (b *Book) isOwnersCode(ctx context.Context, by channels.Admission) (bool, error) {
+func (ps *pairings) isOwnersCode(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
+	err := ps.people.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
 		append(textArgs(channel, by.Code), stamp(time.Now().Add(-offerLifetime)))...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look up an offer: %w", err)
@@ -228,9 +235,9 @@ func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.P
 }
 
 // OfferOwner implements channels.Pairings: it stores a new code, too long to be guessed.
-func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
+func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, error) {
 	code := rand.Text()
-	_, err := b.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
+	_, err := ps.people.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`,
 		append(textArgs(channel, code), stamp(time.Now()))...)
 	if err != nil {
@@ -241,10 +248,10 @@ func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 
 // StandingOffer implements channels.Pairings: it returns the present code by which somebody becomes
 // the owner, or a new one if that has expired.
-func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
+func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
 	old := stamp(now.Add(-offerLifetime))
-	err = b.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
+	err = ps.people.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = CASE WHEN offers.made > ? THEN offers.code ELSE excluded.code END,
 		made = CASE WHEN offers.made > ? THEN offers.made ELSE excluded.made END RETURNING code`,
 		append(textArgs(channel, rand.Text()), stamp(now), old, old), &code)
@@ -255,14 +262,14 @@ func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, 
 }
 
 // Pairings implements channels.Pairings: it lists admissions and open requests, by person.
-func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
-	return queryAll(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
+func (ps *pairings) Pairings(ctx context.Context) ([]channels.Pairing, error) {
+	return queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
 }
 
 // Paired implements channels.Pairings: one query reads a person's admission and account.
-func (b *Book) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
-	p, err = b.paired.get(person, func() (channels.Pairing, bool, error) {
-		found, err := b.readPaired(ctx, person)
+func (ps *pairings) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
+	p, err = ps.people.paired.get(person, func() (channels.Pairing, bool, error) {
+		found, err := ps.readPaired(ctx, person)
 		return found, true, err
 	})
 	if err != nil {
@@ -272,7 +279,7 @@ func (b *Book) Paired(ctx context.Context, person string) (p channels.Pairing, k
 }
 
 // readPaired reads a person's admission, if there is one, and account.
-func (b *Book) readPaired(ctx context.Context, person string) (channels.Pairing, error) {
+func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pairing, error) {
 	const query = `SELECT coalesce(p.person, ''), coalesce(p.chat, ''), coalesce(p.code, ''), coalesce(p.approved, 0), coalesce(p.owner, 0),
 			coalesce(p.changed, 0), coalesce(p.expires, 0), coalesce(p.name, ''), coalesce(l.account, who.id)
 		FROM (SELECT CAST(? AS TEXT) AS id) AS who
@@ -281,11 +288,11 @@ func (b *Book) readPaired(ctx context.Context, person string) (channels.Pairing,
 	var account string
 	p, err := scanPairing(func(dest ...any) error {
 		args, dest := textArgs(person), append(dest, &account)
-		if b.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
-			_, err := b.db.Group(ctx, query, args, dest...)
+		if ps.people.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
+			_, err := ps.people.db.Group(ctx, query, args, dest...)
 			return err
 		}
-		return b.db.Read.QueryRowContext(ctx, query, args...).Scan(dest...)
+		return ps.people.db.Read.QueryRowContext(ctx, query, args...).Scan(dest...)
 	})
 	restoreTexts(&account)
 	p.Account = account
@@ -293,9 +300,9 @@ func (b *Book) readPaired(ctx context.Context, person string) (channels.Pairing,
 }
 
 // Revoke implements channels.Pairings: it deletes a person's admission or request.
-func (b *Book) Revoke(ctx context.Context, person string) error {
-	defer b.paired.clear()
-	n, err := b.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, textArgs(person)...)
+func (ps *pairings) Revoke(ctx context.Context, person string) error {
+	defer ps.people.paired.clear()
+	n, err := ps.people.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, textArgs(person)...)
 	if err != nil {
 		return fmt.Errorf("revoke: %w", err)
 	}
@@ -303,4 +310,26 @@ func (b *Book) Revoke(ctx context.Context, person string) error {
 		return channels.ErrNoCode
 	}
 	return nil
+}
+
+// schemaNames adds the names of people on their platforms, which lists for the owner show.
+const schemaNames = `
+ALTER TABLE pairings ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE chats ADD COLUMN person TEXT NOT NULL DEFAULT '';
+ALTER TABLE chats ADD COLUMN name TEXT NOT NULL DEFAULT ''`
+
+// SetName implements channels.Pairings: it updates the person's name if it has changed.
+func (ps *pairings) SetName(ctx context.Context, person, name string) error {
+	kept := nameText(name)
+	defer ps.people.paired.clear()
+	if _, err := ps.people.db.Exec(ctx, `UPDATE pairings SET name = ? WHERE person = ? AND name <> ?`, kept, sqldb.Text(person), kept); err != nil {
+		return fmt.Errorf("note a name: %w", err)
+	}
+	return nil
+}
+
+// eraseName deletes the name that a person's pairing has.
+func eraseName(tx *sqldb.Tx, person string) error {
+	_, err := tx.Exec(`UPDATE pairings SET name = '' WHERE person = ? AND name <> ''`, sqldb.Text(person))
+	return err
 }

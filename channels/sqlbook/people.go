@@ -2,278 +2,50 @@ package sqlbook
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"parley/channels"
 	"parley/sessions/sqldb"
 )
 
-// schemaNames adds the names of people on their platforms, which lists for the owner show.
-const schemaNames = `
-ALTER TABLE pairings ADD COLUMN name TEXT NOT NULL DEFAULT '';
-ALTER TABLE chats ADD COLUMN person TEXT NOT NULL DEFAULT '';
-ALTER TABLE chats ADD COLUMN name TEXT NOT NULL DEFAULT ''`
+// people is the database of what is recorded about people: pairings, links and memories. It keeps in
+// memory what each message asks of that.
+type people struct {
+	db *sqldb.DB
 
-// longestName is how much of a name is stored.
-const longestName = 128 // bytes
-
-// nameText returns a name in its stored form, cut to longestName.
-func nameText(name string) string {
-	if len(name) > longestName {
-		name = strings.ToValidUTF8(name[:longestName], "")
-	}
-	return sqldb.Text(name)
+	// Nil if other processes may write to the database.
+	paired   *readCache[string, channels.Pairing]      // by person: what Paired has found
+	memories *readCache[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
 }
 
-// SetName implements channels.Pairings: it updates the person's name if it has changed.
-func (b *Book) SetName(ctx context.Context, person, name string) error {
-	kept := nameText(name)
-	defer b.paired.clear()
-	if _, err := b.db.Exec(ctx, `UPDATE pairings SET name = ? WHERE person = ? AND name <> ?`, kept, sqldb.Text(person), kept); err != nil {
-		return fmt.Errorf("note a name: %w", err)
-	}
-	return nil
+// write is sqldb.DB.Write for a transaction that may write to pairings, links or memories.
+// What was read of them is forgotten once the transaction has ended, however it has: SQLite's
+// writer answers only then.
+func (p *people) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
+	defer p.paired.clear()
+	defer p.memories.clear()
+	return p.db.Write(ctx, fn)
 }
 
-// eraseName deletes the stored names of a person.
-func eraseName(tx *sqldb.Tx, person string) error {
-	for _, query := range []string{
-		`UPDATE pairings SET name = '' WHERE person = ? AND name <> ''`,
-		`UPDATE chats SET name = '', person = '' WHERE person = ?`,
-	} {
-		if _, err := tx.Exec(query, sqldb.Text(person)); err != nil {
-			return err
-		}
+// lockPairings makes transactions that change pairings run one after the other, so that
+// what a transaction reads of them stays true until it commits. Reads outside of
+// transactions do not wait. SQLite has only one writer anyway.
+func (p *people) lockPairings(tx *sqldb.Tx) error {
+	if !p.db.Postgres() {
+		return nil
 	}
-	return nil
+	_, err := tx.Exec("LOCK TABLE pairings IN SHARE ROW EXCLUSIVE MODE")
+	return err
 }
-
-// schemaPeople adds the links between people, and what agents remember beyond a
-// conversation.
-const schemaPeople = `
-CREATE TABLE links (
-	person  TEXT PRIMARY KEY,
-	account TEXT NOT NULL,
-	chat    TEXT NOT NULL,
-	cause   TEXT NOT NULL,
-	linked  BIGINT NOT NULL
-);
-CREATE INDEX links_by_account ON links (account);
-CREATE TABLE link_codes (
-	code    TEXT PRIMARY KEY,
-	person  TEXT NOT NULL,
-	chat    TEXT NOT NULL,
-	cause   TEXT NOT NULL,
-	expires BIGINT NOT NULL
-);
-CREATE TABLE memories (
-	scope     TEXT NOT NULL,
-	owner     TEXT NOT NULL,
-	content   TEXT NOT NULL,
-	untrusted INTEGER NOT NULL,
-	calls     TEXT NOT NULL,
-	changed   BIGINT NOT NULL,
-	PRIMARY KEY (scope, owner)
-)`
 
 // lockPeople makes transactions that change links or memories run one after the other.
-func (b *Book) lockPeople(tx *sqldb.Tx) error {
-	if !b.db.Postgres() {
+func (p *people) lockPeople(tx *sqldb.Tx) error {
+	if !p.db.Postgres() {
 		return nil
 	}
 	_, err := tx.Exec("LOCK TABLE links, memories IN SHARE ROW EXCLUSIVE MODE")
 	return err
-}
-
-const linkCodeLifetime = 10 * time.Minute
-
-// OfferLink implements channels.Links: it returns the code of the same Cause, or makes one.
-func (b *Book) OfferLink(ctx context.Context, o channels.LinkRequest) (code string, err error) {
-	made := strings.ToLower(rand.Text()[:10])
-	now := time.Now()
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(textArgs(o.Person, o.Cause), stamp(now)), &code)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		code = made
-		if _, err := tx.Exec(`DELETE FROM link_codes WHERE person = ? OR expires <= ?`, sqldb.Text(o.Person), stamp(now)); err != nil {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO link_codes (code, person, chat, cause, expires) VALUES (?, ?, ?, ?, ?)`,
-			append(textArgs(code, o.Person, o.Chat, o.Cause), stamp(now.Add(linkCodeLifetime)))...)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("offer a link: %w", err)
-	}
-	return code, nil
-}
-
-// Link implements channels.Links: it uses up the code and joins the two people's accounts.
-func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Link, err error) {
-	refused := false
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
-		all, refused = nil, false
-		if err := b.lockPeople(tx); err != nil {
-			return err
-		}
-		account, err := accountOf(tx, l.Person)
-		if err != nil {
-			return err
-		}
-		if all, err = linkedTo(tx, account); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(all, func(o channels.Link) bool { return o.Person == l.Person && o.Cause == l.Cause }) {
-			return nil // the command was done before, and its answer was lost
-		}
-		var first, chat string
-		err = tx.Get(`SELECT person, chat FROM link_codes WHERE code = ? AND expires > ? AND person <> ?`,
-			[]any{sqldb.Text(l.Code), stamp(time.Now()), sqldb.Text(l.Person)}, &first, &chat)
-		if errors.Is(err, sql.ErrNoRows) {
-			refused = true
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		restoreTexts(&first, &chat)
-		all, err = joinAccounts(tx, l, account, first, chat)
-		return err
-	})
-	if err == nil && refused {
-		err = channels.ErrNoCode
-	}
-	if err != nil {
-		return nil, fmt.Errorf("link people: %w", err)
-	}
-	return all, nil
-}
-
-// joinAccounts puts all people of an account onto the account of first, who made the code.
-func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]channels.Link, error) {
-	if _, err := tx.Exec(`DELETE FROM link_codes WHERE code = ?`, sqldb.Text(l.Code)); err != nil {
-		return nil, err
-	}
-	to, err := accountOf(tx, first)
-	if err != nil {
-		return nil, err
-	}
-	const put = `INSERT INTO links (person, account, chat, cause, linked) VALUES (?, ?, ?, ?, ?) ON CONFLICT (person) DO UPDATE SET chat = excluded.chat`
-	now := stamp(time.Now())
-	if _, err := tx.Exec(put, append(textArgs(first, to, chat, ""), now)...); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, textArgs(to, account)...); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(put+`, cause = excluded.cause, account = excluded.account`, append(textArgs(l.Person, to, l.Chat, l.Cause), now)...); err != nil {
-		return nil, err
-	}
-	if to != account {
-		if err := mergeMemories(tx, account, to); err != nil {
-			return nil, err
-		}
-	}
-	return linkedTo(tx, to)
-}
-
-// Unlink implements channels.Links: it separates the person, and both sides keep the
-// memories.
-func (b *Book) Unlink(ctx context.Context, person string) (others []channels.Link, err error) {
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
-		if err := b.lockPeople(tx); err != nil {
-			return err
-		}
-		others, err = splitAccount(tx, person, true)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("part people: %w", err)
-	}
-	return others, nil
-}
-
-// splitAccount separates a person from the others of their account, and returns these. With keep
-// each side keeps the memories; otherwise they stay with the person, and the others have
-// none.
-func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err error) {
-	account, err := accountOf(tx, person)
-	if err != nil {
-		return nil, err
-	}
-	if others, err = linkedTo(tx, account); err != nil {
-		return nil, err
-	}
-	others = slices.DeleteFunc(others, func(l channels.Link) bool { return l.Person == person })
-	if len(others) == 0 {
-		return nil, nil
-	}
-	left := account // left is the person whose name the others' account has from now on
-	if account == person {
-		left = others[0].Person
-	}
-	if keep {
-		from, to := account, person
-		if account == person {
-			from, to = person, left
-		}
-		if err := copyMemories(tx, from, to); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := tx.Exec(`DELETE FROM links WHERE person = ?`, sqldb.Text(person)); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, textArgs(left, account)...); err != nil {
-		return nil, err
-	}
-	if len(others) == 1 { // a person who is alone has no link
-		if _, err := tx.Exec(`DELETE FROM links WHERE person = ?`, sqldb.Text(others[0].Person)); err != nil {
-			return nil, err
-		}
-	}
-	return others, nil
-}
-
-// Linked implements channels.Links: it lists all people of the person's account.
-func (b *Book) Linked(ctx context.Context, person string) ([]channels.Link, error) {
-	all, err := queryAll(ctx, b.db.Read, scanLink, `SELECT person, account, chat, cause FROM links
-		WHERE account = (SELECT account FROM links WHERE person = ?) ORDER BY linked, person`, sqldb.Text(person))
-	if err != nil {
-		return nil, fmt.Errorf("list who is linked: %w", err)
-	}
-	return all, nil
-}
-
-func scanLink(scan func(...any) error) (l channels.Link, err error) {
-	err = scan(&l.Person, &l.Account, &l.Chat, &l.Cause)
-	restoreTexts(&l.Person, &l.Account, &l.Chat, &l.Cause)
-	return l, err
-}
-
-// Account returns the person under whose name a person is counted: themselves if they have
-// no links.
-func (b *Book) Account(ctx context.Context, person string) (string, error) {
-	found, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (account string, err error) {
-		err = scan(&account)
-		restoreTexts(&account)
-		return account, err
-	}, `SELECT account FROM links WHERE person = ?`, textArgs(person)...)
-	if err != nil {
-		return "", fmt.Errorf("look for whose account it is: %w", err)
-	}
-	if len(found) == 0 {
-		return person, nil
-	}
-	return found[0], nil
 }
 
 // accountOf returns the name of a person's account: the person themselves if they have no
@@ -286,37 +58,4 @@ func accountOf(tx *sqldb.Tx, person string) (string, error) {
 	}
 	restoreTexts(&account)
 	return account, err
-}
-
-// linkedTo lists the people who share an account.
-func linkedTo(tx *sqldb.Tx, account string) (all []channels.Link, err error) {
-	rows, err := tx.Query(`SELECT person, account, chat, cause FROM links WHERE account = ? ORDER BY linked, person`, textArgs(account)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		l, err := scanLink(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, rows.Err()
-}
-
-// erasePeople deletes the memories of a person and the person's links.
-func erasePeople(tx *sqldb.Tx, done *Erased, person string) error {
-	account, err := accountOf(tx, person)
-	if err != nil {
-		return err
-	}
-	if err := execCounting(tx, &done.Memories, `DELETE FROM memories WHERE scope = 'person' AND owner = ?`, textArgs(account)...); err != nil {
-		return err
-	}
-	if _, err := splitAccount(tx, person, false); err != nil {
-		return err
-	}
-	_, err = tx.Exec(`DELETE FROM link_codes WHERE person = ?`, textArgs(person)...)
-	return err
 }

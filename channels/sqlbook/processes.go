@@ -11,10 +11,13 @@ import (
 // keepProcesses is how long the record of a process is kept that has not removed it at its end.
 const keepProcesses = 90 * 24 * time.Hour
 
+// processes stores what running processes understand.
+type processes struct{ db *sqldb.DB }
+
 // NoteProcess implements channels.Processes: it replaces the process's record, and deletes
 // old ones.
-func (b *Book) NoteProcess(ctx context.Context, name string, understands int) error {
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+func (p *processes) NoteProcess(ctx context.Context, name string, understands int) error {
+	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM processes WHERE name = ? OR noted < ?`, sqldb.Text(name), stamp(time.Now().Add(-keepProcesses))); err != nil {
 			return err
 		}
@@ -32,8 +35,8 @@ func (b *Book) NoteProcess(ctx context.Context, name string, understands int) er
 
 // Understand implements channels.Processes: it looks for names with too low a number, or
 // none.
-func (b *Book) Understand(ctx context.Context, names []string, least int) (bool, error) {
-	able, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (name string, err error) {
+func (p *processes) Understand(ctx context.Context, names []string, least int) (bool, error) {
+	able, err := queryAll(ctx, p.db.Read, func(scan func(...any) error) (name string, err error) {
 		err = scan(&name)
 		restoreTexts(&name)
 		return name, err

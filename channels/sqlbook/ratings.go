@@ -28,10 +28,13 @@ CREATE TABLE ratings (
 );
 CREATE INDEX ratings_by_session ON ratings (session)`
 
+// ratings stores what people think of answers.
+type ratings struct{ db *sqldb.DB }
+
 // Rate implements channels.Ratings in one transaction: it finds the answer and stores the
 // rating.
-func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Rating, changed bool, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+func (rs *ratings) Rate(ctx context.Context, r channels.Rating) (kept channels.Rating, changed bool, err error) {
+	err = rs.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		kept, changed = r, false
 		known, err := findAnswer(tx, &kept)
 		if err != nil || !known {
@@ -50,8 +53,8 @@ func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Ratin
 }
 
 // Rated implements channels.Ratings: it finds the answer to which a message belongs.
-func (b *Book) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+func (rs *ratings) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
+	err = rs.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		found = r
 		ok, err = findAnswer(tx, &found)
 		return err
@@ -88,8 +91,8 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 
 // Unrate implements channels.Ratings: it deletes the rating if its opinion is still the
 // same.
-func (b *Book) Unrate(ctx context.Context, r channels.Rating) error {
-	_, err := b.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
+func (rs *ratings) Unrate(ctx context.Context, r channels.Rating) error {
+	_, err := rs.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
 		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
 	if err != nil {
 		return fmt.Errorf("forget a rating: %w", err)
@@ -98,18 +101,18 @@ func (b *Book) Unrate(ctx context.Context, r channels.Rating) error {
 }
 
 // Ratings implements channels.Ratings: it lists a session's ratings, the oldest first.
-func (b *Book) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
-	return b.ratings(ctx, "session", session)
+func (rs *ratings) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
+	return rs.ratings(ctx, "session", session)
 }
 
 // RatingsBy implements channels.Ratings: it lists a person's ratings, the oldest first.
-func (b *Book) RatingsBy(ctx context.Context, person string) ([]channels.Rating, error) {
-	return b.ratings(ctx, "person", person)
+func (rs *ratings) RatingsBy(ctx context.Context, person string) ([]channels.Rating, error) {
+	return rs.ratings(ctx, "person", person)
 }
 
 // ratings lists the ratings that have that value in a column.
-func (b *Book) ratings(ctx context.Context, column, value string) ([]channels.Rating, error) {
-	all, err := queryAll(ctx, b.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
+func (rs *ratings) ratings(ctx context.Context, column, value string) ([]channels.Rating, error) {
+	all, err := queryAll(ctx, rs.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
 		FROM ratings WHERE `+column+` = ? ORDER BY rated, person, message`, textArgs(value)...)
 	if err != nil {
 		return nil, fmt.Errorf("list ratings: %w", err)

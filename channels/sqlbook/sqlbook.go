@@ -4,52 +4,47 @@
 // written, so that a command may approve a pairing while the bot serves. A book that Use opens
 // belongs to one process, and keeps in memory what each message asks of it.
 //
-// The files, in reading order: sqlbook.go opens the book, copies it to another database,
-// and has its first tables; sends.go records what is sent, part by part, and lookup.go reads that; submissions.go
-// what programs have posted; pairings.go who may talk to the bot; chats.go and threads.go
-// where people have spoken to the bot, and how far chats were read; people.go the names of
-// people, and which of them are the same human; memory.go what agents remember of them;
-// asks.go what parked turns wait for; processes.go what running processes understand;
-// notes.go what the bot has told people; ratings.go what people think of answers; erase.go
-// erases; postgres.go has the statements that differ on
-// PostgreSQL.
+// The files, in reading order: sqlbook.go opens the book, which consists of parts, and copies it to
+// another database; schema.go has its tables. Each part has a file: sends.go records what is sent,
+// part by part (begin.go before anything is sent, doubts.go where the answer to that was lost,
+// share.go and early.go with the message's publication; lookup.go reads it); submissions.go what
+// programs have posted; pairings.go who may talk to the bot; links.go which people are the same
+// human; memories.go what agents remember of them; chats.go where people have spoken to the bot;
+// cursors.go how far chats were read; asks.go what parked turns wait for; notes.go what the bot has
+// told people; ratings.go what people think of answers; processes.go what running processes
+// understand. erase.go erases from all of them, in steps of which units.go has the statements.
+//
+// Pairings, links and memories are read for each message: people.go lets the parts that write them
+// forget what cache.go has kept of it. columns.go has the forms in which values are stored.
 package sqlbook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/channels"
 	"parley/sessions/sqldb"
 )
 
-// A Book is a channels.Book in one database.
+// A Book is a channels.Book in one database. It consists of a part for each of the things that it
+// remembers.
 type Book struct {
-	db                 *sqldb.DB
-	begins             atomic.Uint64 // counts calls of Begin; at every pruneEvery-th, old sends are deleted
-	doubts             uncertainSends
-	early              earlySends
-	sharer             Sharer        // publishes messages in the book's writes; nil if it cannot
-	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
-	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
+	db *sqldb.DB
 
-	// Nil if other processes may write to the database.
-	paired   *readCache[string, channels.Pairing]      // by person: what Paired has found
-	recalled *readCache[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
-}
-
-// Schema returns the book's tables, for backup and doctor.
-func Schema() sqldb.Schema {
-	return sqldb.Schema{
-		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings, schemaPeople, schemaCompact, schemaWriters},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings), asPostgres(schemaPeople), asPostgres(schemaWriters)},
-	}
+	sends
+	submissions
+	pairings
+	links
+	memories
+	chats
+	cursors
+	asks
+	notes
+	ratings
+	processes
+	eraser
 }
 
 // Open opens the book at place: in a PostgreSQL database by its URL, or else in
@@ -59,7 +54,7 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)
 	}
-	return use(ctx, db)
+	return use(ctx, db, false)
 }
 
 // OnLost has report called when writes that nobody waits for are lost; see [sqldb.DB].
@@ -68,16 +63,22 @@ func (b *Book) OnLost(report func(writes int, err error)) { b.db.OnLost(report) 
 // Use opens the book in a database that was opened with its Schema, and in which no other Book
 // writes to the book's tables. The caller closes the database after the book.
 func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
-	b, err := use(ctx, db.Lend())
-	if err != nil || db.Postgres() {
-		return b, err
-	}
-	b.paired, b.recalled = &readCache[string, channels.Pairing]{}, &readCache[[2]string, [2]channels.Memory]{}
-	return b, nil
+	return use(ctx, db.Lend(), !db.Postgres())
 }
 
-func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
-	b := &Book{db: db}
+// use opens the book in a database. alone says that no other process writes to its tables.
+func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
+	people := &people{db: db}
+	if alone {
+		people.paired, people.memories = &readCache[string, channels.Pairing]{}, &readCache[[2]string, [2]channels.Memory]{}
+	}
+	b := &Book{
+		db: db, sends: sends{db: db}, submissions: submissions{db: db},
+		pairings: pairings{people: people}, links: links{people: people}, memories: memories{people: people},
+		chats: chats{db: db}, cursors: cursors{db: db}, asks: asks{db: db},
+		notes: notes{db: db}, ratings: ratings{db: db}, processes: processes{db: db},
+	}
+	b.eraser = eraser{people: people, sends: &b.sends, now: time.Now}
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		return errors.Join(prune(tx, time.Now()), pruneSubmissions(tx, time.Now()), pruneAsks(tx, time.Now()))
 	}); err != nil {
@@ -86,171 +87,15 @@ func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	return b, nil
 }
 
-// writeOfPeople is sqldb.DB.Write for a transaction that may write to pairings, links or memories.
-// What was read of them is forgotten once the transaction has ended, however it has: SQLite's
-// writer answers only then.
-func (b *Book) writeOfPeople(ctx context.Context, fn func(*sqldb.Tx) error) error {
-	defer b.paired.clear()
-	defer b.recalled.clear()
-	return b.db.Write(ctx, fn)
-}
-
-// maxReadCache bounds how many answers a readCache keeps, and longestRead how long what agents
-// remember may be in one of them.
-const (
-	maxReadCache = 2048
-	longestRead  = 2048
-)
-
-// A readCache keeps what queries have found, until something is written that they read. If it is
-// nil, it keeps nothing.
-type readCache[K comparable, V any] struct {
-	mu    sync.Mutex
-	found map[K]V
-	round int // counts calls of clear
-}
-
-// get returns what was found under a key. If nothing is kept, it calls query, which reports whether
-// to keep what it finds.
-func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error)) (V, error) {
-	if r == nil {
-		found, _, err := query()
-		return found, err
-	}
-	r.mu.Lock()
-	kept, ok := r.found[key]
-	round := r.round
-	r.mu.Unlock()
-	if ok {
-		return kept, nil
-	}
-	found, keep, err := query()
-	if err != nil || !keep {
-		return found, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.round != round { // what was found may be older than what was written meanwhile
-		return found, nil
-	}
-	if r.found == nil || len(r.found) >= maxReadCache {
-		r.found = map[K]V{}
-	}
-	r.found[key] = found
-	return found, nil
-}
-
-// clear forgets everything.
-func (r *readCache[K, V]) clear() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.found = nil
-	r.round++
-}
-
-// closePatience is how long Close waits at most for what it writes.
-const closePatience = 5 * time.Second
+// closeTimeout is how long Close waits at most for what it writes.
+const closeTimeout = 5 * time.Second
 
 // Close waits for the writes under way, and closes the database unless it was lent to the book.
 // Nobody may send messages any more.
 func (b *Book) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return errors.Join(b.requeueEarly(ctx), b.db.Close())
-}
-
-// Times are stored as microseconds since 1970, booleans as 0 or 1.
-const schema = `
-CREATE TABLE IF NOT EXISTS sends (
-	id      TEXT PRIMARY KEY,
-	channel TEXT NOT NULL,
-	chat    TEXT NOT NULL,
-	thread  TEXT NOT NULL,
-	begun   BIGINT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS sends_by_age ON sends (begun);
-CREATE TABLE IF NOT EXISTS parts (
-	send        TEXT NOT NULL,
-	part        INTEGER NOT NULL,
-	state       TEXT NOT NULL,
-	body        TEXT NOT NULL,
-	plain       TEXT NOT NULL,
-	platform_id TEXT NOT NULL,
-	interrupted INTEGER NOT NULL,
-	code        TEXT NOT NULL,
-	changed     BIGINT NOT NULL,
-	PRIMARY KEY (send, part)
-);
-CREATE INDEX IF NOT EXISTS parts_unknown ON parts (send) WHERE state = 'unknown';
-CREATE TABLE IF NOT EXISTS pairings (
-	person   TEXT PRIMARY KEY,
-	chat     TEXT NOT NULL,
-	code     TEXT NOT NULL,
-	approved INTEGER NOT NULL,
-	owner    INTEGER NOT NULL,
-	changed  BIGINT NOT NULL,
-	expires  BIGINT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS pairings_by_code ON pairings (code);
-CREATE INDEX IF NOT EXISTS pairings_by_age ON pairings (approved, expires, person);
-CREATE TABLE IF NOT EXISTS offers (
-	channel TEXT PRIMARY KEY,
-	code    TEXT NOT NULL,
-	made    BIGINT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS chats (
-	channel TEXT NOT NULL,
-	chat    TEXT NOT NULL,
-	thread  TEXT NOT NULL,
-	session TEXT NOT NULL,
-	shared  INTEGER NOT NULL,
-	seen    BIGINT NOT NULL,
-	PRIMARY KEY (channel, chat, thread)
-)`
-
-// textArgs returns the strings as arguments of a statement, in a form that every database can
-// store.
-func textArgs(list ...string) []any {
-	held := make([]any, len(list))
-	for i, s := range list {
-		held[i] = sqldb.Text(s)
-	}
-	return held
-}
-
-// restoreTexts converts strings that were read from the database back, in place.
-func restoreTexts(list ...*string) {
-	for _, s := range list {
-		*s = sqldb.Untext(*s)
-	}
-}
-
-// stamp returns a time in its stored form. 0 means no time, so the first microsecond of
-// 1970 is stored as the second.
-func stamp(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return cmp.Or(t.UnixMicro(), 1)
-}
-
-// timeOf returns the time of a stored stamp.
-func timeOf(stamp int64) time.Time {
-	if stamp == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(stamp)
-}
-
-// bit returns a boolean in its stored form.
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // CheckEmpty returns a *sqldb.NotEmptyError if a table of the book to has rows.

@@ -198,7 +198,7 @@ func TestWhatAnOwnedBookKeepsInMemory(t *testing.T) {
 		readers.Go(func() {
 			for ctx.Err() == nil {
 				_, _, _ = b.Paired(ctx, "c:7")
-				_, _, _ = b.RecallFor(ctx, "main", "c:7")
+				_, _, _ = b.MemoriesFor(ctx, "main", "c:7")
 			}
 		})
 	}
@@ -223,14 +223,14 @@ func TestWhatAnOwnedBookKeepsInMemory(t *testing.T) {
 		if err := b.Remember(ctx, channels.OfPerson, "c:7", want, true, false, func(string) (string, error) { return want, nil }); err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := b.RecallFor(ctx, "main", "c:7"); got.Content != want || err != nil {
+		if _, got, err := b.MemoriesFor(ctx, "main", "c:7"); got.Content != want || err != nil {
 			t.Fatalf("remembers %q, %v, want %q", got.Content, err, want)
 		}
 	}
 	if _, err := b.(*sharedBook).Erase(ctx, sqlbook.Erasure{Person: "c:7"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := b.RecallFor(ctx, "main", "c:7"); got.Content != "" || err != nil {
+	if _, got, err := b.MemoriesFor(ctx, "main", "c:7"); got.Content != "" || err != nil {
 		t.Errorf("after the erasure it remembers %q, %v", got.Content, err)
 	}
 }

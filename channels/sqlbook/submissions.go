@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 const (
@@ -65,26 +67,33 @@ type Sharer interface {
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
 }
 
+// submissions stores what programs have posted, and what was last said about each of their subjects.
+type submissions struct {
+	db      *sqldb.DB
+	sharer  Sharer        // publishes messages in the book's writes; nil if it cannot
+	changes atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
+}
+
 // PublishBy lets the book publish a submission's message together with the submission. It must be
 // called before anything is submitted, with what uses the same database.
-func (b *Book) PublishBy(c Sharer) { b.sharer = c }
+func (s *submissions) PublishBy(c Sharer) { s.sharer = c }
 
 // Accept implements channels.Submissions: it records the submission in one transaction. Of two
 // requests with one key the second waits for the first and then finds its submission.
-func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
-	known, fresh, _, err = b.accept(ctx, p, nil)
+func (s *submissions) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
+	known, fresh, _, err = s.accept(ctx, p, nil)
 	return known, fresh, err
 }
 
 // AcceptAndPublish implements channels.SubmissionPublisher: the transaction that records the
 // submission stores the message too.
-func (b *Book) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
+func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
 	var share sqldb.Share
-	if b.sharer != nil && !m.Urgent && m.NotBefore.IsZero() {
+	if s.sharer != nil && !m.Urgent && m.NotBefore.IsZero() {
 		// If it can never be published, the caller learns why when it tries.
-		share, _ = b.sharer.Share(string(topic), m.Key, m.ID, m.Body)
+		share, _ = s.sharer.Share(string(topic), m.Key, m.ID, m.Body)
 	}
-	known, _, published, err = b.accept(ctx, p, share)
+	known, _, published, err = s.accept(ctx, p, share)
 	if share != nil {
 		share.End(published)
 	}
@@ -93,16 +102,16 @@ func (b *Book) AcceptAndPublish(ctx context.Context, p channels.Submission, topi
 
 // accept records a submission, and writes the share if the submission is new. If it fails, nothing
 // is published.
-func (b *Book) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (known channels.Submission, fresh, published bool, err error) {
+func (s *submissions) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (known channels.Submission, fresh, published bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
 	p.At, p.Expires = timeOf(stamp(p.At)), timeOf(stamp(p.Expires))
-	places, err := json.Marshal(p.Destinations)
+	places, err := plainjson.Marshal(p.Destinations)
 	if err != nil {
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	}
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		published = false
 		if known, fresh, err = record(tx, p, string(places)); err != nil || !fresh || share == nil {
 			return err
@@ -117,7 +126,7 @@ func (b *Book) accept(ctx context.Context, p channels.Submission, share sqldb.Sh
 	case known.Digest != p.Digest:
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
 	}
-	b.pruneSometimes()
+	s.pruneSometimes()
 	return known, fresh, published, nil
 }
 
@@ -170,8 +179,8 @@ func scanSubmission(scan func(...any) error) (p channels.Submission, err error) 
 }
 
 // Submission implements channels.Submissions: it reads one submission by its id.
-func (b *Book) Submission(ctx context.Context, id string) (channels.Submission, error) {
-	p, err := scanSubmission(b.db.Read.QueryRowContext(ctx, submissionByID, textArgs(id)...).Scan)
+func (s *submissions) Submission(ctx context.Context, id string) (channels.Submission, error) {
+	p, err := scanSubmission(s.db.Read.QueryRowContext(ctx, submissionByID, textArgs(id)...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = channels.ErrNoSend
 	}
@@ -182,20 +191,20 @@ func (b *Book) Submission(ctx context.Context, id string) (channels.Submission, 
 }
 
 // Bind implements channels.Subjects: it replaces the id that is stored for the subject.
-func (b *Book) Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
-	_, err := b.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
+func (s *submissions) Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
+	_, err := s.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (origin, subject, channel, chat, thread) DO UPDATE SET platform_id = excluded.platform_id, used = excluded.used`,
 		append(textArgs(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
 	if err != nil {
 		return fmt.Errorf("bind a subject: %w", err)
 	}
-	b.pruneSometimes()
+	s.pruneSometimes()
 	return nil
 }
 
 // Bound implements channels.Subjects: it reads the id that is stored for the subject.
-func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
-	err = b.db.Read.QueryRowContext(ctx, `SELECT platform_id FROM subjects
+func (s *submissions) Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT platform_id FROM subjects
 		WHERE origin = ? AND subject = ? AND channel = ? AND chat = ? AND thread = ?`,
 		textArgs(origin, subject, at.Channel, at.Chat, at.Thread)...).Scan(&platformID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -209,9 +218,9 @@ func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address
 }
 
 // pruneSometimes starts to delete old submissions in the background, at every pruneEvery-th call.
-func (b *Book) pruneSometimes() {
-	if b.submissions.Add(1)%pruneEvery == 0 {
-		b.db.Start(func(tx *sqldb.Tx) error { return pruneSubmissions(tx, time.Now()) }) // the next call deletes what this one leaves
+func (s *submissions) pruneSometimes() {
+	if s.changes.Add(1)%pruneEvery == 0 {
+		s.db.Start(func(tx *sqldb.Tx) error { return pruneSubmissions(tx, time.Now()) }) // the next call deletes what this one leaves
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
 	"parley/channels/channelstest"
 	"parley/channels/sqlbook"
@@ -69,34 +70,16 @@ func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 // Logger returns a logger that writes to the stage's Log.
 func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.Log, nil)) }
 
-// Mail returns the messages that wait in the inbound topic; it claims them and gives them
-// back.
+// Mail takes the messages that wait in the inbound topic off the bus.
 func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	t.Helper()
 	var all []bus.Inbound
-	depth, err := s.Bus.Depth(t.Context(), bus.InboundTopic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for len(all) < depth.Waiting {
-		lease, err := s.Bus.Claim(t.Context(), bus.InboundTopic)
-		if err != nil {
-			t.Fatal(err)
+	for _, m := range bustest.Take(t, s.Bus, bus.InboundTopic) {
+		in, err := bus.DecodeInbound(m.Body)
+		if err != nil || in.ID != m.ID {
+			t.Fatalf("message %+v: %v", m, err)
 		}
-		ms, err := lease.Mail(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range ms {
-			in, err := bus.DecodeInbound(m.Body)
-			if err != nil || in.ID != m.ID {
-				t.Fatalf("message %+v: %v", m, err)
-			}
-			all = append(all, in)
-		}
-		if err := lease.Settle(t.Context(), bus.End{Done: ms[len(ms)-1].Seq}); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, in)
 	}
 	return all
 }

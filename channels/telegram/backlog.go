@@ -50,7 +50,7 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 		h, ok, err := u.decode()
 		if err != nil {
 			// Decoding it again later would fail in the same way.
-			b.publisher.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
+			b.publisher.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
 		}
 		if !ok {
 			continue

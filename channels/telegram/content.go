@@ -1,17 +1,17 @@
 package telegram
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf16"
 
-	"parley/channels/markup"
-
 	"github.com/go-telegram/bot/models"
+
+	"parley/channels/markup"
 )
 
 // maxName is the longest name of a person that the model is shown, in characters.
@@ -167,68 +167,10 @@ func displayName(u *models.User) string {
 	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }
 
-// An updateContent is what one update brings: a message, a press of a button, or a change of
-// reactions.
-type updateContent struct {
-	update   int64
-	chat     int64
-	message  *models.Message
-	edited   bool                           // whether the message is an older one whose text has changed
-	press    *models.CallbackQuery          // set instead of the message
-	reaction *models.MessageReactionUpdated // set instead of the message
-}
-
-// decode decodes an update; false if it contains neither a message nor a press nor a
-// reaction.
-func (u update) decode() (updateContent, bool, error) {
-	h := updateContent{update: u.ID}
-	switch {
-	case len(u.Message)+len(u.Edited) > 0:
-		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // an update has only one of them
-		if err != nil {
-			return h, false, err
-		}
-		h.message, h.chat, h.edited = m, m.Chat.ID, len(u.Edited) > 0
-	case len(u.Press) > 0:
-		q := new(models.CallbackQuery)
-		if err := json.Unmarshal(u.Press, q); err != nil {
-			return h, false, fmt.Errorf("read a press: %w", err)
-		}
-		h.press, h.chat = q, pressedMessage(q).Chat.ID
-	case len(u.Reaction) > 0:
-		r := new(models.MessageReactionUpdated)
-		if err := json.Unmarshal(u.Reaction, r); err != nil {
-			return h, false, fmt.Errorf("read a reaction: %w", err)
-		}
-		h.reaction, h.chat = r, r.Chat.ID
-	default:
-		return h, false, nil
+// momentOf converts Telegram's Unix seconds; 0 gives the zero time.
+func momentOf(seconds int) time.Time {
+	if seconds == 0 {
+		return time.Time{}
 	}
-	return h, true, nil
-}
-
-// readMessage decodes a message. Its origin, or the message that it replies to, may be of
-// a kind newer than this release; then the rest is decoded, and a forwarded message counts
-// as one of unknown origin.
-func readMessage(raw json.RawMessage) (*models.Message, error) {
-	m := new(models.Message)
-	err := json.Unmarshal(raw, m)
-	if err == nil {
-		return m, nil
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
-	}
-	if _, forwarded := fields["forward_origin"]; forwarded {
-		fields["forward_origin"] = json.RawMessage(`{"type":"hidden_user"}`)
-	}
-	delete(fields, "reply_to_message")
-	delete(fields, "external_reply")
-	again, encoding := json.Marshal(fields)
-	m = new(models.Message)
-	if encoding != nil || json.Unmarshal(again, m) != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
-	}
-	return m, nil
+	return time.Unix(int64(seconds), 0).UTC()
 }

@@ -21,16 +21,6 @@ import (
 // download.
 const maxDownload = 20 << 20
 
-// attachments returns the files of a message. If it replies to another person's message, as in
-// "what is in this picture?", it returns that message's files too.
-func (c *Channel) attachments(m *models.Message) []bus.Attachment {
-	files := filesOf(m)
-	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != c.id) {
-		files = append(files, filesOf(r)...)
-	}
-	return files
-}
-
 // filesOf returns the files of a message. An animation has a document with the same
 // content, which is left out.
 func filesOf(m *models.Message) []bus.Attachment {
@@ -67,17 +57,20 @@ func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachme
 	return []bus.Attachment{{Kind: kind, Name: markup.OneLine(name, 200), Type: typ, Size: size, Ref: id}}
 }
 
+// downloads fetches files that people have sent.
+type downloads struct{ *api }
+
 // Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads it, up to
 // `most` bytes. The file's address contains the bot's token.
-func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
-	if a.Size > most || a.Size > maxDownload && c.isOfficialServer {
+func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+	if a.Size > most || a.Size > maxDownload && d.isOfficialServer {
 		return nil, channels.ErrTooLarge
 	}
 	var file struct {
 		Path string `json:"file_path"`
 		Size int64  `json:"file_size"`
 	}
-	err := c.call(ctx, "getFile", map[string]string{"file_id": a.Ref}, &file)
+	err := d.call(ctx, "getFile", map[string]string{"file_id": a.Ref}, &file)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == strconv.Itoa(http.StatusBadRequest) {
 		refusal.Fault = channels.Rejected // the same call would fail again
 	}
@@ -89,11 +82,11 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	case file.Path == "" || path.IsAbs(file.Path) || path.Clean(file.Path) != file.Path || strings.HasPrefix(file.Path, "../") || strings.ContainsAny(file.Path, "?#%\\"):
 		return nil, &channels.SendError{Fault: channels.Rejected, Code: "no_path", Err: errors.New("getFile: names no file that can be downloaded")}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.fileBase+file.Path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.fileBase+file.Path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a download: %w", withoutURL(err))
 	}
-	resp, err := c.http.Do(req)
+	resp, err := d.http.Do(req)
 	if err != nil {
 		return nil, unreachableError("download", err)
 	}

@@ -48,16 +48,19 @@ func commandMenus() []menu {
 	}
 }
 
+// menus keeps the lists of commands at Telegram.
+type menus struct{ *api }
+
 // showMenu makes Telegram's apps list the commands, unless the bot's owner has set a list
 // of their own, which stays. It retries until Telegram accepts or refuses the list.
-func (c *Channel) showMenu(ctx context.Context) {
+func (ms *menus) showMenu(ctx context.Context) {
 	var wait backoff.Series
 	for ctx.Err() == nil {
-		err := c.setMenusOnce(ctx)
+		err := ms.setMenusOnce(ctx)
 		refusal, ok := errors.AsType[*channels.SendError](err)
 		if err == nil || ok && (refusal.Fault == channels.Stop || refusal.Fault == channels.Rejected) {
 			if err != nil {
-				c.log.LogAttrs(ctx, slog.LevelDebug, "Telegram does not take the list of commands", slog.Any("error", err))
+				ms.log.LogAttrs(ctx, slog.LevelDebug, "Telegram does not take the list of commands", slog.Any("error", err))
 			}
 			return
 		}
@@ -72,21 +75,21 @@ func (c *Channel) showMenu(ctx context.Context) {
 }
 
 // setMenusOnce makes one attempt of showMenu.
-func (c *Channel) setMenusOnce(ctx context.Context) error {
+func (ms *menus) setMenusOnce(ctx context.Context) error {
 	for _, m := range commandMenus() {
 		var shown []menuEntry
-		if err := c.call(ctx, "getMyCommands", menu{Scope: m.Scope}, &shown); err != nil {
+		if err := ms.call(ctx, "getMyCommands", menu{Scope: m.Scope}, &shown); err != nil {
 			return err
 		}
 		if slices.Equal(shown, m.Commands) {
 			continue
 		}
 		if slices.ContainsFunc(shown, func(e menuEntry) bool { return !slices.Contains(channels.Commands(), e.Command) }) {
-			c.log.LogAttrs(ctx, slog.LevelInfo, "the bot has a list of commands of its owner's, which is left as it is")
+			ms.log.LogAttrs(ctx, slog.LevelInfo, "the bot has a list of commands of its owner's, which is left as it is")
 			continue
 		}
 		var done bool
-		if err := c.call(ctx, "setMyCommands", m, &done); err != nil {
+		if err := ms.call(ctx, "setMyCommands", m, &done); err != nil {
 			return err
 		}
 	}

@@ -2,16 +2,11 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/go-telegram/bot/models"
-
-	"parley/bus"
 	"parley/channels"
 	"parley/channels/backoff"
 )
@@ -33,28 +28,21 @@ const (
 	conflictLogEvery = time.Minute
 )
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
-// with an error of kind Stop: Telegram refuses the account. The first poll goes out at once; the
-// bot's name is learned in parallel.
-func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	var learning sync.WaitGroup
-	defer learning.Wait()
+// A pollReceiver receives by long polls.
+type pollReceiver struct {
+	*api
+	isPolling    atomic.Bool           // whether polls tell that Telegram can be reached
+	reachability channels.Reachability // whether the last getUpdates reached Telegram
+}
+
+// receive polls until ctx is done or Telegram refuses the account.
+func (ps *pollReceiver) receive(ctx context.Context, publish *publisher) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	learning.Go(func() {
-		c.learnName(ctx)
-		c.showMenu(ctx)
-	})
-	if c.ReceivesHTTP() {
-		return c.receiveRequests(ctx, publish)
-	}
-	if err := c.removeWebhook(ctx); err != nil {
-		return err
-	}
-	c.isPolling.Store(true)
-	defer c.isPolling.Store(false)
+	ps.isPolling.Store(true)
+	defer ps.isPolling.Store(false)
 
-	p := &poller{publisher: &publisher{channel: c, publish: publish}, prefetched: c.first.take(), lastUpdate: time.Now()}
+	p := &poller{publisher: publish, polls: ps, lastUpdate: time.Now()}
 	p.backlog = newBacklog(p.publisher)
 	err := p.run(ctx)
 	cancel()
@@ -64,55 +52,12 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return err
 }
 
-// A prefetch is the first poll, made before Receive was called.
-type prefetch struct {
-	mu       sync.Mutex
-	received bool          // whether Receive was called, which polls itself from then on
-	batch    chan []update // gets what the poll has brought, and is closed without it if the poll fails; nil if there is none
-}
-
-// Prefetch makes the first poll. It confirms nothing, and keeps what Telegram gives for Receive. If
-// it fails, nothing is logged: Receive polls again.
-func (c *Channel) Prefetch(ctx context.Context) {
-	if c.ReceivesHTTP() {
-		return
-	}
-	c.first.mu.Lock()
-	if c.first.received || c.first.batch != nil {
-		c.first.mu.Unlock()
-		return
-	}
-	given := make(chan []update, 1)
-	c.first.batch = given
-	c.first.mu.Unlock()
-	defer close(given)
-	if batch, err := c.getUpdates(ctx, 0, pollBatch, pollSeconds); err == nil {
-		given <- batch
-	}
-}
-
-// take returns where the result of the prefetch arrives, for the first call; nil if there is none.
-func (p *prefetch) take() <-chan []update {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	given := p.batch
-	p.received, p.batch = true, nil
-	return given
-}
-
-// A publisher publishes the content of updates, for one run of Receive.
-type publisher struct {
-	channel   *Channel
-	publish   func(context.Context, bus.Inbound) error
-	answering sync.WaitGroup // answers to presses in progress
-}
-
 // A poller is one run of Receive that polls Telegram.
 type poller struct {
 	*publisher
-	prefetched <-chan []update // the result of the prefetch; nil once it was received, or if there is none
-	backlog    *backlog
-	wait       backoff.Series
+	polls   *pollReceiver
+	backlog *backlog
+	wait    backoff.Series
 
 	confirmed      int64 // the offset of the last successful poll
 	lastUpdate     time.Time
@@ -129,21 +74,11 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// An update holds its message undecoded: a message that we cannot decode must not keep the
-// other updates from being read.
-type update struct {
-	ID       int64           `json:"update_id"`
-	Message  json.RawMessage `json:"message"`
-	Edited   json.RawMessage `json:"edited_message"`
-	Press    json.RawMessage `json:"callback_query"`
-	Reaction json.RawMessage `json:"message_reaction"`
-}
-
 // poll asks Telegram for updates from the first unhandled one on, waiting up to that many
 // seconds for one. Telegram then forgets earlier updates.
 func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
 	offset := p.backlog.offset()
-	batch, err := p.channel.getUpdates(ctx, offset, limit, seconds)
+	batch, err := p.polls.getUpdates(ctx, offset, limit, seconds)
 	if err == nil {
 		p.confirmed = offset
 	}
@@ -151,25 +86,12 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 }
 
 // getUpdates asks Telegram for updates from that offset on, waiting up to that many seconds for one.
-func (c *Channel) getUpdates(ctx context.Context, offset int64, limit, seconds int) (batch []update, err error) {
+func (ps *pollReceiver) getUpdates(ctx context.Context, offset int64, limit, seconds int) (batch []update, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
 	defer cancel()
-	err = c.call(ctx, "getUpdates", pollParams{Offset: offset, Limit: limit, Timeout: seconds, Allowed: allowedUpdates()}, &batch)
-	c.pollReachability.Note(err)
+	err = ps.call(ctx, "getUpdates", pollParams{Offset: offset, Limit: limit, Timeout: seconds, Allowed: allowedUpdates()}, &batch)
+	ps.reachability.Note(err)
 	return batch, err
-}
-
-// firstBatch returns what the prefetch has brought, once it is there; false if there is none.
-func (p *poller) firstBatch(ctx context.Context) (batch []update, ok bool) {
-	if p.prefetched == nil {
-		return nil, false
-	}
-	select {
-	case batch, ok = <-p.prefetched:
-	case <-ctx.Done():
-	}
-	p.prefetched = nil
-	return batch, ok
 }
 
 // run polls, and publishes the updates, until ctx is done or Telegram refuses the account.
@@ -179,11 +101,7 @@ func (p *poller) run(ctx context.Context) error {
 		if p.outageCode != "" || !p.backlog.isEmpty() {
 			seconds = 0 // learn at once that the outage is over, or which updates have come
 		}
-		var err error
-		batch, ok := p.firstBatch(ctx)
-		if !ok {
-			batch, err = p.poll(ctx, pollBatch, seconds)
-		}
+		batch, err := p.poll(ctx, pollBatch, seconds)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -233,7 +151,7 @@ func (p *poller) handleOutage(ctx context.Context, err error, refusal *channels.
 
 // logOutage logs an outage, and what the operator should do about it.
 func (p *poller) logOutage(ctx context.Context, code string, attr slog.Attr) {
-	log := p.channel.log
+	log := p.log
 	switch code {
 	case codeConflict:
 		log.LogAttrs(ctx, slog.LevelWarn,
@@ -253,7 +171,7 @@ func (p *poller) endOutage(ctx context.Context) {
 	}
 	p.outageCode = ""
 	if p.outageLogged {
-		p.channel.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
+		p.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
 	}
 	p.outageLogged = false
 }
@@ -268,74 +186,6 @@ func (p *poller) confirm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	if _, err := p.poll(ctx, 1, 0); err != nil {
-		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "the last updates are not confirmed", slog.Any("error", err))
-	}
-}
-
-// publishReceived publishes the content of one update, retrying until that succeeds. It
-// returns false if ctx ended first.
-func (p *publisher) publishReceived(ctx context.Context, h updateContent) bool {
-	switch {
-	case h.press != nil:
-		return p.publishPress(ctx, h.press)
-	case h.reaction != nil:
-		for _, in := range p.channel.reactionsInbound(h.reaction) {
-			if p.retryUntilStored(ctx, in.ID, func() error { return p.publishAtOrigin(ctx, in) }) != nil {
-				return false
-			}
-		}
-		return true
-	}
-	return p.publishMessage(ctx, h.message, h.edited)
-}
-
-// publishMessage publishes one message, retrying until that succeeds. It returns false if
-// ctx ended first.
-func (p *publisher) publishMessage(ctx context.Context, m *models.Message, edited bool) bool {
-	if moved, ok := p.recordMessageMove(ctx, m); moved {
-		return ok
-	}
-	return p.retryUntilStored(ctx, fmt.Sprint(m.Chat.ID, ":", m.ID), func() error {
-		in, ok, err := p.channel.messageInbound(ctx, m)
-		if err != nil || !ok {
-			return err
-		}
-		if edited {
-			in = asEdit(in, m)
-		}
-		return p.publishAtOrigin(ctx, in)
-	}) == nil
-}
-
-// publishAtOrigin publishes a message under its chat's original id, if the chat is a group
-// that has moved.
-func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
-	chat, err := p.channel.moves.originalID(ctx, in.At.Chat)
-	if err != nil {
-		return err
-	}
-	in.At.Chat = chat
-	return p.publish(ctx, in)
-}
-
-// retryUntilStored calls store until it succeeds. It fails only when ctx ends, or with
-// ErrNotAdmitted if store returns that. subject says in the log what is stored.
-func (p *publisher) retryUntilStored(ctx context.Context, subject string, store func() error) error {
-	var wait backoff.Series
-	for failures := 0; ; failures++ {
-		err := store()
-		if err == nil || errors.Is(err, channels.ErrNotAdmitted) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if failures == 0 {
-			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
-				slog.String("message", subject), slog.Any("error", err))
-		}
-		if !backoff.Sleep(ctx, wait.Next(maxOwnWait)) {
-			return ctx.Err()
-		}
+		p.log.LogAttrs(ctx, slog.LevelDebug, "the last updates are not confirmed", slog.Any("error", err))
 	}
 }

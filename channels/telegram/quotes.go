@@ -12,16 +12,23 @@ import (
 // links.
 const maxQuote = 4096
 
+// hasOthersWords reports whether somebody else wrote a message's content: its sender has forwarded
+// it, or has chosen it among what a bot has offered them (via_bot).
+func hasOthersWords(m *models.Message) bool { return m.ForwardOrigin != nil || m.ViaBot != nil }
+
+// A quoter quotes what a message refers to.
+type quoter struct{ *identity }
+
 // quotes returns what a message contains that its sender did not write in it: the message
-// that it forwards, and the one that it replies to.
-func (c *Channel) quotes(m *models.Message) []bus.Quote {
+// that it forwards or that a bot wrote for it, and the one that it replies to.
+func (r *quoter) quotes(m *models.Message) []bus.Quote {
 	var all []bus.Quote
-	if m.ForwardOrigin != nil {
-		q := c.originQuote(m.ForwardOrigin)
+	if hasOthersWords(m) {
+		q := r.authorQuote(m)
 		q.Kind, q.Text = bus.Forwarded, cutQuote(fullText(m))
 		all = append(all, q)
 	}
-	if q := c.answeredQuote(m); q.Text != "" {
+	if q := r.answeredQuote(m); q.Text != "" {
 		q.Kind, q.Text = bus.Answered, cutQuote(q.Text)
 		all = append(all, q)
 	}
@@ -32,15 +39,15 @@ func (c *Channel) quotes(m *models.Message) []bus.Quote {
 // has selected; the text is empty if there is none. Service messages have no text, so the
 // beginning of a forum's topic, to which every message of the topic seems to reply, gives
 // an empty quote.
-func (c *Channel) answeredQuote(m *models.Message) bus.Quote {
+func (r *quoter) answeredQuote(m *models.Message) bus.Quote {
 	var q bus.Quote
 	switch {
 	case m.ReplyToMessage != nil:
-		q = c.authorQuote(m.ReplyToMessage)
+		q = r.authorQuote(m.ReplyToMessage)
 		q.Text = fullText(m.ReplyToMessage)
 	case m.ExternalReply != nil:
 		e := m.ExternalReply
-		q = c.originQuote(&e.Origin)
+		q = r.originQuote(&e.Origin)
 		if e.Chat != nil && e.Chat.ID != m.Chat.ID {
 			q.Chat = chatName(e.Chat)
 		}
@@ -53,12 +60,14 @@ func (c *Channel) answeredQuote(m *models.Message) bus.Quote {
 }
 
 // authorQuote returns a quote that has the author and the date of a message, but no text yet.
-func (c *Channel) authorQuote(m *models.Message) bus.Quote {
+func (r *quoter) authorQuote(m *models.Message) bus.Quote {
 	if m.ForwardOrigin != nil {
-		return c.originQuote(m.ForwardOrigin)
+		return r.originQuote(m.ForwardOrigin)
 	}
 	q := bus.Quote{At: momentOf(m.Date)}
 	switch {
+	case m.ViaBot != nil: // written by a bot that the sender has called
+		q.From = bus.Person{ID: r.personID(m.ViaBot.ID), Name: displayName(m.ViaBot)}
 	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // written in the name of a channel
 		q.From.Name, q.Chat = markup.OneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
 	case m.SenderChat != nil: // written by an anonymous admin
@@ -67,19 +76,19 @@ func (c *Channel) authorQuote(m *models.Message) bus.Quote {
 			q.From.Name = signed
 		}
 	case m.From != nil:
-		q.From = bus.Person{ID: c.personID(m.From.ID), Name: displayName(m.From)}
+		q.From = bus.Person{ID: r.personID(m.From.ID), Name: displayName(m.From)}
 	}
 	return q
 }
 
 // originQuote returns a quote that has the author and the date of a forwarded message's original,
 // but no text yet.
-func (c *Channel) originQuote(o *models.MessageOrigin) bus.Quote {
+func (r *quoter) originQuote(o *models.MessageOrigin) bus.Quote {
 	var q bus.Quote
 	switch {
 	case o.MessageOriginUser != nil:
 		u := o.MessageOriginUser
-		q.From = bus.Person{ID: c.personID(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
+		q.From = bus.Person{ID: r.personID(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
 		q.At = momentOf(u.Date)
 	case o.MessageOriginHiddenUser != nil:
 		q.From.Name = markup.OneLine(o.MessageOriginHiddenUser.SenderUserName, maxName)

@@ -13,16 +13,16 @@ import (
 // the agent for each reaction: first those that were removed, then those that were added. It
 // returns nil if a person reacts in the name of a group, because Telegram does not name the person
 // then. Telegram does not say whose message it is.
-func (c *Channel) reactionsInbound(r *models.MessageReactionUpdated) []bus.Inbound {
+func (t *translator) reactionsInbound(r *models.MessageReactionUpdated) []bus.Inbound {
 	if r.User == nil || r.User.IsBot {
 		return nil
 	}
 	before, after := emojisOf(r.OldReaction), emojisOf(r.NewReaction)
 	chat, message := strconv.FormatInt(r.Chat.ID, 10), strconv.Itoa(r.MessageID)
-	own := c.name + ":" + strconv.FormatInt(c.id, 10) + ":" + chat + ":"
+	own := t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":"
 	in := bus.Inbound{
-		Kind: bus.Reacted, From: bus.Person{ID: c.personID(r.User.ID), Name: displayName(r.User)}, Mentioned: true, Of: own + message,
-		At: bus.Address{Channel: c.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: momentOf(r.Date),
+		Kind: bus.Reacted, From: bus.Person{ID: t.personID(r.User.ID), Name: displayName(r.User)}, Mentioned: true, Of: own + message,
+		At: bus.Address{Channel: t.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: momentOf(r.Date),
 	}
 	var all []bus.Inbound
 	add := func(list, except []string, removed bool) {

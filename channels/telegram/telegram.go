@@ -7,13 +7,15 @@
 // whether a failed request had begun to leave: a request that certainly was not sent may be
 // repeated, the outcome of any other is unknown.
 //
-// The files, in reading order: telegram.go is the channel and its settings; poll.go
-// receives by polls, with the unpublished updates in backlog.go, and requests.go by requests;
-// moved.go follows groups whose ids change; translate.go, content.go and quotes.go translate
-// an update into a message for the agent, and files.go fetches its files; send.go sends and
-// edits, and photos.go knows which files are shown as pictures; buttons.go shows buttons and
-// receives presses; menu.go lists the commands, and reaction.go reads reactions; wire.go is
-// the HTTP client, its errors and its waits.
+// The files, in reading order: telegram.go is the channel, its settings and its parts; identity.go
+// who the bot is, and api.go the calls of the Bot API, with request_trace.go, which knows how far a request
+// came, and refusals.go, which says what a refusal means. poll.go receives by polls, with the
+// unpublished updates in backlog.go, and webhook.go by requests; updates.go decodes an update, and
+// publish.go and button_presses.go publish it. translate.go, content.go, quotes.go and reaction.go translate
+// an update into a message for the agent, forums.go remembers which groups have topics, and files.go
+// fetches files; moved_groups.go follows groups whose ids change. send.go sends and edits, previews.go shows
+// unfinished answers, address.go names chats, buttons.go shows buttons, and photos.go knows which
+// files are shown as pictures; menu.go lists the commands.
 package telegram
 
 import (
@@ -25,13 +27,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot"
 
+	"parley/bus"
 	"parley/channels"
-	"parley/channels/backoff"
 	"parley/channels/markup"
 	"parley/channels/telegram/webhook"
 )
@@ -48,12 +49,6 @@ const (
 // messageLength is the longest message that Telegram accepts, in UTF-16 units of the text
 // without its tags.
 const messageLength = 4096
-
-// captionLength is the longest text beside a file, in the same units.
-const captionLength = 1024
-
-// checkTimeout bounds the call that asks Telegram who the bot is.
-const checkTimeout = 10 * time.Second
 
 // Config says which bot account to use and how to reach it.
 type Config struct {
@@ -75,34 +70,16 @@ type Config struct {
 // A Channel is one Telegram bot account. Besides what every channel does, it shows typing, buttons
 // and previews, edits, sends and fetches files and makes invitations.
 type Channel struct {
-	name             string
-	id               int64  // the account's id, which the token contains
-	methodBase       string // the URL of the API's methods, with the token
-	fileBase         string // the URL of files, with the token
-	isOfficialServer bool   // whether the server is DefaultAPIURL
-	http             *http.Client
-	library          *bot.Bot
-	paced            bool
-	sendsOnly        bool
-	mention          channels.MentionIn
-	webhook          string                 // the address to which Telegram makes requests; "" polls
-	deliveries       chan webhook.Delivery  // the updates of those requests
-	secret           atomic.Pointer[string] // the secret by which Telegram's requests are recognised
-	book             Book
-	moves            *moves
-	forums           forums
-	// noPreviews is when Telegram refused a preview, as a Unix time; 0 if it has not.
-	noPreviews atomic.Int64
-	log        *slog.Logger
+	*identity
+	*movedGroups
+	*sender
+	*downloads
+	*pollReceiver
+	*webhookReceiver
 
-	first            prefetch
-	isPolling        atomic.Bool           // whether polls tell that Telegram can be reached
-	pollReachability channels.Reachability // whether the last getUpdates reached Telegram
-	callReachability channels.Reachability // whether the last other call reached Telegram
-
-	accountKnown chan struct{} // closed once account is set
-	accountOnce  sync.Once
-	account      atomic.Pointer[Account]
+	translator *translator
+	menus      *menus
+	paced      bool
 }
 
 var (
@@ -119,7 +96,6 @@ var (
 	_ channels.HTTPReceiver  = (*Channel)(nil)
 	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
-	_ channels.Prefetcher    = (*Channel)(nil)
 )
 
 // New makes a Channel and checks its settings. It makes no call yet.
@@ -138,43 +114,56 @@ func New(c Config) (*Channel, error) {
 	if server == "" {
 		server = DefaultAPIURL
 	}
-	ch := &Channel{
-		name:             c.Name,
-		id:               id,
+	a, err := newAPI(c, server)
+	if err != nil {
+		return nil, err
+	}
+	book := c.Book
+	if book == nil {
+		book = noBook{}
+	}
+	self := &identity{api: a, name: c.Name, id: id, accountKnown: make(chan struct{})}
+	moves, forums := newMovedGroups(book, c.Name), new(forums)
+	return &Channel{
+		identity:        self,
+		movedGroups:     moves,
+		sender:          &sender{api: a, moves: moves, forums: forums, sendsOnly: c.SendsOnly},
+		downloads:       &downloads{a},
+		pollReceiver:    &pollReceiver{api: a},
+		webhookReceiver: &webhookReceiver{identity: self, webhook: c.Webhook, deliveries: make(chan webhook.Delivery), book: book},
+		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, moves: moves, forums: forums},
+		menus:           &menus{a},
+		paced:           c.RateLimit != NoPace,
+	}, nil
+}
+
+// newAPI makes what calls the Bot API at a server.
+func newAPI(c Config, server string) (*api, error) {
+	a := &api{
 		methodBase:       server + "/bot" + c.Token + "/",
 		fileBase:         server + "/file/bot" + c.Token + "/",
 		isOfficialServer: server == DefaultAPIURL,
 		http:             c.HTTP,
-		paced:            c.RateLimit != NoPace,
-		sendsOnly:        c.SendsOnly,
-		mention:          c.Mention,
-		webhook:          c.Webhook,
-		deliveries:       make(chan webhook.Delivery),
-		book:             c.Book,
 		log:              c.Log,
-		accountKnown:     make(chan struct{}),
 	}
-	if ch.book == nil {
-		ch.book = noBook{}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
 	}
-	ch.moves = newMoves(ch.book, c.Name)
-	if ch.log == nil {
-		ch.log = slog.New(slog.DiscardHandler)
+	a.log = a.log.With(slog.String("channel", c.Name))
+	if a.http == nil {
+		a.http = newClient()
 	}
-	ch.log = ch.log.With(slog.String("channel", c.Name))
-	if ch.http == nil {
-		ch.http = newClient()
-	}
-	ch.library, err = bot.New(c.Token,
+	var err error
+	a.library, err = bot.New(c.Token,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(server),
-		bot.WithHTTPClient(0, bufferingClient{ch.http}),
+		bot.WithHTTPClient(0, bufferingClient{a.http}),
 		bot.WithErrorsHandler(func(error) {}), // every error that matters is returned too
 	)
 	if err != nil {
 		return nil, fmt.Errorf("telegram: prepare %s: %w", c.Name, err)
 	}
-	return ch, nil
+	return a, nil
 }
 
 // accountID returns the account's id, which is the part of the token before the colon. Its
@@ -206,6 +195,28 @@ func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
+// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
+// with an error of kind Stop: Telegram refuses the account. The first poll goes out at once; the
+// bot's name is learned in parallel.
+func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	var learning sync.WaitGroup
+	defer learning.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	learning.Go(func() {
+		c.learnName(ctx)
+		c.menus.showMenu(ctx)
+	})
+	p := &publisher{translator: c.translator, publish: publish}
+	if c.ReceivesHTTP() {
+		return c.webhookReceiver.receive(ctx, p)
+	}
+	if err := c.removeWebhook(ctx); err != nil {
+		return err
+	}
+	return c.pollReceiver.receive(ctx, p)
+}
+
 // draftEvery is the time between two edits of a draft in a group, where Telegram allows 20
 // messages a minute in all.
 const draftEvery = 4 * time.Second
@@ -227,84 +238,29 @@ func (c *Channel) Limits() channels.Limits {
 	return l
 }
 
-// isGroup reports whether a chat's id is that of a group or a channel, and not a person's:
-// it is negative or a name.
-func isGroup(chat string) bool {
-	return strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@")
-}
-
-// An Account is the bot's own user, as Telegram describes it.
-type Account struct {
-	ID       int64  `json:"id"`
-	Username string `json:"username"` // without @
-	Name     string `json:"first_name"`
-	// HearsGroups says whether the bot also gets messages in groups that do not mention it, which
-	// is so if its privacy mode is off.
-	HearsGroups bool `json:"can_read_all_group_messages"`
-}
-
-// Check asks Telegram who the bot is. A refused token gives a *channels.SendError of kind
-// Stop.
-func (c *Channel) Check(ctx context.Context) (Account, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	var a Account
-	err := c.call(ctx, "getMe", nil, &a)
-	c.callReachability.Note(err)
-	if err != nil {
-		return Account{}, err
-	}
-	c.account.Store(&a)
-	c.accountOnce.Do(func() { close(c.accountKnown) })
-	return a, nil
-}
-
 // Connected reports whether Telegram was reached by the last poll or, without polls, by
 // the last call.
-func (c *Channel) Connected() bool {
-	if c.isPolling.Load() {
-		return c.pollReachability.Connected()
+func (ps *pollReceiver) Connected() bool {
+	if ps.isPolling.Load() {
+		return ps.reachability.Connected()
 	}
-	return c.callReachability.Connected()
+	return ps.reached.Connected()
 }
 
-// Invite returns a link that makes a person's first message to the bot "/start CODE"; ""
-// while the bot's name is not known.
-func (c *Channel) Invite(code string) string {
-	a := c.account.Load()
-	if a == nil || a.Username == "" {
-		return ""
+// Refusal implements channels.RefusalReader: it says why a send was refused, by the codes
+// of refusalCode; "" if the code says nothing about the place.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "chat_not_found":
+		return channels.NoSuchChat
+	case "not_a_member", "kicked":
+		return channels.NotInChat
+	case "blocked", "deactivated", "not_started":
+		return channels.PersonRefuses
+	case "no_rights":
+		return channels.NoRights
+	case "thread_not_found", "topic_closed", "403":
+		return channels.PlaceRefused
 	}
-	return "https://t.me/" + a.Username + "?start=" + code
-}
-
-// learnName asks Telegram for the bot's name until Telegram answers, refuses the token, or
-// ctx ends.
-func (c *Channel) learnName(ctx context.Context) {
-	var wait backoff.Series
-	for c.account.Load() == nil {
-		_, err := c.Check(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		refusal, ok := errors.AsType[*channels.SendError](err)
-		if ok && refusal.Fault == channels.Stop {
-			return // the poll meets the same refusal and reports it
-		}
-		c.log.LogAttrs(ctx, slog.LevelDebug, "the bot's own name is not known yet", slog.Any("error", err))
-		if !backoff.Sleep(ctx, wait.Next(maxTelegramWait)) {
-			return
-		}
-	}
-}
-
-// awaitUsername waits until the bot's username is known, and returns it. It fails only when ctx
-// ends.
-func (c *Channel) awaitUsername(ctx context.Context) (string, error) {
-	select {
-	case <-c.accountKnown:
-		return c.account.Load().Username, nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	return ""
 }

@@ -14,7 +14,7 @@ import (
 	"parley/channels/channelstest"
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 const (

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 
 	"github.com/go-telegram/bot/models"
@@ -16,10 +14,19 @@ import (
 	"parley/channels"
 )
 
+// A translator translates what Telegram tells into messages for the agent.
+type translator struct {
+	*identity
+	mention channels.MentionIn
+	quoter  quoter
+	moves   *movedGroups
+	forums  *forums
+}
+
 // messageInbound translates a message into what the agent gets; false if no person says anything to
 // the bot in it. A message with an @name has to wait until the bot's own name is known. It fails
 // only when ctx ends or the book fails.
-func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.Inbound, bool, error) {
+func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus.Inbound, bool, error) {
 	if m.From == nil || m.From.IsBot || m.IsAutomaticForward || m.Chat.Type == models.ChatTypeChannel {
 		return bus.Inbound{}, false, nil
 	}
@@ -31,37 +38,37 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
 	everything := private
 	if !private {
-		mention, err := c.mentionIn(ctx, chat)
+		mention, err := t.mentionIn(ctx, chat)
 		if err != nil || mention == channels.MentionNowhere {
 			return bus.Inbound{}, false, err
 		}
 		everything = mention == channels.MentionNever
 	}
 	in := bus.Inbound{
-		ID:        c.name + ":" + strconv.FormatInt(c.id, 10) + ":" + chat + ":" + message,
+		ID:        t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":" + message,
 		Kind:      bus.Said,
-		From:      bus.Person{ID: c.personID(m.From.ID), Name: displayName(m.From)},
-		At:        bus.Address{Channel: c.name, Chat: chat},
+		From:      bus.Person{ID: t.personID(m.From.ID), Name: displayName(m.From)},
+		At:        bus.Address{Channel: t.name, Chat: chat},
 		Group:     !private,
 		ChatName:  groupName(&m.Chat),
 		Mentioned: everything,
 		SentAt:    momentOf(m.Date),
-		Quotes:    c.quotes(m),
+		Quotes:    t.quoter.quotes(m),
 		More:      hasContinuation(m),
 	}
 	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
 		in.Answers = strconv.Itoa(r.ID)
 	}
-	in.Attachments = c.attachments(m)
-	// A forwarded message was written to somebody else: its text becomes a quote, and
-	// the names and commands in it call nobody here.
-	if m.ForwardOrigin == nil {
+	in.Attachments = t.attachments(m)
+	// What was forwarded, or written by another bot, is not said by the sender: its text
+	// becomes a quote, and the names and commands in it call nobody here.
+	if !hasOthersWords(m) {
 		text := m.Text + m.Caption // a message has only one of them
-		call, own, err := c.findAddressee(ctx, text, private)
+		call, own, err := t.findAddressee(ctx, text, private)
 		if err != nil {
 			return bus.Inbound{}, false, err
 		}
-		in.Mentioned = private || call == byName || (call == nobody && (everything || c.pointsAtBot(m)))
+		in.Mentioned = private || call == byName || (call == nobody && (everything || t.pointsAtBot(m)))
 		in.Called = call == byName && own.from == 0 && own.to > 0
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, textEntities(m), own))
 	}
@@ -73,59 +80,22 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 		in.ReplyTo = message
 	}
 	if m.Chat.IsForum {
-		c.forums.add(m.Chat.ID)
+		t.forums.add(m.Chat.ID)
 	}
 	return in, true, nil
 }
 
 // mentionIn returns which messages the bot answers in a group. A group that is not among the
 // channel's chats may be there by the id that it had before it became a supergroup.
-func (c *Channel) mentionIn(ctx context.Context, chat string) (channels.Mention, error) {
-	if mention := c.mention.In(chat); mention != channels.MentionNowhere {
+func (t *translator) mentionIn(ctx context.Context, chat string) (channels.Mention, error) {
+	if mention := t.mention.In(chat); mention != channels.MentionNowhere {
 		return mention, nil
 	}
-	old, err := c.moves.originalID(ctx, chat)
+	old, err := t.moves.originalID(ctx, chat)
 	if err != nil {
 		return channels.MentionNowhere, err
 	}
-	return c.mention.In(old), nil
-}
-
-// forums are the groups with topics from which this process has received messages.
-type forums struct {
-	mu    sync.Mutex
-	known map[int64]bool
-}
-
-// maxForums bounds the groups that are remembered.
-const maxForums = 4096
-
-// add remembers a group with topics.
-func (f *forums) add(chat int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known == nil || len(f.known) >= maxForums {
-		f.known = map[int64]bool{}
-	}
-	f.known[chat] = true
-}
-
-// has reports whether a group is known to have topics.
-func (f *forums) has(chat int64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.known[chat]
-}
-
-// personID returns the id that a Telegram user has on the bus: CHANNEL:USER.
-func (c *Channel) personID(user int64) string { return c.name + ":" + strconv.FormatInt(user, 10) }
-
-// momentOf converts Telegram's Unix seconds; 0 gives the zero time.
-func momentOf(seconds int) time.Time {
-	if seconds == 0 {
-		return time.Time{}
-	}
-	return time.Unix(int64(seconds), 0).UTC()
+	return t.mention.In(old), nil
 }
 
 // splitLength is the length in UTF-16 units from which a text is probably the beginning of
@@ -150,7 +120,7 @@ const (
 
 // findAddressee returns whom a text calls by name, and the span of the text that is only
 // the call: a name at the beginning, or the name in a command's /name@bot.
-func (c *Channel) findAddressee(ctx context.Context, text string, private bool) (addressee, span, error) {
+func (t *translator) findAddressee(ctx context.Context, text string, private bool) (addressee, span, error) {
 	command := text
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		command = text[:i]
@@ -159,7 +129,7 @@ func (c *Channel) findAddressee(ctx context.Context, text string, private bool) 
 	if !strings.Contains(text, "@") || (private && !(isCommand && strings.Contains(command, "@"))) {
 		return nobody, span{}, nil
 	}
-	name, err := c.awaitUsername(ctx)
+	name, err := t.awaitUsername(ctx)
 	if err != nil {
 		return nobody, span{}, err
 	}
@@ -210,31 +180,17 @@ func isNameByte(b byte) bool {
 
 // pointsAtBot reports whether a message is meant for the bot without naming it: it replies
 // to one of the bot's messages, or has a link to the bot.
-func (c *Channel) pointsAtBot(m *models.Message) bool {
+func (t *translator) pointsAtBot(m *models.Message) bool {
 	// In a forum every message without a reply seems to reply to the topic's beginning.
-	if r := m.ReplyToMessage; r != nil && r.From != nil && r.From.ID == c.id && r.ForumTopicCreated == nil {
+	if r := m.ReplyToMessage; r != nil && r.From != nil && r.From.ID == t.id && r.ForumTopicCreated == nil {
 		return true
 	}
 	for _, e := range textEntities(m) {
-		if e.Type == models.MessageEntityTypeTextMention && e.User != nil && e.User.ID == c.id {
+		if e.Type == models.MessageEntityTypeTextMention && e.User != nil && e.User.ID == t.id {
 			return true
 		}
 	}
 	return false
-}
-
-// IsGroupID reports whether a text is the id of a group, which is negative, and not a name
-// or a person's id.
-func IsGroupID(id string) bool {
-	n, err := strconv.ParseInt(id, 10, 64)
-	return err == nil && n < 0
-}
-
-// IsUserID reports whether a text is the id of a Telegram user, which is positive, and not
-// a name or a group's id.
-func IsUserID(id string) bool {
-	n, err := strconv.ParseInt(id, 10, 64)
-	return err == nil && n > 0
 }
 
 // asEdit turns the translation of a message into the report that it was edited. Telegram
@@ -245,4 +201,14 @@ func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
 	in.ID += fmt.Sprintf("#edit/%d-%x", m.EditDate, sum[:4])
 	in.SentAt = momentOf(m.EditDate)
 	return in
+}
+
+// attachments returns the files of a message. If it replies to another person's message, as in
+// "what is in this picture?", it returns that message's files too.
+func (t *translator) attachments(m *models.Message) []bus.Attachment {
+	files := filesOf(m)
+	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != t.id) {
+		files = append(files, filesOf(r)...)
+	}
+	return files
 }

@@ -2,8 +2,8 @@
 //
 // A message that comes over HTTP is published by Say, which reports whether the message is
 // durable, so that its sender learns that too. The agent's replies are in the session's log,
-// and watchers have seen them being written; nothing is left to deliver. So Send only
-// acknowledges, and outbound messages for such an address never pile up.
+// and Send shows them to those who watch the session; nothing is left to deliver, so outbound
+// messages for such an address never pile up. Terminals are reached in the same way.
 package web
 
 import (
@@ -12,6 +12,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/sessions"
 )
 
 // Name is the channel's name. No configuration mentions it.
@@ -27,13 +28,23 @@ func Address(token, name string) bus.Address {
 	return bus.Address{Channel: Name, Chat: token, Thread: name}
 }
 
-// A Channel publishes what is said over HTTP. It is a channels.Channel.
-type Channel struct{ bus bus.Bus }
+// A Bus carries messages, and events for those who watch sessions.
+type Bus interface {
+	bus.Bus
+	bus.Events
+}
+
+// A Channel is a channel without a platform: people read it by watching the session's events,
+// and whoever does not watch finds in the log what was said. It is a channels.Channel.
+type Channel struct {
+	bus   Bus
+	agent string
+}
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a Channel that publishes on b.
-func New(b bus.Bus) *Channel { return &Channel{bus: b} }
+// New makes a Channel over b. What is sent to an address without naming a session is the agent's there.
+func New(b Bus, agent string) *Channel { return &Channel{bus: b, agent: agent} }
 
 // Say publishes a message in a session, or the command that the message contains. After nil it is
 // durable; the same message again is accepted and dropped. The error is bus.ErrFull if too many
@@ -45,17 +56,27 @@ func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error
 	return bus.PublishInbound(ctx, c.bus, session, said, urgent)
 }
 
-// Receive waits until ctx is done: there is no platform to receive from.
+// Receive only waits until ctx is done: messages come in over HTTP.
 func (c *Channel) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Send acknowledges a part without delivering it. It returns the part's key as its id, by
-// which the log names the part.
-func (c *Channel) Send(_ context.Context, _ bus.Address, part channels.Part) (string, error) {
+// Send emits the part as an event to those who watch, and returns the part's key as its id,
+// because the log has the part under that key.
+func (c *Channel) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
+	key := part.Session // several agents may talk at one address
+	if key == "" {
+		var err error
+		if key, err = sessions.Key(c.agent, to.Channel, to.Chat, to.Thread); err != nil {
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
+		}
+	}
+	// The key of a turn's own answer names the turn; other messages have no turn.
+	turn, _ := channels.AnsweredTurn(part.Key)
+	c.bus.Emit(bus.Event{Type: bus.Spoken, Session: key, Route: to, Turn: turn, Call: part.Key, Delta: part.Text})
 	return part.Key, nil
 }
 
-// Limits returns no limits, only the dialect: watchers read Markdown.
+// Limits returns no limits: those who watch read Markdown of any length.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }

@@ -24,7 +24,7 @@ func open(t *testing.T, caps bus.Caps) (*sqlitebus.Bus, *web.Channel) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return b, web.New(b)
+	return b, web.New(b, "main")
 }
 
 const session = "main:web:ci:deploy"
@@ -118,5 +118,33 @@ func TestRepliesAreAcknowledged(t *testing.T) {
 	wg.Wait()
 	if s, err := book.Lookup(t.Context(), out.ID); err != nil || s.State() != channels.Sent {
 		t.Errorf("the book has %+v, %v", s, err)
+	}
+}
+
+// What a turn says to those who watch names the turn; what others say does not.
+func TestWhatIsSaidNamesItsTurn(t *testing.T) {
+	b, w := open(t, bus.Caps{})
+	at := bus.Address{Channel: "console", Chat: "default"}
+	news, err := b.Subscribe(t.Context(), bus.SessionFeed("main:console:default"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]string{"m_1#reply/0": "m_1", "m_1#reply/12": "m_1", "m_2/0/0": "", "m_1#reply": ""}
+	for key := range keys {
+		if _, err := w.Send(t.Context(), at, channels.Part{Key: key, Text: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for e, err := range news {
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn, known := keys[e.Call]
+		if !known || e.Type != bus.Spoken || e.Delta != "hello" || e.Turn != turn {
+			t.Errorf("%s said in turn %q, want %q", e.Call, e.Turn, turn)
+		}
+		if delete(keys, e.Call); len(keys) == 0 {
+			return
+		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,13 +19,15 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/models"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
 	"parley/sessions"
+	"parley/tools/plainjson"
+	"parley/tools/sandbox"
 	"parley/tools/spelling"
 )
 
@@ -43,7 +44,7 @@ func (chatCmd) Help() string {
 }
 
 // Run talks to the agent in this terminal.
-func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{})
 	if err != nil {
 		return err
@@ -86,6 +87,9 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	if err != nil {
 		return err
 	}
+	if joined.Hosted {
+		noteRootsOwn(c.Workspace, tty.Err)
+	}
 	r := client.NewConversation(joined, key, chat)
 	r.Agent = other
 	if err = checkAgent(cfg, joined, agent); err == nil {
@@ -95,6 +99,13 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		err = left
 	}
 	return err
+}
+
+// noteRootsOwn says if no commands run in a person's own directory, because that is root's.
+func noteRootsOwn(dir string, out io.Writer) {
+	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
+		fmt.Fprintf(out, "parley: no commands run in %s, because they never run as root, and nobody but root can work there: run parley as an ordinary user, or give the directory to one\n", dir)
+	}
 }
 
 // checkAgent returns a usageError if this process answers, and has no agent of that name.
@@ -133,6 +144,8 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 	}
 	if typed {
 		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, model), leavingNote(r.Server)
+		cfg.Commands = channels.Commands()
+		cfg.Hint = "/help lists commands and keys"
 		cfg.Earlier = r.EarlierInputs(ctx)
 	}
 	ch, err := console.New(cfg)
@@ -148,7 +161,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 		return nil
 	}
 	if asJSON && errors.Is(err, console.ErrFailed) {
-		_ = json.NewEncoder(tty.Out).Encode(map[string]any{ // the exit code says the same
+		_ = plainjson.NewEncoder(tty.Out).Encode(map[string]any{ // the exit code says the same
 			"session": r.Session, "error": bus.Failure{Code: "no_answer", Message: err.Error()},
 		})
 	}
@@ -177,7 +190,7 @@ func leavingNote(server *client.Client) string {
 }
 
 // unknownCommand returns what is wrong with a command that does not exist, so that the model is
-// not asked to make sense of a typing error; "" if the text is no command at all, such as a path
+// not asked to make sense of a typing error; "" if the text is not a command at all, such as a path
 // or other words with a slash.
 func unknownCommand(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -185,7 +198,7 @@ func unknownCommand(text string) string {
 	if !is || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
 		return ""
 	}
-	known := append(channels.Commands(), "start", "quit", "exit")
+	known := append(channels.Commands(), "start", "clear", "quit", "exit")
 	name = strings.ToLower(name)
 	if slices.Contains(known, name) {
 		return ""

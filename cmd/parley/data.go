@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"parley/cmd/parley/backup"
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/erase"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/homedb"
+	"parley/cmd/parley/data/backup"
+	"parley/cmd/parley/data/erase"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/data/homedb"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/tools/plainjson"
 )
 
 type backupCmd struct {
@@ -34,7 +34,7 @@ func (backupCmd) Help() string {
 }
 
 // Run writes a backup of the home, which may be in use.
-func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 		return nil
 	}
 	if flags.JSON {
-		return json.NewEncoder(tty.Out).Encode(m)
+		return plainjson.NewEncoder(tty.Out).Encode(m)
 	}
 	var bytes int64
 	for _, file := range m.Files {
@@ -147,7 +147,7 @@ func (restoreCmd) Help() string {
 }
 
 // Run makes a home from a backup.
-func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (forgetCmd) Help() string {
 }
 
 // Run erases what a person has said, or a session, and prints the receipt: what was erased.
-func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.User == "" && c.Session == "" {
 		return &usageError{"forget what? Give --user WHO or --session KEY"}
 	}
@@ -225,7 +225,7 @@ func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 			return err
 		}
 		if flags.JSON {
-			return json.NewEncoder(tty.Out).Encode(receipt)
+			return plainjson.NewEncoder(tty.Out).Encode(receipt)
 		}
 		_, err := fmt.Fprint(tty.Out, receipt.String())
 		return err

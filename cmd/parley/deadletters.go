@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 
-	"parley/cmd/parley/client"
-	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/report"
+	"parley/tools/plainjson"
 )
 
 type deadLettersCmd struct {
@@ -84,14 +84,14 @@ func (deadList) Help() string {
 }
 
 // Run lists dead letters.
-func (deadList) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (deadList) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		all, err := fetchDeadLetters(ctx, server)
 		if err != nil {
 			return err
 		}
 		if flags.JSON {
-			return json.NewEncoder(tty.Out).Encode(all)
+			return plainjson.NewEncoder(tty.Out).Encode(all)
 		}
 		return report.DeadLetters(tty.Out, all)
 	})
@@ -105,7 +105,7 @@ type deadShow struct {
 func (deadShow) Help() string { return examples("parley dead-letters show ID") }
 
 // Run prints one dead letter.
-func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c deadShow) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		picked, err := chooseLetters(ctx, server, []string{c.ID}, false)
 		if err != nil {
@@ -126,7 +126,7 @@ func (deadReplay) Help() string {
 }
 
 // Run publishes dead letters again, each under a new id.
-func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c deadReplay) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		picked, err := chooseLetters(ctx, server, c.IDs, c.All)
 		if err != nil {
@@ -157,7 +157,7 @@ func (deadDrop) Help() string {
 }
 
 // Run deletes dead letters.
-func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c deadDrop) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.All {
 		if err := confirm(tty, c.Yes, "Forget every dead letter?"); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 // goSource returns the program's Go files, without tests, with a NUL between two.
@@ -66,7 +67,7 @@ func TestPagesLinkToWhatThereIs(t *testing.T) {
 		pages = append(pages, more...)
 	}
 	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
-	code := regexp.MustCompile("`[^`\n]*`") // what stands in it is no link
+	code := regexp.MustCompile("`[^`\n]*`") // what stands in it is not a link
 	for _, page := range pages {
 		raw, err := os.ReadFile(page)
 		if err != nil {
@@ -95,32 +96,30 @@ func TestModelAddressesAreTaken(t *testing.T) {
 	}
 	for _, url := range urls {
 		file := filepath.Join(t.TempDir(), "parley.toml")
-		must(t, os.WriteFile(file, []byte("[model]\nname = \"m\"\nbase_url = \""+url[1]+"\"\n"), 0o600))
+		parleytest.Must(t, os.WriteFile(file, []byte("[model]\nname = \"m\"\nbase_url = \""+url[1]+"\"\n"), 0o600))
 		if _, err := loadConfig(config.Options{File: file, Home: t.TempDir()}); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// What CONTRIBUTING.md names in its recipes is there: files, folders, functions and types.
+// What docs/recipes.md names is there or added by its recipes: files, folders, functions and types. Whether
+// their code fits, .ci/recipes finds out.
 func TestRecipesNameWhatThereIs(t *testing.T) {
 	top := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(top, "CONTRIBUTING.md"))
+	page, err := os.ReadFile(filepath.Join(top, "docs", "recipes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, recipes, ok := strings.Cut(string(page), "\n## How to add")
-	if !ok {
-		t.Fatal("there are no recipes")
-	}
+	recipes := regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(string(page), "")
+	added := regexp.MustCompile("(?m)^[0-9]+\\. `([^`]+)`")
+	recipes = added.ReplaceAllString(recipes, "")
 	source := goSource(t, top)
 	member := regexp.MustCompile(`^([A-Za-z]+)\.([A-Za-z]+)$`)
 	checked := 0
 	for _, name := range regexp.MustCompile("`([\\w./-]+)`").FindAllStringSubmatch(recipes, -1) {
 		name := strings.TrimSuffix(name[1], "/...")
 		switch parts := member.FindStringSubmatch(name); {
-		case strings.Contains(name, "NAME"):
-			continue
 		case strings.Contains(name, "/"):
 			if _, err := os.Stat(filepath.Join(top, name)); err != nil {
 				t.Errorf("%s is not there", name)
@@ -145,5 +144,79 @@ func TestRecipesNameWhatThereIs(t *testing.T) {
 	}
 	if checked < 30 {
 		t.Errorf("only %d names were recognized", checked)
+	}
+}
+
+// The tables of docs/protocol name functions that there are, in the packages in which they are.
+func TestTheProtocolNamesWhoWrites(t *testing.T) {
+	top := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(top, "docs", "protocol", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, page := range append(pages, filepath.Join(top, "docs", "architecture.md")) {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waiting []string // those whose package is named behind them
+		for _, span := range regexp.MustCompile("(of )?`([\\w./]+)`").FindAllStringSubmatch(string(raw), -1) {
+			name := span[2]
+			if regexp.MustCompile(`^(agent|bus|channels|cmd|sessions|tools|docs)/`).MatchString(name) {
+				if _, err := os.Stat(filepath.Join(top, name)); err != nil {
+					t.Errorf("%s names %s, which there is not", filepath.Base(page), name)
+				}
+			}
+			switch {
+			case span[1] != "" && strings.Contains(name, "/"):
+				for _, one := range waiting {
+					checked++
+					if !declares(t, filepath.Join(top, name), one) {
+						t.Errorf("%s: there is no %s in %s", filepath.Base(page), one, name)
+					}
+				}
+				waiting = nil
+			case regexp.MustCompile(`^[a-zA-Z]+\.[a-zA-Z]+$`).MatchString(name) && !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".md"):
+				waiting = append(waiting, name)
+			case strings.Contains(name, "/"):
+				waiting = nil
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d names are checked", checked)
+	}
+}
+
+// declares reports whether a package has a method, named as Type.method.
+func declares(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, method, _ := strings.Cut(name, ".")
+	is := regexp.MustCompile(`(?m)^func \(\w+ \*?` + of + `\) ` + method + `\(`)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is.Match(raw) {
+			return true
+		}
+	}
+	return false
+}
+
+// The tour stays one of a quarter of an hour.
+func TestTheTourIsShort(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(strings.Fields(string(raw))); n > 2000 {
+		t.Errorf("docs/architecture.md has %d words, and may have 2000: what it has too much belongs to docs/protocol", n)
 	}
 }

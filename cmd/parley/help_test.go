@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"parley/cmd/parley/parleytest"
 	"parley/cmd/parley/terminal"
 )
 
@@ -32,10 +33,10 @@ func leaves(t *testing.T) map[string]*kong.Node {
 // Each command's help shows how it is called, and the program takes what it shows.
 func TestHelpShowsExamples(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t)
+	w := parleytest.New(t, parleytest.EchoModel, "")
 	for words := range leaves(t) {
-		long, _, code := n.run(append(strings.Fields(words), "--help")...)
-		short, _, asked := n.run(append([]string{"help"}, strings.Fields(words)...)...)
+		long, _, code := w.Run(append(strings.Fields(words), "--help")...)
+		short, _, asked := w.Run(append([]string{"help"}, strings.Fields(words)...)...)
 		if code != exitDone || asked != exitDone || long != short {
 			t.Errorf("%s: exit codes %d and %d, saying\n%s\nand\n%s", words, code, asked, long, short)
 		}
@@ -52,16 +53,16 @@ func TestHelpShowsExamples(t *testing.T) {
 			accepts(t, strings.Fields(call))
 		}
 	}
-	if out, _, code := n.run("--version"); code != exitDone || !strings.HasPrefix(out, "parley ") {
+	if out, _, code := w.Run("--version"); code != exitDone || !strings.HasPrefix(out, "parley ") {
 		t.Errorf("--version: exit code %d, saying %q", code, out)
 	}
-	if out, errs, code := n.run("help", "nosuch"); code != exitUsage || out != "" || !strings.Contains(errs, "nosuch") {
+	if out, errs, code := w.Run("help", "nosuch"); code != exitUsage || out != "" || !strings.Contains(errs, "nosuch") {
 		t.Errorf("help nosuch: exit code %d, saying %q %q", code, out, errs)
 	}
-	if _, errs, code := n.run("forget", "--yes"); code != exitUsage || !strings.Contains(errs, "--user WHO or --session KEY") {
+	if _, errs, code := w.Run("forget", "--yes"); code != exitUsage || !strings.Contains(errs, "--user WHO or --session KEY") {
 		t.Errorf("forget: exit code %d, saying %q", code, errs)
 	}
-	if out, _, _ := n.run("forget", "--help"); strings.Contains(out, "--user=WHO --session") {
+	if out, _, _ := w.Run("forget", "--help"); strings.Contains(out, "--user=WHO --session") {
 		t.Errorf("forget reads as if it needed both:\n%s", out)
 	}
 }
@@ -69,9 +70,9 @@ func TestHelpShowsExamples(t *testing.T) {
 // The scripts know every command, and a shell takes them.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t)
+	w := parleytest.New(t, parleytest.EchoModel, "")
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		out, _, code := n.run("completion", shell)
+		out, _, code := w.Run("completion", shell)
 		if code != exitDone {
 			t.Errorf("%s: exit code %d", shell, code)
 		}
@@ -87,7 +88,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no bash to try the script in")
 	}
-	script, _, _ := n.run("completion", "bash")
+	script, _, _ := w.Run("completion", "bash")
 	for typed, want := range map[string][]string{
 		"parley pai":              {"pairing"},
 		"parley pairing ":         {"list", "approve", "revoke", "owner", "--help", "--config", "--home", "--json", "--version"},

@@ -2,51 +2,33 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	_ "parley/cmd/parley/garbage" // collects none while the program starts
-	"parley/cmd/parley/home"
 	"parley/cmd/parley/onboard"
-	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/platforms"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
 	"parley/tools/documents"
 	"parley/tools/sandbox"
 )
 
-// The exit codes of the program. Scripts rely on them, so they stay as they are.
-const (
-	exitDone    = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitUnknown = 3
-	exitQueued  = 4
-	exitConfig  = 78
-)
-
-// cli is the command line: its fields are the global flags and the commands.
+// cli is the command line: the flags that every command takes, and the commands.
 type cli struct {
-	Config string `help:"Configuration file." placeholder:"FILE"`
-	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
-	JSON   bool   `help:"Results as JSON." name:"json"`
+	globalFlags
 
 	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
 	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
 	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
-	Logs        logsCmd        `cmd:"" help:"What was done: calls of tools, admissions, exports, erasures."`
+	Logs        logsCmd        `cmd:"" help:"What was done: turns, calls of tools, refusals, admissions, erasures."`
 	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
 	Usage       usageCmd       `cmd:"" help:"What models have used and cost."`
 	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
@@ -83,6 +65,10 @@ func main() {
 
 // run runs one command and returns the exit code.
 func run(args []string, tty terminal.Terminal) int {
+	if len(args) == 0 {
+		fmt.Fprint(tty.Err, firstWords)
+		return exitUsage
+	}
 	var c cli
 	exited := -1
 	parser, err := newParser(&c, tty, kong.Exit(func(code int) { exited = code }), kong.Bind(tty))
@@ -102,9 +88,18 @@ func run(args []string, tty terminal.Terminal) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(&c, c.sanitizedTerminal(parsed.Command(), tty), c.onboardProgram(tty))
+	parsed.Bind(&c.globalFlags, c.sanitizedTerminal(parsed.Command(), tty), onboardProgram(&c.globalFlags, tty))
 	return exitCode(parsed.Run(), tty)
 }
+
+// firstWords are what the program says if it is called without a command.
+const firstWords = `Parley puts an AI agent into Slack, Discord and Telegram, and into this terminal.
+
+  parley onboard   sets it up: a model, a chat platform, and the first answer
+  parley chat      talks to the agent here, with a built-in demo if there is no model yet
+  parley serve     serves the chat platforms that are configured
+  parley help      lists all commands
+`
 
 // newParser makes the parser of the command line.
 func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, error) {
@@ -132,114 +127,42 @@ func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.
 	return terminal.Terminal{In: tty.In, Out: &terminal.Screen{To: tty.Out, JSON: shows}, Err: &terminal.Screen{To: tty.Err}}
 }
 
-// withClient connects to the server of the home for one command, and calls fn with the client. If
-// no server runs, this process serves the home meanwhile, in that role.
-func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, fn func(context.Context, *client.Client) error) error {
-	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
-	if err != nil {
-		return err
-	}
-	return withClientFor(ctx, cfg, tty, role, fn)
-}
-
-// printList prints a list that the server has at a path, under a key of its answer: as JSON if
-// that is asked for, and otherwise as the function for people prints it.
-func printList[T any](ctx context.Context, c *cli, tty terminal.Terminal, path, key string, forPeople func(io.Writer, []T) error) error {
-	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var found map[string][]T
-		if err := server.Get(ctx, path, &found); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(found[key])
-		}
-		return forPeople(tty.Out, found[key])
-	})
-}
-
-// withClientFor is withClient for a configuration that was read already.
-func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
-	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
-}
-
-// withClientAs joins the home for one command, and calls fn with a client of it. If no server runs
-// there, the command becomes the server that cfg describes.
-func withClientAs(ctx context.Context, cfg server.Config, fn func(context.Context, *client.Client) error) error {
-	c, leave, err := client.Join(ctx, cfg)
-	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
-		return nothing
-	}
-	if err != nil {
-		return fmt.Errorf("reach the home %s: %w", cfg.Settings.Home, err)
-	}
-	err = fn(ctx, c)
-	if left := leave(); err == nil {
-		err = left
-	}
-	return err
-}
-
 type onboardCmd = onboard.Command
 
-// onboardProgram returns what the command onboard calls once it has written the configuration
-// file: a question to the agent, and the server.
-func (c *cli) onboardProgram(tty terminal.Terminal) onboard.Program {
-	written := func(file string) *cli {
+// onboardProgram returns what the command onboard calls: to read settings before it writes them, and,
+// once they are written, to ask the agent a question and to run the server.
+func onboardProgram(c *globalFlags, tty terminal.Terminal) onboard.Program {
+	written := func(file string) *globalFlags {
 		flags := *c
 		flags.Config = file
 		return &flags
 	}
+	load := func(file string) (*config.Config, error) {
+		cfg, err := loadConfig(config.Options{File: file, Home: c.Home})
+		if err != nil {
+			return nil, err
+		}
+		return cfg, server.Both.Check(cfg)
+	}
 	return onboard.Program{
 		File: func() (string, error) { return config.Place(config.Options{File: c.Config, Home: c.Home}) },
+		Load: load,
 		Ask: func(ctx context.Context, file, question string) error {
 			return chatCmd{Message: question}.Run(ctx, written(file), tty)
 		},
-		Serve: func(ctx context.Context, file string) error {
+		Serve: func(ctx context.Context, file, channel string, answered func()) error {
+			cfg, err := load(file)
+			if err != nil {
+				return err
+			}
+			watching, stop := context.WithCancel(ctx)
+			defer stop()
+			go func() {
+				if client.Dial(cfg.Home).AwaitAnswer(watching, channel) == nil {
+					answered()
+				}
+			}()
 			return serveCmd{Role: "gateway,worker"}.Run(ctx, written(file), tty)
 		},
 	}
-}
-
-// exitCode prints the error of a command, if there is one, and returns the exit code.
-func exitCode(err error, tty terminal.Terminal) int {
-	if err == nil {
-		return exitDone
-	}
-	fmt.Fprintln(&terminal.Screen{To: tty.Err}, "parley:", err)
-	if code, ok := outcomeCode(err); ok {
-		return code
-	}
-	var usage *usageError
-	var called *onboard.UsageError
-	var wrong *config.Error
-	var setting *config.SettingError
-	switch {
-	case errors.As(err, &usage), errors.As(err, &called):
-		return exitUsage
-	case errors.As(err, &wrong), errors.As(err, &setting):
-		return exitConfig
-	}
-	return exitFailed
-}
-
-// A usageError means that a command was called wrongly.
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-
-// confirm asks on a terminal before something is destroyed; without a terminal it needs
-// --yes.
-func confirm(tty terminal.Terminal, yes bool, question string) error {
-	if yes {
-		return nil
-	}
-	if !term.IsTerminal(int(tty.In.Fd())) {
-		return &usageError{question + " Say so with --yes."}
-	}
-	fmt.Fprintf(tty.Err, "%s [y/N] ", question)
-	var answer string
-	if _, err := fmt.Fscanln(tty.In, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
-		return errors.New("nothing was done")
-	}
-	return nil
 }

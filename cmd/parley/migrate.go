@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +18,14 @@ import (
 	"parley/bus"
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
-	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/migrate"
+	"parley/cmd/parley/data/backup"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/data/migrate"
 	"parley/cmd/parley/terminal"
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 type migrateCmd struct {
@@ -43,7 +43,7 @@ type migrateReport struct {
 func (migrateCmd) Help() string { return examples("parley migrate --to fleet.toml") }
 
 // Run moves what is in the home to the bus and the store of another configuration.
-func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	to, err := loadConfig(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -74,14 +74,14 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	}
 	r := migrateReport{report, nextSteps(to, from)}
 	if flags.JSON {
-		return json.NewEncoder(tty.Out).Encode(r)
+		return plainjson.NewEncoder(tty.Out).Encode(r)
 	}
 	return r.print(tty.Out)
 }
 
 // oldFolders returns the directories in which the sessions' files have been so far, by agent; "" is the root of
 // all others.
-func oldFolders(flags *cli, to *config.Config) (map[string]string, error) {
+func oldFolders(flags *globalFlags, to *config.Config) (map[string]string, error) {
 	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,13 +11,14 @@ import (
 
 	"parley/channels"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/platforms"
-	"parley/cmd/parley/report"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/platforms"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/report"
+	"parley/tools/plainjson"
 )
 
 type pairingCmd struct {
@@ -55,14 +55,14 @@ func (pairingList) Help() string {
 }
 
 // Run lists who is admitted to the bot and who asks to be.
-func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (pairingList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		all, err := fetchPairings(ctx, server)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(all)
+			return plainjson.NewEncoder(tty.Out).Encode(all)
 		}
 		return report.Pairings(tty.Out, all)
 	})
@@ -78,7 +78,7 @@ func isRefusal(err error, code string) bool {
 func (pairingApprove) Help() string { return examples("parley pairing approve ABCD2345") }
 
 // Run admits to the bot the person who was given the code.
-func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (a pairingApprove) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var p api.Pairing
 		err := server.Do(ctx, http.MethodPost, "/v1/pairings", "", map[string]string{"code": a.Code}, &p)
@@ -97,7 +97,7 @@ func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) 
 func (pairingRevoke) Help() string { return examples("parley pairing revoke telegram:42") }
 
 // Run revokes an admission.
-func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (r pairingRevoke) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		err := server.Do(ctx, http.MethodDelete, "/v1/pairings/"+url.PathEscape(r.Who), "", nil, nil)
 		if isRefusal(err, "not_found") {
@@ -118,7 +118,7 @@ func (pairingOwner) Help() string {
 
 // Run makes a code that makes whoever says it to the bot first its owner. It works before the
 // server was ever started.
-func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
 		return err
@@ -195,6 +195,6 @@ type chatsCmd struct{}
 func (chatsCmd) Help() string { return examples("parley chats", "parley --json chats") }
 
 // Run lists where the bot has been spoken to.
-func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (chatsCmd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/chats", "chats", report.Chats)
 }

@@ -27,7 +27,7 @@ func TestWhichCommandsAreScreened(t *testing.T) {
 		"sessions <key>":         {cli{}, true, true},
 		"dead-letters list":      {cli{}, true, true},
 		"chats":                  {cli{}, true, true},
-		"doctor":                 {cli{JSON: true}, false, true},
+		"doctor":                 {cli{globalFlags: globalFlags{JSON: true}}, false, true},
 		"backup <file>":          {cli{Backup: backupCmd{File: "-"}}, false, true},
 		"backup <file> (a file)": {cli{Backup: backupCmd{File: "x"}}, true, true},
 		"serve":                  {cli{}, false, false},
@@ -60,9 +60,9 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	}
 	// For programs it is what was said, to the character.
 	raw, err := w.Command("--json", "sessions", "main:telegram:2").Output()
-	must(t, err)
+	parleytest.Must(t, err)
 	said, err := json.Marshal("over\u009b2Jclear\u202ereversed")
-	must(t, err)
+	parleytest.Must(t, err)
 	if !strings.Contains(string(raw), strings.Trim(string(said), `"`)) {
 		t.Errorf("as JSON it is %s", raw)
 	}

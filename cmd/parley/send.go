@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +16,12 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/cmd/parley/client"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/outbox"
+	"parley/channels/outbox"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/tools/plainjson"
 )
 
 type sendCmd struct {
@@ -42,7 +42,7 @@ func (sendCmd) Help() string {
 }
 
 // Run gives a message to the server and, with --wait, waits for the outcome and reports it.
-func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	body, err := c.requestBody(tty)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func isPending(s delivery) bool {
 
 func printStatus(out io.Writer, asJSON bool, s delivery) error {
 	if asJSON {
-		return json.NewEncoder(out).Encode(s)
+		return plainjson.NewEncoder(out).Encode(s)
 	}
 	for _, d := range s.Destinations {
 		line := d.Address + ": " + d.State
@@ -175,15 +175,6 @@ func printStatus(out io.Writer, asJSON bool, s delivery) error {
 	return err
 }
 
-// An outcomeError says that a message, for which the command has waited, was not sent, with the
-// exit code that tells scripts why.
-type outcomeError struct {
-	code int
-	msg  string
-}
-
-func (e *outcomeError) Error() string { return e.msg }
-
 // errorOfStatus returns nil if the message was sent everywhere, else an error about the worst
 // outcome among its destinations.
 func errorOfStatus(s delivery) error {
@@ -205,13 +196,4 @@ func errorOfStatus(s delivery) error {
 		}
 	}
 	return nil
-}
-
-// outcomeCode returns the exit code of an outcomeError; false if err is none.
-func outcomeCode(err error) (int, bool) {
-	o, ok := errors.AsType[*outcomeError](err)
-	if !ok {
-		return 0, false
-	}
-	return o.code, true
 }

@@ -4,46 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"runtime"
-	"time"
+	"strings"
 
 	"golang.org/x/term"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/garbage"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/mapped"
-	"parley/cmd/parley/models"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/onboard"
+	"parley/cmd/parley/process"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/terminal"
-	"parley/cmd/parley/unit"
 )
 
 type serveCmd struct {
-	Role   string `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
-	Listen string `help:"Where HTTP listens, instead of what is configured." placeholder:"ADDR"`
+	Role   string  `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
+	Listen *string `help:"Where HTTP listens, instead of what is configured; none is off." placeholder:"ADDR"`
 
-	Install bool `help:"Write the unit by which systemd starts it and keeps it running, and serve nothing now."`
-	Yes     bool `help:"With --install: replace a unit that is there."`
+	Install   bool `help:"Write the unit by which systemd starts it and keeps it running, and serve nothing now."`
+	Uninstall bool `help:"Stop what --install has installed, and remove its unit."`
+	Start     bool `help:"With --install: start it now without asking."`
+	Yes       bool `help:"With --install: replace a unit that is there."`
 }
 
 // Help shows examples.
 func (serveCmd) Help() string {
-	return examples("parley serve", "parley serve --config /etc/parley/parley.toml", "parley serve --role worker", "parley serve --install")
+	return examples("parley serve", "parley serve --config /etc/parley/parley.toml", "parley serve --role worker", "parley serve --install", "parley serve --uninstall")
 }
 
 // Run serves the configured channels until SIGINT or SIGTERM.
-func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	role, err := parseRole(c.Role)
 	if err != nil {
 		return err
 	}
 	if c.Install {
-		return c.install(flags, tty)
+		return c.install(ctx, flags, tty)
+	}
+	if c.Uninstall {
+		return c.uninstall(ctx, flags, tty)
 	}
 	load := func() (*config.Config, error) {
 		return loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
@@ -64,9 +68,9 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 		return err
 	}
 	if len(cfg.Channels) == 0 && role.Receives() {
-		fmt.Fprintf(tty.Err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", home.DescribeConfig(cfg))
+		tellOperator(cfg, tty.Err, "Nothing is configured yet that anybody could talk to: there is no [channels.NAME].\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and say parley config check.\nparley chat talks to the agent here, in a terminal.\n"+home.DescribeConfig(cfg))
 	}
-	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log})
+	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }})
 	if err != nil && ctx.Err() != nil {
 		log.Info("told to end before serving began", slog.Any("error", err))
 		return nil
@@ -74,32 +78,44 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	if err != nil {
 		return err
 	}
-	defer garbage.Adapt()()
-	defer mapped.ReleaseAfterStart(log)()
-	err = s.Serve(ctx, server.Options{Listen: c.Listen, Reload: load, Offers: tty.Err})
+	defer process.Adapt()()
+	if c.Listen != nil && *c.Listen == "none" { // as onboard calls it
+		*c.Listen = ""
+	}
+	err = s.Serve(ctx, c.Listen)
 	if closed := s.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
-// install writes the systemd unit that starts "parley serve" with this configuration.
-func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
+// service returns the service of systemd that serves this configuration, and the path of its unit.
+func (serveCmd) service(flags *globalFlags) (s onboard.Service, path string, err error) {
 	if runtime.GOOS != "linux" {
-		return errors.New("--install writes a unit of systemd, which is Linux's")
+		return s, "", errors.New("--install and --uninstall are for systemd, which is Linux's")
 	}
 	// The machine's service alone may read its secrets.
 	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
 	if err != nil {
-		return err
+		return s, "", err
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return s, "", fmt.Errorf("find this program: %w", err)
 	}
-	s := unit.Service{Program: program, Config: cfg.File, Home: cfg.Home, Root: os.Geteuid() == 0}
-	path, err := s.Path(os.Getenv)
+	s = onboard.Service{Program: program, Config: cfg.File, Home: cfg.Home, Root: os.Geteuid() == 0}
+	path, err = s.Path(os.Getenv)
+	return s, path, err
+}
+
+// install writes the systemd unit that starts "parley serve" with this configuration, and starts it if
+// that is wanted.
+func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
+	s, path, err := c.service(flags)
 	if err != nil {
+		return err
+	}
+	if err := s.WriteEnvironment(os.Getenv); err != nil {
 		return err
 	}
 	err = s.Write(path, c.Yes)
@@ -112,9 +128,59 @@ func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(tty.Out, "Written: %s. To start it:\n\n", path)
-	for _, line := range s.Commands() {
-		fmt.Fprintln(tty.Out, "  "+line)
+	fmt.Fprintf(tty.Out, "Written: %s\n", path)
+	if s.Environment {
+		fmt.Fprintf(tty.Out, "The variables that the configuration reads are in %s, which only its owner reads.\n", s.EnvironmentFile())
+	}
+	start := c.Start
+	if !start && term.IsTerminal(int(tty.In.Fd())) {
+		start = confirm(tty, false, "Start it now, and whenever the machine starts?") == nil
+	}
+	if !start {
+		fmt.Fprintf(tty.Out, "To start it:\n\n  %s\n\n", strings.Join(s.StartCommands(), "\n  "))
+	}
+	for _, command := range s.StartCommands() {
+		if !start {
+			break
+		}
+		if err := runSystem(ctx, tty, command); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(tty.Out, "Its log: %s\n", s.LogCommand())
+	return nil
+}
+
+// uninstall stops the service and removes its unit.
+func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
+	s, path, err := c.service(flags)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("nothing is installed: %w", err)
+	}
+	if err := runSystem(ctx, tty, s.StopCommand()); err != nil {
+		return err
+	}
+	for _, file := range []string{path, s.EnvironmentFile()} {
+		if err := os.Remove(file); err == nil {
+			fmt.Fprintf(tty.Out, "Removed: %s\n", file)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the service: %w", err)
+		}
+	}
+	fmt.Fprintf(tty.Out, "The configuration and the home %s stay.\n", s.Home)
+	return nil
+}
+
+// runSystem runs a command of systemd's.
+func runSystem(ctx context.Context, tty terminal.Terminal, command string) error {
+	words := strings.Fields(command)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stdout, cmd.Stderr = tty.Err, tty.Err
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", command, err)
 	}
 	return nil
 }
@@ -137,41 +203,4 @@ func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) (mod
 	lists, err := models.New(ctx, cfg, log)
 	maps.DeleteFunc(lists, func(agent string, _ []models.Model) bool { return !cfg.HasModel(agent) })
 	return lists, err
-}
-
-// newLogger returns a logger that writes text to a terminal and JSON elsewhere, unless
-// the format is configured.
-func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: cfg.Log.Level, ReplaceAttr: formatDurations}
-	text := cfg.Log.Format == "text"
-	if f, ok := out.(*os.File); ok && cfg.Log.Format == "" {
-		text = term.IsTerminal(int(f.Fd()))
-	}
-	if text {
-		return slog.New(slog.NewTextHandler(out, o))
-	}
-	return slog.New(slog.NewJSONHandler(out, o))
-}
-
-// formatDurations makes a log write durations as people do, such as 1.5s; in JSON they would be
-// numbers of nanoseconds.
-func formatDurations(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		return slog.String(a.Key, a.Value.Duration().String())
-	}
-	return a
-}
-
-// errorLogger returns the logger of commands whose output is their result: it logs nothing but
-// errors.
-func errorLogger(out io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
-		Level: slog.LevelError,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.String(slog.TimeKey, a.Value.Time().Format(time.TimeOnly))
-			}
-			return a
-		},
-	}))
 }

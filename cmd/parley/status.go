@@ -3,8 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -14,12 +15,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/report"
+	"parley/cmd/parley/config/schema"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/logs"
+	"parley/cmd/parley/terminal/report"
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 type statusCmd struct {
@@ -31,7 +35,7 @@ type statusCmd struct {
 func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
 
 // Run prints the state of the server and how many messages wait.
-func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.Live {
 		return checkAlive(ctx, flags, tty)
 	}
@@ -63,7 +67,7 @@ const liveTimeout = 5 * time.Second
 
 // checkAlive asks the server of the home whether it is alive. Unlike other commands it never
 // serves the home itself, and it needs no secret.
-func checkAlive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -78,44 +82,72 @@ func checkAlive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 }
 
 type sessionsCmd struct {
-	Key string `arg:"" optional:"" help:"The session to print; left out, all are listed."`
+	Key    string `arg:"" optional:"" help:"The session to print; left out, all are listed."`
+	Since  since  `help:"Only those that were used since then, those used last first: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
+	Person string `help:"Only those in which this person has spoken, those used last first." placeholder:"CHANNEL:USER"`
+	Limit  int    `help:"Only those used last, this many (1,000 at most)." placeholder:"N"`
 }
 
 // Help shows examples.
 func (sessionsCmd) Help() string {
-	return examples("parley sessions", "parley sessions main:telegram:42", "parley --json sessions main:telegram:42 > log.jsonl")
+	return examples("parley sessions", "parley sessions --limit 10", "parley sessions --person telegram:42 --since 7d", "parley sessions main:telegram:42",
+		"parley --json sessions main:telegram:42 > log.jsonl")
+}
+
+// Validate refuses a limit that no list has.
+func (c sessionsCmd) Validate() error {
+	if c.Limit < 0 || c.Limit > mostListed {
+		return fmt.Errorf("--limit must be from 1 to %d", mostListed)
+	}
+	return nil
+}
+
+// mostListed is how many sessions a list has at most that is not in the order of their keys.
+const mostListed = 1000
+
+// query returns the parameters of the request for the list.
+func (c sessionsCmd) query() url.Values {
+	if c.Limit == 0 && c.Person == "" && c.Since.IsZero() {
+		return url.Values{"limit": {"500"}}
+	}
+	q := url.Values{"order": {"desc"}, "limit": {strconv.Itoa(cmp.Or(c.Limit, mostListed))}, "person": {c.Person}}
+	if !c.Since.IsZero() {
+		q.Set("since", c.Since.UTC().Format(time.RFC3339))
+	}
+	return q
 }
 
 // Run lists the sessions, or prints one of them.
-func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if c.Key != "" {
 			return c.print(ctx, server, flags.JSON, tty.Out)
 		}
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {
-			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST")
+			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST\tTITLE")
 		}
-		for after := ""; ; {
+		for q := c.query(); ; {
 			var page struct {
 				Sessions []sessions.Info `json:"sessions"`
 				Next     string          `json:"next"`
 			}
-			if err := server.Get(ctx, "/v1/sessions?limit=500&after="+url.QueryEscape(after), &page); err != nil {
+			if err := server.Get(ctx, "/v1/sessions?"+q.Encode(), &page); err != nil {
 				return err
 			}
 			for _, s := range page.Sessions {
 				if flags.JSON {
-					if err := json.NewEncoder(tty.Out).Encode(s); err != nil {
+					if err := plainjson.NewEncoder(tty.Out).Encode(s); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%d\t%s\n", terminal.Cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime))
+				fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", terminal.Cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime), terminal.Cell(s.Title))
 			}
-			if after = page.Next; after == "" {
+			if page.Next == "" {
 				return w.Flush()
 			}
+			q.Set("after", page.Next)
 		}
 	})
 }
@@ -158,47 +190,71 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 	}
 }
 
+// A since is the time from which on something is shown. It is given as a time or as how long ago it was.
+type since struct{ time.Time }
+
+// UnmarshalText reads "2h", "1d12h", "2026-01-31" or "2026-01-31T15:04:05Z". A day begins at midnight here.
+func (s *since) UnmarshalText(text []byte) error {
+	if ago, ok := schema.ParseDuration(string(text)); ok && ago > 0 {
+		s.Time = time.Now().Add(-ago)
+		return nil
+	}
+	at, err := time.ParseInLocation(time.DateOnly, string(text), time.Local)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no time: write 2h or 3d for how long ago, a day like 2026-01-31, or a time like 2026-01-31T15:04:05Z", text)
+	}
+	s.Time = at
+	return nil
+}
+
 type logsCmd struct {
-	Filter string `help:"Only records of this kind." enum:"tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
+	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
+	Since   since  `help:"Only what was done since then: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
+	Session string `help:"Only this session." placeholder:"KEY"`
+	Person  string `help:"Only what was done for this person, or by them." placeholder:"CHANNEL:USER"`
+	Limit   int    `help:"Only the newest records, this many." placeholder:"N"`
+	Follow  bool   `help:"Go on printing what is done, until Ctrl-C. Without --since and --limit it begins with the last 10 records." short:"f"`
 }
 
 // Help shows examples.
 func (logsCmd) Help() string {
-	return examples("parley logs", "parley logs --filter tool", "parley --json logs --filter tool > calls.jsonl")
+	return examples("parley logs", "parley logs --filter refusal --since 2h", "parley logs --follow --session main:telegram:42",
+		"parley --json logs --filter tool > calls.jsonl")
 }
 
-// Run prints the audit's records, the oldest first.
-func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+// Validate refuses a limit below zero.
+func (c logsCmd) Validate() error {
+	if c.Limit < 0 {
+		return errors.New("--limit must be at least 1")
+	}
+	return nil
+}
+
+// Run prints the audit's records, the oldest first. Each page is shown when it is there, even if the next
+// one fails.
+func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		if c.Follow && server.Hosted && !server.Shared {
+			return errors.New("no server is running, so there is nothing to follow: start parley serve")
+		}
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {
 			fmt.Fprintln(w, report.AuditHeader)
 		}
-		for after := int64(0); ; {
-			var page struct {
-				Records []sessions.AuditRecord `json:"records"`
-				Next    int64                  `json:"next"`
-			}
-			path := "/v1/audit?limit=500&after=" + strconv.FormatInt(after, 10) + "&kind=" + url.QueryEscape(c.Filter)
-			if err := server.Get(ctx, path, &page); err != nil {
-				return err
-			}
-			for _, r := range page.Records {
-				if flags.JSON {
-					if err := json.NewEncoder(tty.Out).Encode(r); err != nil {
-						return err
-					}
-					continue
+		q := logs.Query{Kind: c.Filter, Session: c.Session, Person: c.Person, Since: c.Since.Time, Limit: c.Limit, Follow: c.Follow}
+		return logs.Show(ctx, server, q, func(records []sessions.AuditRecord) error {
+			for _, r := range records {
+				if !flags.JSON {
+					fmt.Fprintln(w, report.AuditLine(r))
+				} else if err := plainjson.NewEncoder(tty.Out).Encode(r); err != nil {
+					return err
 				}
-				fmt.Fprintln(w, report.AuditLine(r))
 			}
-			if err := w.Flush(); err != nil { // after each page, so that it is shown even if the next page fails
-				return err
-			}
-			if after = page.Next; after == 0 {
-				return nil
-			}
-		}
+			return w.Flush()
+		})
 	})
 }
 
@@ -215,7 +271,7 @@ type metricsCmd struct {
 func (metricsCmd) Help() string { return examples("parley metrics", "parley metrics --tools") }
 
 // Run prints the metrics of the server in the format of Prometheus.
-func (c metricsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c metricsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if !c.Tools {
 			return server.Get(ctx, "/metrics", tty.Out)

@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/mcpservers"
-	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
-	"parley/cmd/parley/skillfolders"
+	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/server/skillfolders"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/report"
+	"parley/tools/plainjson"
 )
 
 type mcpCmd struct {
@@ -31,7 +31,7 @@ type mcpList struct{}
 func (mcpList) Help() string { return examples("parley mcp list", "parley --json mcp list") }
 
 // Run lists the MCP servers and their tools.
-func (mcpList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (mcpList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/mcp", "servers", report.Servers)
 }
 
@@ -45,14 +45,14 @@ func (mcpTest) Help() string {
 }
 
 // Run asks an MCP server for its tools. It fails if the server cannot be reached.
-func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (t mcpTest) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		var got mcpservers.Trial
 		if err := server.Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(t.Name)+"/test", "", nil, &got); err != nil {
 			return err
 		}
 		if c.JSON {
-			if err := json.NewEncoder(tty.Out).Encode(got); err != nil {
+			if err := plainjson.NewEncoder(tty.Out).Encode(got); err != nil {
 				return err
 			}
 		} else if got.Up {
@@ -68,7 +68,7 @@ func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 // withMCPClient connects to the server of the home, as withClient does, for a command that makes
 // an MCP server's program run: if this process serves the home, it does so with the settings'
 // secrets and a sandbox.
-func withMCPClient(ctx context.Context, c *cli, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
+func withMCPClient(ctx context.Context, c *globalFlags, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (mcpAccept) Help() string {
 }
 
 // Run accepts tools of an MCP server, so that agents have them.
-func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")
 		var now struct{ Accepted []string }
@@ -94,7 +94,7 @@ func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(now)
+			return plainjson.NewEncoder(tty.Out).Encode(now)
 		}
 		_, err := fmt.Fprintf(tty.Out, "Accepted of %s: %s.\n", name, terminal.Cell(strings.Join(now.Accepted, ", ")))
 		return err
@@ -115,7 +115,7 @@ func (mcpLogin) Help() string {
 // Run signs in to an MCP server: it prints the address to open, and waits until the
 // browser has come back to this server, or until somebody pastes the address at which the
 // browser ended.
-func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		signIn := client.SignIn{Client: server, Server: l.Name, In: tty.In, Out: tty.Out}
 		if l.Address != "" {
@@ -126,7 +126,7 @@ func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error 
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(begun)
+			return plainjson.NewEncoder(tty.Out).Encode(begun)
 		}
 		return signIn.Await(ctx, begun)
 	})
@@ -142,19 +142,22 @@ type skillsList struct{}
 func (skillsList) Help() string { return examples("parley skills list", "parley --json skills list") }
 
 // Run lists the operator's skills. It fails where serve would not start.
-func (skillsList) Run(c *cli, tty terminal.Terminal) error {
+func (skillsList) Run(c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
 	found := skillfolders.Find(cfg)
 	if c.JSON {
-		err = json.NewEncoder(tty.Out).Encode(found.List())
+		err = plainjson.NewEncoder(tty.Out).Encode(found.List())
 	} else {
 		err = report.Skills(tty.Out, found)
 	}
 	for _, p := range found.Minor() {
 		fmt.Fprintln(tty.Err, "note:", p)
+	}
+	for _, p := range found.LeftOut() {
+		fmt.Fprintln(tty.Err, "left out:", p)
 	}
 	if wrong := found.Err(); wrong != nil {
 		fmt.Fprintln(tty.Err, "serve would not start:")

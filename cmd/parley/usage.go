@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"time"
 
-	"parley/cmd/parley/client"
-	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/report"
 )
 
 type usageCmd struct {
@@ -26,7 +26,7 @@ func (usageCmd) Help() string {
 }
 
 // Run prints how many tokens models have used, and what that has cost.
-func (c usageCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func (c usageCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	for _, day := range []string{c.From, c.To} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
 			return &usageError{fmt.Sprintf("%q is no day: write it like 2026-01-31", day)}

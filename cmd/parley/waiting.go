@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,10 +11,11 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/client"
-	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/cmd/parley/terminal/report"
+	"parley/tools/plainjson"
 )
 
 type approvalsCmd struct {
@@ -42,7 +42,7 @@ func (approvalsList) Help() string {
 }
 
 // Run lists the approvals and answers for which turns wait.
-func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (approvalsList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/asks", "asks", report.Asks)
 }
 
@@ -52,7 +52,7 @@ func (approvalsApprove) Help() string {
 }
 
 // Run approves a tool call.
-func (a approvalsApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (a approvalsApprove) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	answer := bus.Approve
 	if a.Session {
 		answer = bus.ApproveSession
@@ -66,12 +66,12 @@ func (approvalsDeny) Help() string {
 }
 
 // Run denies a tool call.
-func (a approvalsDeny) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (a approvalsDeny) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return answerAsk(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
 }
 
 // answerAsk gives the owner's answer to an ask: an approval or a question for which a turn waits.
-func answerAsk(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, reason string) error {
+func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, answer, reason string) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Ask
 		body := map[string]string{"answer": answer, "reason": reason}
@@ -79,7 +79,7 @@ func answerAsk(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, r
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(now)
+			return plainjson.NewEncoder(tty.Out).Encode(now)
 		}
 		_, err := fmt.Fprintf(tty.Out, "%s: %s of %s is settled: %s.\n", now.ID, now.Tool, terminal.Cell(now.Person), map[string]string{
 			bus.Approve: "approved", bus.ApproveSession: "approved for the conversation", bus.Deny: "denied",
@@ -105,7 +105,7 @@ func (scheduleList) Help() string {
 }
 
 // Run lists what people have told the agent to do at later times.
-func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (scheduleList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/schedules", "schedules", report.Schedules)
 }
 
@@ -113,14 +113,14 @@ func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) erro
 func (scheduleCancel) Help() string { return examples("parley schedule cancel k7f3m2q9xw") }
 
 // Run cancels a schedule.
-func (s scheduleCancel) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+func (s scheduleCancel) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		id := strings.ToLower(s.ID)
 		if err := server.Do(ctx, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), "", nil, nil); err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(map[string]string{"cancelled": id})
+			return plainjson.NewEncoder(tty.Out).Encode(map[string]string{"cancelled": id})
 		}
 		_, err := fmt.Fprintf(tty.Out, "%s is cancelled.\n", id)
 		return err

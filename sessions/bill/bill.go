@@ -194,3 +194,32 @@ func Dollars(micro int64) string {
 	}
 	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
 }
+
+// Exactly formats micro-dollars as dollars, so that amounts can be compared with each other and with a
+// cap: with four decimals unless they are whole cents.
+func Exactly(micro int64) string {
+	if micro < 10_000 || micro%10_000 == 0 {
+		return Dollars(micro)
+	}
+	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 4, 64)
+}
+
+// DollarsAlike formats amounts of micro-dollars that stand below each other: all with as many decimals as
+// the smallest of them needs, which are two, four or six.
+func DollarsAlike(micro ...int64) []string {
+	decimals := 2
+	for _, m := range micro {
+		switch {
+		case m == 0:
+		case m < 100:
+			decimals = 6
+		case m < 10_000:
+			decimals = max(decimals, 4)
+		}
+	}
+	texts := make([]string, len(micro))
+	for i, m := range micro {
+		texts[i] = "$" + strconv.FormatFloat(float64(m)/1e6, 'f', decimals, 64)
+	}
+	return texts
+}

@@ -14,6 +14,11 @@ import (
 
 // each runs a test on a database of each kind, with two stores over it.
 func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
+	eachPlace(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
+}
+
+// eachPlace does so, and says where the database is.
+func eachPlace(t *testing.T, test func(t *testing.T, at string, one, other *sqlstore.Store)) {
 	for name, place := range map[string]func(testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
 		"postgres": sqldbtest.New,
@@ -29,7 +34,7 @@ func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
 				t.Cleanup(func() { s.Close() })
 				stores = append(stores, s)
 			}
-			test(t, stores[0], stores[1])
+			test(t, at, stores[0], stores[1])
 		})
 	}
 }

@@ -3,7 +3,6 @@ package bill
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 // A Cap is the most that something may cost in a day or a month.
@@ -47,12 +47,17 @@ func (c Cap) Opens(at time.Time) time.Time {
 	return time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
 }
 
-// A Reservation sets an amount aside before calls are made that may cost it.
+// A Reservation sets an amount aside before calls are made that may cost it. It belongs to a turn: who
+// resumes the turn takes it over, and when nobody works on the turn any more it is settled; see
+// TakeOver, Extend and SettleAbandoned.
 type Reservation struct {
-	ID   string // the same id reserves only once
-	Cost int64  // in micro-dollars
-	Caps []Cap  // the caps of which none may be exceeded
-	At   time.Time
+	ID      string // begins with the turn's id and "#"; the same id reserves only once
+	Session string // the turn's session; "" if nobody takes the reservation over
+	Cost    int64  // in micro-dollars
+	Used    int64  // the part of Cost that calls which have ended have cost
+	Sent    int64  // the part of Cost that the call under way has cost at least, if it was sent
+	Caps    []Cap  // the caps of which none may be exceeded
+	At      time.Time
 }
 
 // An OverError says which cap a reservation would exceed.
@@ -86,6 +91,17 @@ CREATE TABLE charges (
 );
 `
 
+// Holders is the migration that notes of what is set aside to whom it belongs, and until when it is
+// worked on. A row without counters was made by the release before.
+const Holders = `
+ALTER TABLE charges ADD COLUMN session {bytes} NOT NULL DEFAULT '';
+ALTER TABLE charges ADD COLUMN used BIGINT NOT NULL DEFAULT 0;        -- of micro: what calls have cost that have ended
+ALTER TABLE charges ADD COLUMN sent BIGINT NOT NULL DEFAULT 0;        -- of micro: what the call under way has cost at least
+ALTER TABLE charges ADD COLUMN counters TEXT NOT NULL DEFAULT '';     -- JSON: where micro is counted
+ALTER TABLE charges ADD COLUMN until BIGINT NOT NULL DEFAULT 0;       -- microseconds since 1970: after that nobody works on it
+ALTER TABLE charges ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE; -- micro is what the calls are counted as, as nobody came back
+`
+
 // shards is the number of shards, of which each process takes one at random. Two
 // processes that have the same one lose nothing, but wait for each other's writes, so
 // there are many. A counter has a row for each process that wrote to it in its day or
@@ -103,8 +119,8 @@ type Budget struct {
 func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shards)} }
 
 // Reserve sets an amount aside for all caps or for none. It returns an *OverError if a
-// sum would exceed its cap. A reservation that is never settled stays, because the calls
-// may have been made.
+// sum would exceed its cap. Who works on the turn for longer than HeldFor extends the reservation;
+// else it is settled as what its calls have cost as far as is known.
 func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if r.Cost < 0 {
 		return fmt.Errorf("reserve for %s: %d micro-dollars are less than none", r.ID, r.Cost)
@@ -134,8 +150,8 @@ func (b *Budget) sweepBefore(r Reservation) {
 	}
 }
 
-// sum is the query for the value of a counter.
-const sum = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
+// sumOf is the query for the value of a counter.
+const sumOf = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
 
 // reserve makes a reservation. It returns the number of the cap that forbids it, from 1
 // on; 0 if none does.
@@ -156,7 +172,7 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	}
 	for i, c := range r.Caps {
 		var spent int64
-		if err := tx.Get(sum, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
+		if err := tx.Get(sumOf, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
 			return 0, err
 		}
 		if spent+r.Cost > c.Most {
@@ -171,7 +187,13 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 			return 0, err
 		}
 	}
-	_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro) VALUES (?, ?, ?, ?)", sqldb.Text(r.ID), day(r.At), b.shard, r.Cost)
+	counters, err := r.counters()
+	if err != nil {
+		return 0, err
+	}
+	until, from := Until(b.db)
+	_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "+until+")",
+		sqldb.Text(r.ID), day(r.At), b.shard, r.Cost, sqldb.Text(r.Session), r.Used, r.Sent, counters, from)
 	return 0, err
 }
 
@@ -187,8 +209,9 @@ WITH known AS (
 	SELECT min(n) AS n FROM caps c
 	WHERE $3::bigint + (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most
 ), made AS (
-	INSERT INTO charges (id, day, shard, micro)
-	SELECT $1, $4, $5::bigint, $3::bigint FROM over WHERE over.n IS NULL AND NOT EXISTS (SELECT 1 FROM known)
+	INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until)
+	SELECT $1, $4, $5::bigint, $3::bigint, $6, $7::bigint, $8::bigint, $2::text, ` + PostgresClock + ` + $9::bigint
+	FROM over WHERE over.n IS NULL AND NOT EXISTS (SELECT 1 FROM known)
 	RETURNING 1
 ), counted AS (
 	INSERT INTO counters (period, subject, shard, micro)
@@ -203,29 +226,38 @@ func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, er
 		return 0, err
 	}
 	var known bool
-	_, err = b.db.Group(ctx, reserveAtOnce, []any{sqldb.Text(r.ID), caps, r.Cost, day(r.At), b.shard}, &known, &over)
+	_, err = b.db.Group(ctx, reserveAtOnce, []any{
+		sqldb.Text(r.ID), caps, r.Cost, day(r.At), b.shard, sqldb.Text(r.Session), r.Used, r.Sent, HeldFor.Microseconds(),
+	}, &known, &over)
 	if known {
 		over = 0
 	}
 	return over, err
 }
 
+// A counter is one that a reservation is added to, and its cap.
+type counter struct {
+	N       int    `json:"n"`
+	Period  string `json:"period"`
+	Subject string `json:"subject"`
+	Most    int64  `json:"most"`
+}
+
 // counters returns the counters that a reservation is added to, and their caps, as JSON.
 // With arrays PostgreSQL would check their lengths, and plan the statement anew each
 // time.
 func (r Reservation) counters() (string, error) {
-	type counter struct {
-		N       int    `json:"n"`
-		Period  string `json:"period"`
-		Subject string `json:"subject"`
-		Most    int64  `json:"most"`
-	}
+	raw, err := plainjson.Marshal(r.list())
+	return string(raw), err
+}
+
+// list returns the counters that a reservation is added to.
+func (r Reservation) list() []counter {
 	all := make([]counter, 0, len(r.Caps))
 	for i, c := range r.Caps {
 		all = append(all, counter{i + 1, c.period(r.At), sqldb.Text(c.Of), c.Most})
 	}
-	raw, err := json.Marshal(all)
-	return string(raw), err
+	return all
 }
 
 // maxCost is the most that one reservation can cost, so that a provider that reports
@@ -296,7 +328,7 @@ func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) er
 
 // Spent returns what is spent and set aside for a cap in the day or month of a time.
 func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, err error) {
-	if err := b.db.Read.QueryRowContext(ctx, sum, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
+	if err := b.db.Read.QueryRowContext(ctx, sumOf, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
 		return 0, fmt.Errorf("read what %q has spent: %w", c.Of, err)
 	}
 	return micro, nil

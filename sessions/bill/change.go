@@ -9,10 +9,12 @@ import (
 )
 
 // A Change says what to do with a turn's reservations of tokens and money: they are made or, with
-// Settle, replaced by what was used. The zero Change changes nothing.
+// Renew, brought to another amount or, with Settle, replaced by what was used. The zero Change
+// changes nothing.
 type Change struct {
 	Tokens *sessions.Reservation // the tokens to reserve or settle; nil for none
 	Money  *Reservation          // the money to reserve or settle; nil for none
+	Renew  bool                  // the reservations were made before; see Budget.Renew
 	Settle bool
 	Used   int64 // with Settle: how many tokens were used
 	Cost   int64 // with Settle: what it cost, in micro-dollars
@@ -40,6 +42,10 @@ func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	case c.Settle:
 		return true, settleIn(tx, *c.Money, bounded(c.Cost))
 	}
+	if c.Renew {
+		over, known, err := b.renewIn(tx, *c.Money)
+		return err == nil && known && over == 0, err
+	}
 	over, err := b.reserveIn(tx, *c.Money)
 	return err == nil && over == 0, err
 }
@@ -63,9 +69,15 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	if c.Settle {
 		return Clause{fmt.Sprintf(settleClause, first, first+1, first+2), []any{id, bounded(c.Cost), caps}}, nil
 	}
+	if c.Renew {
+		return Clause{
+			fmt.Sprintf(renewClause, first, first+1, first+2, first+3, first+4, first+5),
+			[]any{id, caps, c.Money.Cost, c.Money.Used, c.Money.Sent, HeldFor.Microseconds()},
+		}, nil
+	}
 	return Clause{
-		fmt.Sprintf(reserveClause, first, first+1, first+2, first+3, first+4),
-		[]any{id, caps, c.Money.Cost, day(c.Money.At), b.shard},
+		fmt.Sprintf(reserveClause, first, first+1, first+2, first+3, first+4, first+5, first+6, first+7, first+8),
+		[]any{id, caps, c.Money.Cost, day(c.Money.At), b.shard, sqldb.Text(c.Money.Session), c.Money.Used, c.Money.Sent, HeldFor.Microseconds()},
 	}, nil
 }
 
@@ -91,13 +103,32 @@ const settleClause = `, charged AS (
 const reserveClause = `, caps AS (
 	SELECT * FROM json_to_recordset($%[2]d::text::json) AS c (period TEXT, subject TEXT, most BIGINT)
 ), charged AS (
-	INSERT INTO charges (id, day, shard, micro)
-	SELECT $%[1]d, $%[4]d, $%[5]d::bigint, $%[3]d::bigint FROM moved
+	INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until)
+	SELECT $%[1]d, $%[4]d, $%[5]d::bigint, $%[3]d::bigint, $%[6]d, $%[7]d::bigint, $%[8]d::bigint, $%[2]d::text, ` + PostgresClock + ` + $%[9]d::bigint FROM moved
 	WHERE NOT EXISTS (SELECT 1 FROM charges WHERE id = $%[1]d) AND NOT EXISTS (SELECT 1 FROM caps c
 		WHERE $%[3]d::bigint + (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most)
 	RETURNING 1
 ), counted AS (
 	INSERT INTO counters (period, subject, shard, micro)
 	SELECT period, subject, $%[5]d::bigint, $%[3]d::bigint FROM caps WHERE EXISTS (SELECT 1 FROM charged)
+	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
+)`
+
+// renewClause does for PostgreSQL, as a part of another statement, what renewIn does. Whoever else has
+// changed the reservation meanwhile has changed its amount, and then nothing is done.
+const renewClause = `, caps AS (
+	SELECT * FROM json_to_recordset($%[2]d::text::json) AS c (period TEXT, subject TEXT, most BIGINT)
+), held AS (
+	SELECT charges.micro FROM charges, moved WHERE charges.id = $%[1]d AND NOT charges.abandoned
+), charged AS (
+	UPDATE charges SET micro = $%[3]d::bigint, used = $%[4]d::bigint, sent = $%[5]d::bigint, until = ` + PostgresClock + ` + $%[6]d::bigint FROM held
+	WHERE charges.id = $%[1]d AND charges.micro = held.micro AND NOT charges.abandoned
+		AND ($%[3]d::bigint <= held.micro OR NOT EXISTS (SELECT 1 FROM caps c WHERE $%[3]d::bigint - held.micro
+			+ (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most))
+	RETURNING charges.shard, held.micro
+), counted AS (
+	INSERT INTO counters (period, subject, shard, micro)
+	SELECT c.period, c.subject, charged.shard, $%[3]d::bigint - charged.micro FROM charged, caps c
+	WHERE (SELECT TRUE FROM counters k WHERE k.period = c.period AND k.subject = c.subject AND k.shard = charged.shard)
 	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
 )`

@@ -19,7 +19,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"parley/tools/plainjson"
 )
 
 // The errors by which callers decide what to do next.
@@ -231,7 +232,7 @@ func (s *Store) refer(r Reference) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(r)
+	raw, err := plainjson.Marshal(r)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,12 @@ func auditTests() []test {
 		{"what is old leaves the records", testAuditOfAge},
 		{"arguments of a session that is gone are not kept", testAuditAfterErasure},
 		{"nothing that was erased is left of records in any file", testAuditTraces},
+		{"turns and refusals come back as they were noted", testAuditNotes},
+		{"what one person is refused at one address is one record", testAuditMergesRefusals},
+		{"a flood of refusals takes no place but its own", testAuditBoundsRefusals},
+		{"refusals leave after a day, with their person, and with their session", testAuditForgetsRefusals},
+		{"sessions are found by person and time, and have their first words as titles", testRecent},
+		{"records are found by session, person and time, from either end", testAuditQueries},
 	}
 }
 
@@ -51,7 +57,7 @@ func mustKeep(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord)
 // text without its id.
 func wantAudit(t testing.TB, s sessions.Auditor, want ...string) {
 	t.Helper()
-	records, err := s.AuditRecords(t.Context(), "", 0, 100)
+	records, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func testAuditKeeps(t *testing.T, p place) {
 	*full.ExitCode = 137
 	bare := sessions.AuditRecord{At: full.At.Add(time.Second), Kind: sessions.AuditPairing, By: "token:ci", Result: "admitted", Detail: anna}
 	mustKeep(t, s, full, bare, full)
-	all, err := s.AuditRecords(t.Context(), "", 0, 10)
+	all, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 10})
 	if err != nil || len(all) != 3 || all[0].ID >= all[1].ID || all[1].ID >= all[2].ID {
 		t.Fatalf("got %+v, %v", all, err)
 	}
@@ -85,10 +91,10 @@ func testAuditKeeps(t *testing.T, p place) {
 			t.Errorf("record %d is\n%s\nwant\n%s, %v", i, got, want, err)
 		}
 	}
-	if page, err := s.AuditRecords(t.Context(), sessions.AuditTool, all[0].ID, 1); err != nil || len(page) != 1 || page[0].ID != all[2].ID {
+	if page, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Kind: sessions.AuditTool, After: all[0].ID, Limit: 1}); err != nil || len(page) != 1 || page[0].ID != all[2].ID {
 		t.Errorf("the page of a kind is %+v, %v", page, err)
 	}
-	if page, err := s.AuditRecords(t.Context(), "other", 0, 10); err != nil || len(page) != 0 {
+	if page, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Kind: "other", Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("another kind has %+v, %v", page, err)
 	}
 }

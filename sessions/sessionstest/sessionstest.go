@@ -21,6 +21,7 @@ import (
 // A Store is every interface that an implementation must have.
 type Store interface {
 	sessions.Store
+	sessions.Peeker
 	sessions.Reader
 	sessions.Budget
 	sessions.Eraser
@@ -62,6 +63,7 @@ func Run(t *testing.T, h Harness) {
 		{"reader", readerTests()},
 		{"budget", budgetTests()},
 		{"reopen", reopenTests()},
+		{"peek", peekTests()},
 		{"erase", eraseTests()},
 		{"audit", auditTests()},
 		{"jobs", jobTests()},

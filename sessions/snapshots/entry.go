@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"parley/tools/plainjson"
 )
 
 // A Name is a path in a workspace. Names on a disk need not be UTF-8, but JSON texts must
@@ -109,6 +111,16 @@ type tree struct {
 	Entries map[Name]Entry
 }
 
+// lacksCopies reports whether there is a file in a folder of which a copy is still to be made.
+func (t *tree) lacksCopies(folder Name) bool {
+	for name, e := range t.Entries {
+		if e.Mode.IsRegular() && !e.Kept && e.Why == "" && strings.HasPrefix(string(name), string(folder)+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // A line is one path of a tree, as it is stored.
 type line struct {
 	Path Name `json:"p"`
@@ -128,7 +140,7 @@ func (t *tree) MarshalJSON() ([]byte, error) {
 		all.Lines = append(all.Lines, line{name, e})
 	}
 	slices.SortFunc(all.Lines, func(a, b line) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return json.Marshal(all)
+	return plainjson.Marshal(all)
 }
 
 // UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON has written.

@@ -7,14 +7,35 @@ import (
 	"slices"
 )
 
-// findLifted finds the folders that this undo had made writable (see makeWritable) when it was cut
+// unlock lets this process look into the folders that the turn has locked and nobody has touched since.
+// They get their modes again at the end, or those that they had before the turn.
+func (r *restorer) unlock(ctx context.Context, changes []Change) error {
+	for _, c := range changes { // the folder before what is in it
+		if c.To == nil || !c.To.Mode.IsDir() || c.To.Mode.Perm()&0o500 == 0o500 {
+			continue
+		}
+		name := string(c.Path)
+		if now, err := r.stat(name); err != nil || now.Mode != c.To.Mode {
+			continue
+		}
+		if err := r.checkHeld(ctx); err != nil {
+			return err
+		}
+		if r.root.Chmod(name, c.To.Mode|0o700) == nil { // if not, what is in it is left
+			r.modes[name] = c.To.Mode
+		}
+	}
+	return nil
+}
+
+// findLifted finds the folders that this undo had opened (see unlock, makeWritable) when it was cut
 // off, so that their modes are restored at the end.
 func (r *restorer) findLifted() {
 	if r.before == nil {
 		return
 	}
 	for name, e := range r.before.Entries {
-		if !e.Mode.IsDir() || e.Mode.Perm()&0o300 == 0o300 {
+		if !e.Mode.IsDir() || e.Mode.Perm()&0o700 == 0o700 {
 			continue
 		}
 		if now, err := r.stat(string(name)); err == nil && now.Mode == e.Mode|0o700 {

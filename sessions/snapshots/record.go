@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/tools/plainjson"
 )
 
 // A Record lists what one turn, or one undo, has changed.
@@ -239,7 +241,7 @@ func mergeChanges(before, after []Change) []Change {
 }
 
 func (d *history) save(r *Record, put func(name string, content []byte) error) error {
-	raw, err := json.Marshal(r)
+	raw, err := plainjson.Marshal(r)
 	if err != nil {
 		return err
 	}
@@ -324,7 +326,7 @@ func (d *history) keepTree(t *tree) (string, error) {
 			return l.Tree, nil
 		}
 	}
-	raw, err := json.Marshal(t)
+	raw, err := plainjson.Marshal(t)
 	if err != nil {
 		return "", err
 	}
@@ -336,7 +338,7 @@ func (d *history) keepTree(t *tree) (string, error) {
 		}
 	}
 	d.cache.add(d.place.folder()+name, t)
-	raw, err = json.Marshal(latestTree{name})
+	raw, err = plainjson.Marshal(latestTree{name})
 	if err != nil {
 		return "", err
 	}
@@ -377,7 +379,7 @@ func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, 
 	if was == nil {
 		return r.Changes, nil
 	}
-	now, err := d.walk(ctx, was, false)
+	now, err := d.look(ctx, was)
 	if err != nil {
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)
 	}

@@ -30,6 +30,7 @@ const maxSynced = 256
 type restorer struct {
 	history *history
 	root    *os.Root // the root of the workspace
+	give    giver    // gives what is made to whoever owns the workspace
 	held    func(ctx context.Context) error
 	// before is the workspace as it was when the undo was begun, if this undo was cut off
 	// and is continued; else nil.
@@ -49,6 +50,9 @@ type restorer struct {
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
 	r.findLifted()
+	if err := r.unlock(ctx, changes); err != nil {
+		return err
+	}
 	if err := r.plan(ctx, changes); err != nil {
 		return err
 	}
@@ -183,6 +187,9 @@ func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	if err != nil {
 		return nil, ctx.Err() //nolint:nilerr // what is not there, or cannot be reached, is not what the turn has left
 	}
+	if mode, opened := r.modes[string(c.Path)]; opened && e.Mode.IsDir() {
+		e.Mode = mode
+	}
 	if !e.Mode.IsRegular() {
 		return &e, nil
 	}
@@ -196,7 +203,7 @@ func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 }
 
 // stat returns the system's data of a path. It returns fs.ErrNotExist also if the path
-// would lead through a link, or through something that is no folder.
+// would lead through a link, or through something that is not a folder.
 func (r *restorer) stat(name string) (Entry, error) {
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
 		return Entry{}, fs.ErrNotExist
@@ -257,6 +264,7 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 	if err := r.root.Remove(string(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	delete(r.modes, string(c.Path)) // what comes in its place has a mode of its own
 	r.done[c.Path] = true
 	return nil
 }
@@ -271,6 +279,9 @@ func (r *restorer) makeFolder(_ context.Context, c Change) error {
 		return err
 	}
 	if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := r.give.folder(r.root, name); err != nil {
 		return err
 	}
 	r.modes[name] = c.From.Mode
@@ -335,7 +346,7 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	}
 	err = r.history.writeFromCopy(f, want)
 	if err == nil {
-		err = f.Chmod(want.Mode)
+		err = errors.Join(r.give.file(f), f.Chmod(want.Mode))
 	}
 	if r.written++; err == nil && r.written <= maxSynced {
 		err = f.Sync()

@@ -3,7 +3,9 @@
 package snapshots
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -19,4 +21,42 @@ func (e *Entry) identify(info fs.FileInfo) {
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
+}
+
+// A giver gives what root makes in a workspace to whoever owns the workspace: its commands run as
+// that user. The zero value gives nothing.
+type giver struct{ uid, gid int }
+
+func giverFor(root *os.Root) (giver, error) {
+	if os.Geteuid() != 0 {
+		return giver{}, nil
+	}
+	info, err := root.Stat(".")
+	if err != nil {
+		return giver{}, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return giver{int(st.Uid), int(st.Gid)}, nil
+	}
+	return giver{}, nil
+}
+
+// file gives an open file, which was just made, or an open folder.
+func (g giver) file(f *os.File) error {
+	if g.uid == 0 {
+		return nil
+	}
+	return f.Chown(g.uid, g.gid)
+}
+
+// folder gives a folder.
+func (g giver) folder(root *os.Root, name string) error {
+	if g.uid == 0 {
+		return nil
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(g.file(f), f.Close())
 }

@@ -125,6 +125,9 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
 	r := &restorer{history: d, root: root, held: u.Held, resumed: resumed}
+	if r.give, err = giverFor(root); err != nil {
+		return err
+	}
 	if resumed {
 		r.before = d.tree(own.Open)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -25,11 +26,27 @@ type walk struct {
 	base    *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
 	next    *tree
 	stale   []Name // files that have to be read
+	copies  bool   // whether copies are made of the files
+	// root is the root of the workspace if the walk may change the modes of folders for a moment,
+	// else nil; lifted are the folders whose modes it has changed.
+	root   *os.Root
+	lifted []Name
 }
 
 // walk makes the tree of the workspace as it is now. If copies is true, it also copies
-// the content of each file, as far as the limits allow.
+// the content of each file, as far as the limits allow. No command may run meanwhile: what a turn has
+// locked (see lift) is open for a moment.
 func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
+	return d.walkOnce(ctx, base, copies, true)
+}
+
+// look makes the tree of the workspace as it is now, as far as that can be read, while commands run.
+func (d *history) look(ctx context.Context, base *tree) (*tree, error) {
+	return d.walkOnce(ctx, base, false, false)
+}
+
+// walkOnce does what walk does; lifts says whether it may open what a turn has locked.
+func (d *history) walkOnce(ctx context.Context, base *tree, copies, lifts bool) (next *tree, err error) {
 	at, err := d.filesystemTime()
 	if err != nil {
 		return nil, err
@@ -42,7 +59,11 @@ func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, err
 	if base == nil {
 		base = &tree{}
 	}
-	w := &walk{ctx: ctx, history: d, base: base, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
+	w := &walk{ctx: ctx, history: d, base: base, copies: copies, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
+	if lifts {
+		w.root = root
+		defer func() { err = errors.Join(err, w.lower()) }()
+	}
 	if err := w.addFolder(root, "", 1); err != nil {
 		return nil, err
 	}
@@ -122,6 +143,7 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: its folders are nested more than %d deep", ErrTooMany, maxDepth)
 	}
+	w.lift(Name(full), e)
 	below, err := dir.OpenRoot(name)
 	if errors.Is(err, fs.ErrPermission) {
 		w.copyOldEntries(full)
@@ -136,6 +158,30 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 		err = nil
 	}
 	return errors.Join(err, below.Close())
+}
+
+// lift opens a folder for the time of the walk if it cannot be read and had another mode before, or was
+// not there: a turn may have changed what is in it, and then locked it. So it does if copies are made and
+// some are still lacking of what was found in it so. Other folders that cannot be
+// read stay as they are. If that is not permitted, the folder stays what it is for the walk.
+func (w *walk) lift(folder Name, e Entry) {
+	if w.root == nil || len(w.base.Entries) == 0 || e.Mode.Perm()&0o500 == 0o500 {
+		return
+	}
+	if before, known := w.base.Entries[folder]; known && before.Mode == e.Mode && !(w.copies && w.base.lacksCopies(folder)) {
+		return
+	}
+	if w.root.Chmod(string(folder), e.Mode|0o700) == nil {
+		w.lifted = append(w.lifted, folder)
+	}
+}
+
+// lower gives the folders that were opened their modes again, those within others first.
+func (w *walk) lower() (err error) {
+	for _, folder := range slices.Backward(w.lifted) {
+		err = errors.Join(err, ignoreMissing(w.root.Chmod(string(folder), w.next.Entries[folder].Mode)))
+	}
+	return err
 }
 
 // copyOldEntries copies from the earlier tree the entries of a folder that cannot be read
@@ -201,6 +247,12 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 	for i, name := range w.stale {
 		reading.Go(func() (err error) {
 			found[i], err = w.history.readFile(ctx, root, string(name), keep)
+			if errors.Is(err, fs.ErrPermission) { // it is in a folder that cannot be read, and known from before
+				if found[i] = w.next.Entries[name]; !found[i].Kept && found[i].Why == "" {
+					found[i].Why = unreadable
+				}
+				return nil
+			}
 			return err
 		})
 	}

@@ -23,6 +23,7 @@ type commitGroup struct {
 	dueAt  time.Time   // when due fires; zero if it is not set
 
 	log     *fileLog                                    // the log that the commits fill
+	last    atomic.Pointer[time.Time]                   // when a group has ended last that wrote something
 	pending *atomic.Int64                               // the writer's count of queued writes
 	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
@@ -109,6 +110,10 @@ func (g *commitGroup) rollBack() error {
 // end gives the commit's outcome to all callers who wait, and begins the next group.
 func (g *commitGroup) end(err error) {
 	g.pending.Add(-int64(len(g.writes)))
+	if len(g.writes) > 0 {
+		now := time.Now()
+		g.last.Store(&now)
+	}
 	if err != nil {
 		g.reportLost(g.writes, err)
 	}

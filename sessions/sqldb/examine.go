@@ -10,7 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrDamaged says that a database file is damaged, or is no SQLite database.
+// ErrDamaged says that a database file is damaged, or is not an SQLite database.
 var ErrDamaged = errors.New("the database is damaged")
 
 // Examine reads a SQLite file from end to end and fails with ErrDamaged if it is

@@ -21,6 +21,24 @@ const migrateWithin = 30 * time.Minute
 // time migrates a database, whatever the component.
 const migrationLock = 0x7061726c6579 // the letters "parley"
 
+// migrating is the key by which a context has the function of OnMigration.
+type migrating struct{}
+
+// OnMigration returns a context under which databases are opened that call tell with the name of each
+// component whose tables an earlier release has made and that are now to be migrated. To build an index
+// over many rows takes a while, and on PostgreSQL those who write to the table wait for it.
+func OnMigration(ctx context.Context, tell func(component string)) context.Context {
+	return context.WithValue(ctx, migrating{}, tell)
+}
+
+// tellMigration says that a component's tables of an earlier version are to be migrated.
+func tellMigration(ctx context.Context, component string, version, newest int) {
+	tell, wanted := ctx.Value(migrating{}).(func(string))
+	if wanted && version > 0 && version < newest {
+		tell(component)
+	}
+}
+
 // migratePostgres brings a component's tables to the newest version, or refuses
 // them. All of it is one transaction: a process that dies leaves them as they were.
 func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
@@ -47,6 +65,7 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	if err != nil {
 		return err
 	}
+	tellMigration(ctx, s.Name, version, len(s.Postgres))
 	for i := version; i < len(s.Postgres); i++ {
 		if _, err := tx.ExecContext(ctx, s.Postgres[i]); err != nil {
 			return fmt.Errorf("migrate to version %d: %w", i+1, explainRights(err))
@@ -285,6 +304,7 @@ func migrateComponent(ctx context.Context, conn *sql.Conn, c Schema) error {
 	if version == len(c.SQLite) {
 		return nil
 	}
+	tellMigration(ctx, c.Name, version, len(c.SQLite))
 	if _, err := conn.ExecContext(ctx, strings.Join(c.SQLite[version:], ";\n")); err != nil {
 		return fmt.Errorf("to version %d: %w", len(c.SQLite), err)
 	}

@@ -188,6 +188,8 @@ func (s *postgresBackend) soon(ctx context.Context, _ time.Duration, fn func(*Tx
 	return s.write(ctx, fn)
 }
 
+func (s *postgresBackend) lastWrite() time.Time { return time.Time{} }
+
 func (s *postgresBackend) flush() {} // whatever has run is durable
 
 func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {

@@ -2,23 +2,21 @@ package sqldb
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
-	"reflect"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
 )
 
-// maxPrepared bounds how many statements one connection keeps.
-const maxPrepared = 192
+// maxPrepared bounds how many statements one connection keeps: more than all that the components of one
+// file run through the connection that writes.
+const maxPrepared = 512
 
-// A preparingConnector makes connections to SQLite that keep the prepared statements of
-// their queries. A query that looks up one row takes less time than parsing its text
-// does, and each turn looks up several. PostgreSQL's driver keeps them by itself.
+// A preparingConnector makes connections to SQLite that keep the prepared statements of what they
+// run. To run a short statement takes less time than to parse its text, and each turn runs many.
+// PostgreSQL's driver keeps them by itself.
 type preparingConnector struct {
 	driver.Connector
 	saw func(query string) // see Watch; nil if nobody watches
@@ -28,6 +26,15 @@ func newPreparing(ctx context.Context, dsn string) (driver.Connector, error) {
 	c, err := sqlite.NewConnector(dsn)
 	saw, _ := ctx.Value(watching{}).(func(string))
 	return preparingConnector{c, saw}, err
+}
+
+// watching is the key by which a context has the function of Watch.
+type watching struct{}
+
+// Watch returns a context under which SQLite databases are opened that call saw with each statement
+// that they run, for tests that count these. Several goroutines may call saw at once.
+func Watch(ctx context.Context, saw func(query string)) context.Context {
+	return context.WithValue(ctx, watching{}, saw)
 }
 
 // Connect makes a connection.
@@ -40,10 +47,7 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return c, nil // another release of the driver: it works, and is slower
 	}
-	if p.saw != nil {
-		whole = watchedConn{whole, p.saw}
-	}
-	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedQuery{}}, nil
+	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedStmt{}, saw: p.saw}, nil
 }
 
 // sqliteConn has all methods that database/sql calls on a connection to SQLite.
@@ -62,33 +66,41 @@ type sqliteConn interface {
 // uses one from two goroutines at once.
 type preparedConn struct {
 	sqliteConn
-	kept map[string]*preparedQuery
+	kept map[string]*preparedStmt
+	saw  func(query string) // nil if nobody watches
 }
 
-// A preparedQuery is a prepared statement. While its rows are read it cannot be used
+// A preparedStmt is a prepared statement. While its rows are read it cannot be used
 // again.
-type preparedQuery struct {
+type preparedStmt struct {
 	driver.Stmt
-	query  driver.StmtQueryContext
+	driver.StmtExecContext
+	driver.StmtQueryContext
 	inRows bool
 }
 
-// QueryContext runs a query with the prepared statement that is kept for it.
+// ExecContext runs a statement, with the prepared one that is kept for it.
+func (c *preparedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.stmt(ctx, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return c.sqliteConn.ExecContext(ctx, query, args)
+	}
+	return s.ExecContext(ctx, args)
+}
+
+// QueryContext runs a query, with the prepared statement that is kept for it.
 func (c *preparedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !strings.HasPrefix(query, "SELECT ") {
+	s, err := c.stmt(ctx, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
 		return c.sqliteConn.QueryContext(ctx, query, args)
 	}
-	s, known := c.kept[query]
-	if !known {
-		var err error
-		if s, err = c.prepare(ctx, query); err != nil {
-			return nil, err
-		}
-	}
-	if s == nil || s.inRows {
-		return c.sqliteConn.QueryContext(ctx, query, args)
-	}
-	rows, err := s.query.QueryContext(ctx, args)
+	rows, err := s.QueryContext(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +108,37 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 	return &preparedRows{rows, s}, nil
 }
 
+// stmt returns the prepared statement that is kept for a text, and makes it if there is none; nil if
+// the text has to be parsed each time that it runs.
+func (c *preparedConn) stmt(ctx context.Context, query string) (*preparedStmt, error) {
+	if c.saw != nil {
+		c.saw(query)
+	}
+	s, known := c.kept[query]
+	if !known && isKept(query) {
+		var err error
+		if s, err = c.prepare(ctx, query); err != nil {
+			return nil, err
+		}
+	}
+	if s != nil && s.inRows {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// isKept reports whether the prepared statement of a text is kept: not of a PRAGMA, which may have its
+// effect when it is parsed, and not of what changes the schema or the file, which runs once.
+func isKept(query string) bool {
+	for verb := range strings.FieldsSeq(query) {
+		return slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "BEGIN", "COMMIT", "ROLLBACK"}, verb)
+	}
+	return false
+}
+
 // prepare makes a prepared statement to be kept; nil if the driver makes none that can be
 // kept.
-func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedQuery, error) {
+func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedStmt, error) {
 	if len(c.kept) >= maxPrepared { // texts that are made of parts would fill it for ever
 		if err := c.dropIdle(); err != nil {
 			return nil, err
@@ -108,11 +148,12 @@ func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedQuer
 	if err != nil {
 		return nil, err
 	}
-	runs, ok := made.(driver.StmtQueryContext)
-	if !ok {
+	execs, mayExec := made.(driver.StmtExecContext)
+	queries, mayQuery := made.(driver.StmtQueryContext)
+	if !mayExec || !mayQuery {
 		return nil, made.Close()
 	}
-	s := &preparedQuery{Stmt: made, query: runs}
+	s := &preparedStmt{Stmt: made, StmtExecContext: execs, StmtQueryContext: queries}
 	c.kept[query] = s
 	return s, nil
 }
@@ -128,7 +169,8 @@ func (c *preparedConn) dropIdle() (err error) {
 	return err
 }
 
-// Close closes the connection.
+// Close closes the connection. SQLite does not close one that has open statements, and would leave its
+// WAL file behind.
 func (c *preparedConn) Close() error {
 	var errs []error
 	for _, s := range c.kept {
@@ -138,218 +180,14 @@ func (c *preparedConn) Close() error {
 	return errors.Join(append(errs, c.sqliteConn.Close())...)
 }
 
-// preparedRows are the rows of a prepared query, which frees the query when they are
-// closed.
+// preparedRows are the rows of a prepared statement, which may be used again when they are closed.
 type preparedRows struct {
 	driver.Rows
-	of *preparedQuery
+	of *preparedStmt
 }
 
 // Close ends the reading of the rows.
 func (r *preparedRows) Close() error {
 	r.of.inRows = false
 	return r.Rows.Close()
-}
-
-// keptStmts are the prepared statements of the writer's connection. They are called without package
-// sql in between, which would take a tenth of the writer's time. Only the writer's goroutine uses
-// the connection, so nothing has to keep others away from it meanwhile.
-type keptStmts struct {
-	conn   *sql.Conn
-	kept   map[string]*keptStmt
-	direct *directStmts        // runs what has arguments and returns nothing; nil if the driver runs everything
-	args   []driver.NamedValue // room for the arguments of the statement that runs
-	row    []driver.Value      // room for the row that is read
-}
-
-// A keptStmt is a prepared statement that keptStmts keeps.
-type keptStmt struct {
-	driver.Stmt
-	driver.StmtExecContext
-	driver.StmtQueryContext
-}
-
-// stmt returns the prepared statement of a query.
-func (k *keptStmts) stmt(query string) (*keptStmt, error) {
-	if s, ok := k.kept[query]; ok {
-		return s, nil
-	}
-	var s *keptStmt
-	err := k.conn.Raw(func(dc any) error {
-		made, err := dc.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
-		if err != nil {
-			return err
-		}
-		s = &keptStmt{made, made.(driver.StmtExecContext), made.(driver.StmtQueryContext)}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", query, err)
-	}
-	k.kept[query] = s
-	return s, nil
-}
-
-// exec runs a statement and returns how many rows it changed.
-func (k *keptStmts) exec(query string, args []any) (int64, error) {
-	values, err := k.values(args)
-	if err != nil {
-		return 0, err
-	}
-	defer clear(values)
-	if k.direct != nil && len(values) > 0 {
-		if changed, done, err := k.direct.exec(query, values); done {
-			return changed, err
-		}
-	}
-	s, err := k.stmt(query)
-	if err != nil {
-		return 0, err
-	}
-	r, err := s.ExecContext(context.Background(), values)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-// get scans the first row of a query; it gives sql.ErrNoRows if there is none.
-func (k *keptStmts) get(query string, args, dest []any) (err error) {
-	s, err := k.stmt(query)
-	if err != nil {
-		return err
-	}
-	values, err := k.values(args)
-	if err != nil {
-		return err
-	}
-	defer clear(values)
-	found, err := s.QueryContext(context.Background(), values)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	if want := len(found.Columns()); want != len(dest) {
-		return fmt.Errorf("%d columns are scanned into %d places", want, len(dest))
-	}
-	for len(k.row) < len(dest) {
-		k.row = append(k.row, nil)
-	}
-	row := k.row[:len(dest)]
-	defer clear(row)
-	if err := found.Next(row); err != nil {
-		if errors.Is(err, io.EOF) {
-			return sql.ErrNoRows
-		}
-		return err
-	}
-	for i, v := range row {
-		if err := assign(dest[i], v); err != nil {
-			return fmt.Errorf("column %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-// values returns arguments in the form in which the driver takes them, good until the next call.
-func (k *keptStmts) values(args []any) ([]driver.NamedValue, error) {
-	k.args = k.args[:0]
-	for i, arg := range args {
-		var v driver.Value
-		switch arg := arg.(type) {
-		case nil, string, int64, bool, []byte, float64:
-			v = arg
-		case int:
-			v = int64(arg)
-		default:
-			var err error
-			if v, err = driver.DefaultParameterConverter.ConvertValue(arg); err != nil {
-				return nil, fmt.Errorf("argument %d: %w", i+1, err)
-			}
-		}
-		k.args = append(k.args, driver.NamedValue{Ordinal: i + 1, Value: v})
-	}
-	return k.args, nil
-}
-
-// close closes the statements.
-func (k *keptStmts) close() (err error) {
-	k.direct.close()
-	for _, s := range k.kept {
-		err = errors.Join(err, s.Close())
-	}
-	clear(k.kept)
-	return err
-}
-
-// assign stores what the driver has read where a pointer leads to, as Scan of package sql does.
-func assign(dest any, v driver.Value) error {
-	switch d := dest.(type) {
-	case *string:
-		if v, ok := v.(string); ok {
-			*d = v
-			return nil
-		}
-	case *int64:
-		if v, ok := v.(int64); ok {
-			*d = v
-			return nil
-		}
-	case *int:
-		if v, ok := v.(int64); ok {
-			*d = int(v)
-			return nil
-		}
-	case *any:
-		*d = v
-		return nil
-	case sql.Scanner:
-		return d.Scan(v)
-	}
-	return convert(reflect.ValueOf(dest).Elem(), v)
-}
-
-// convert stores a value in a variable of a kind that may differ.
-func convert(into reflect.Value, v driver.Value) error {
-	text, isText := v.(string)
-	if raw, ok := v.([]byte); ok {
-		text, isText = string(raw), true
-	}
-	switch {
-	case into.Type() == reflect.TypeFor[[]byte]():
-		return scanAs(v, true, into.SetBytes)
-	case into.Type() == reflect.TypeFor[string]():
-		return scanAs(v, false, into.SetString)
-	case into.Kind() == reflect.String && isText:
-		into.SetString(text)
-		return nil
-	case into.Kind() == reflect.Bool:
-		return scanAs(v, false, into.SetBool)
-	case into.CanInt():
-		var n int64
-		err := scanAs(v, false, func(found int64) { n = found })
-		if err == nil && into.OverflowInt(n) {
-			err = fmt.Errorf("%d has no place in a %s", n, into.Type())
-		}
-		into.SetInt(n)
-		return err
-	case into.CanFloat():
-		return scanAs(v, false, into.SetFloat)
-	default:
-		return fmt.Errorf("a %T has no place in a %s", v, into.Type())
-	}
-}
-
-// scanAs converts a value to a T by the rules of package sql, and calls set with it. NULL is an error
-// unless a T can be nil.
-func scanAs[T any](v driver.Value, canBeNil bool, set func(T)) error {
-	var to sql.Null[T]
-	if err := to.Scan(v); err != nil {
-		return err
-	}
-	if !to.Valid && !canBeNil {
-		return fmt.Errorf("NULL is no %T", to.V)
-	}
-	set(to.V)
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -104,33 +103,6 @@ func TestManyAskTheSameAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What a write reads, and is given, is converted as package sql does it for those who only read.
-func TestAWriteConvertsAsAReadDoes(t *testing.T) {
-	type word string
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
-	values := []any{nil, "text", "7", "", int64(7), 7, 1000, int32(-7), uint8(7), true, false, 1.5, []byte("7"), []byte{}, word("word"), sql.NullString{},
-		sql.NullInt64{Int64: 7, Valid: true}, time.Unix(0, 0).UTC(), struct{}{}}
-	places := []func() any{
-		func() any { return new(string) }, func() any { return new(word) }, func() any { return new(int) }, func() any { return new(int64) },
-		func() any { return new(int8) }, func() any { return new(bool) }, func() any { return new(float64) }, func() any { return new([]byte) },
-		func() any { return new(any) }, func() any { return new(sql.NullString) }, func() any { return new(sql.NullInt64) },
-		func() any { return new(struct{}) },
-	}
-	for _, value := range values {
-		for _, place := range places {
-			wrote, read := place(), place()
-			const query = "SELECT ?"
-			wrong := db.Write(t.Context(), func(tx *sqldb.Tx) error { return tx.Get(query, []any{value}, wrote) })
-			err := db.Read.QueryRowContext(t.Context(), query, value).Scan(read)
-			if (wrong == nil) != (err == nil) {
-				t.Errorf("%T %v into a %T: %v, want %v", value, value, read, wrong, err)
-			} else if err == nil && !reflect.DeepEqual(wrote, read) {
-				t.Errorf("%T %v into a %T: %#v, want %#v", value, value, read, reflect.ValueOf(wrote).Elem(), reflect.ValueOf(read).Elem())
-			}
-		}
-	}
-}
-
 // What a write stores is what a query would get that is given the same, also if it is long, is no
 // valid text, or is stored by a script.
 func TestAWriteStoresWhatItIsGiven(t *testing.T) {
@@ -171,26 +143,6 @@ func TestAWriteStoresWhatItIsGiven(t *testing.T) {
 	n, err := db.Exec(t.Context(), "UPDATE v SET y = z WHERE x = ?", "script")
 	if err != nil || n != 2 {
 		t.Errorf("%d rows are changed, %v", n, err)
-	}
-}
-
-// A short statement of a write takes no memory but for the list of its arguments.
-func TestAStatementOfAWriteTakesNoMemory(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
-	if err := db.Write(t.Context(), insert(1)); err != nil {
-		t.Fatal(err)
-	}
-	var taken float64
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		taken = testing.AllocsPerRun(100, func() {
-			if n, wrong := tx.Exec("UPDATE t SET s = ? WHERE n = ?", "text", 1); wrong != nil || n != 1 {
-				err = fmt.Errorf("%d rows are changed, %w", n, wrong)
-			}
-		})
-		return err
-	})
-	if err != nil || taken > 1 {
-		t.Errorf("it takes memory %v times, %v: does the driver run it?", taken, err)
 	}
 }
 

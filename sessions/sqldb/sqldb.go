@@ -13,9 +13,10 @@
 // The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go,
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
 // and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
-// of schemas; text.go has texts that every database can store. Operators need the rest: probe.go and
-// examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables to
-// PostgreSQL or takes over those of another file, and purge.go removes the traces of deleted rows.
+// of schemas; text.go has texts that every database can store, and column.go reads a column of them.
+// Operators need the rest: probe.go and examine.go check a database, snapshot.go copies SQLite files,
+// transfer.go moves tables to PostgreSQL or takes over those of another file, and purge.go removes the
+// traces of deleted rows.
 package sqldb
 
 import (
@@ -47,6 +48,7 @@ type backend interface {
 	start(fn func(*Tx) error, lost func(error))
 	onLost(report func(writes int, err error))
 	flush()
+	lastWrite() time.Time
 	single(ctx context.Context, st *statement) error
 	group(ctx context.Context, st *statement) error
 	purge(ctx context.Context, tables []string) error
@@ -225,6 +227,10 @@ func (db *DB) StartOrReport(fn func(*Tx) error, lost func(error)) { db.backend.s
 // these writes, and why. It must not wait for a write of this database.
 func (db *DB) OnLost(report func(writes int, err error)) { db.backend.onLost(report) }
 
+// LastWrite returns when something was last written to a SQLite database; the zero time if nothing was
+// since it was opened. On PostgreSQL, where nobody waits for a purge, that is not known.
+func (db *DB) LastWrite() time.Time { return db.backend.lastWrite() }
+
 // Flush waits until what has run before is durable, or lost, and Read sees it.
 func (db *DB) Flush() { db.backend.flush() }
 
@@ -248,18 +254,11 @@ type Share interface {
 	End(durable bool)
 }
 
-// A Tx is the transaction of a write, or of a group of writes. On SQLite each query is prepared
-// once and kept, so queries must be constants.
-type Tx struct {
-	conn  *sql.Conn
-	stmts *keptStmts // on SQLite; PostgreSQL's driver keeps prepared statements itself
-}
+// A Tx is the transaction of a write, or of a group of writes.
+type Tx struct{ conn *sql.Conn }
 
 // Exec runs a statement and returns how many rows it changed.
 func (tx *Tx) Exec(query string, args ...any) (int64, error) {
-	if tx.stmts != nil {
-		return tx.stmts.exec(query, args)
-	}
 	r, err := tx.conn.ExecContext(context.Background(), query, args...)
 	if err != nil {
 		return 0, err
@@ -269,9 +268,6 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 
 // Get scans the first row of a query; it gives sql.ErrNoRows if there is none.
 func (tx *Tx) Get(query string, args []any, dest ...any) error {
-	if tx.stmts != nil {
-		return tx.stmts.get(query, args, dest)
-	}
 	return tx.conn.QueryRowContext(context.Background(), query, args...).Scan(dest...)
 }
 

@@ -3,17 +3,13 @@ package sqldb
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"reflect"
 	"runtime"
 	"time"
-	"unsafe"
 
-	"modernc.org/libc"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -165,220 +161,11 @@ func unlessEnded(err error) error {
 }
 
 // resultCode returns the code with which SQLite has failed, with the bits that say more; false if err
-// is not SQLite's. Its errors have two types: the driver's, and that of statements which directStmts
-// runs.
+// is not SQLite's.
 func resultCode(err error) (code int, ok bool) {
-	e, ok := errors.AsType[interface {
-		error
-		Code() int
-	}](err)
+	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return 0, false
 	}
 	return e.Code(), true
-}
-
-// maxRoom is how many bytes the texts of a statement may have that directStmts runs.
-const maxRoom = 64 << 10
-
-// directStmts are prepared statements with arguments that the writer has SQLite run without the driver
-// in between. The driver takes memory from SQLite for each text and gives it back, and asks for the
-// name of each argument, which is a fifth of what a short statement costs; here texts are copied to a
-// room that is kept. Only the writer's goroutine uses them.
-type directStmts struct {
-	tls  *libc.TLS
-	db   uintptr // SQLite's handle of the connection
-	kept map[string]directStmt
-	room uintptr // memory of SQLite's, seen by Go as view
-	view []byte
-}
-
-// A directStmt is a prepared statement of directStmts.
-type directStmt struct {
-	handle uintptr // 0 if the driver has to run it, because it is a script, or wrong
-	params int     // how many arguments it takes
-}
-
-// A directError is why a statement of directStmts has failed. It is for callers what *sqlite.Error is,
-// which only the driver can make.
-type directError struct {
-	text string
-	code int
-}
-
-// Error returns SQLite's text and code.
-func (e *directError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
-
-// Code returns SQLite's result code.
-func (e *directError) Code() int { return e.code }
-
-// newDirectStmts returns nil if this release of the driver keeps the connection's handle elsewhere, or
-// if somebody watches the statements. Then the driver runs all of them, which takes longer.
-func newDirectStmts(conn *sql.Conn) *directStmts {
-	d := &directStmts{kept: map[string]directStmt{}}
-	_ = conn.Raw(func(dc any) error {
-		if c, ok := dc.(*preparedConn); ok {
-			if v := reflect.Indirect(reflect.ValueOf(c.sqliteConn)); v.Kind() == reflect.Struct && v.FieldByName("db").Kind() == reflect.Uintptr {
-				d.db = uintptr(v.FieldByName("db").Uint())
-			}
-		}
-		return nil
-	})
-	if d.db == 0 {
-		return nil
-	}
-	d.tls = libc.NewTLS()
-	d.room = sqlite3.Xsqlite3_malloc(d.tls, maxRoom)
-	if d.room == 0 {
-		d.tls.Close()
-		return nil
-	}
-	d.view = unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&d.room))), maxRoom)
-	return d
-}
-
-// exec runs a statement and returns how many rows it changed. If the driver has to run it, exec does
-// nothing and returns false.
-func (d *directStmts) exec(query string, args []driver.NamedValue) (changed int64, done bool, err error) {
-	s, known := d.kept[query]
-	if !known {
-		s = d.prepare(query)
-		d.kept[query] = s
-	}
-	if s.handle == 0 || s.params != len(args) || !d.bind(s.handle, args) {
-		return 0, false, nil
-	}
-	code := int32(sqlite3.SQLITE_ROW)
-	for code == sqlite3.SQLITE_ROW { // nobody wants the rows that it may return
-		code = sqlite3.Xsqlite3_step(d.tls, s.handle)
-	}
-	if code == sqlite3.SQLITE_DONE {
-		changed = sqlite3.Xsqlite3_changes64(d.tls, d.db)
-	} else {
-		err = &directError{libc.GoString(sqlite3.Xsqlite3_errmsg(d.tls, d.db)), int(code)}
-	}
-	sqlite3.Xsqlite3_reset(d.tls, s.handle) // its error is that of the step
-	return changed, true, err
-}
-
-// prepare prepares a statement that consists of all of a text.
-func (d *directStmts) prepare(query string) directStmt {
-	const handle, tail, text = 0, 8, 16 // where they are in the room
-	if len(query) > maxRoom-text {
-		return directStmt{}
-	}
-	copy(d.view[text:], query)
-	if sqlite3.Xsqlite3_prepare_v2(d.tls, d.db, d.room+text, int32(len(query)), d.room+handle, d.room+tail) != sqlite3.SQLITE_OK {
-		return directStmt{}
-	}
-	s := directStmt{handle: *(*uintptr)(unsafe.Pointer(&d.view[handle]))}
-	if *(*uintptr)(unsafe.Pointer(&d.view[tail])) != d.room+text+uintptr(len(query)) {
-		sqlite3.Xsqlite3_finalize(d.tls, s.handle)
-		return directStmt{}
-	}
-	s.params = int(sqlite3.Xsqlite3_bind_parameter_count(d.tls, s.handle))
-	return s
-}
-
-// bind gives a statement all its arguments. SQLite reads their texts where they are in the room, until
-// the statement has run; before it runs again, it gets others. bind returns false if an argument has
-// a type that only the driver knows, or if they are too long.
-func (d *directStmts) bind(stmt uintptr, args []driver.NamedValue) bool {
-	used, code := 0, int32(sqlite3.SQLITE_OK)
-	for i := 0; i < len(args) && code == sqlite3.SQLITE_OK; i++ {
-		n, size, at := int32(i+1), 0, d.room+uintptr(used)
-		switch v := args[i].Value.(type) {
-		case nil:
-			code = sqlite3.Xsqlite3_bind_null(d.tls, stmt, n)
-		case int64:
-			code = sqlite3.Xsqlite3_bind_int64(d.tls, stmt, n, v)
-		case bool:
-			code = sqlite3.Xsqlite3_bind_int(d.tls, stmt, n, libc.Bool32(v))
-		case float64:
-			code = sqlite3.Xsqlite3_bind_double(d.tls, stmt, n, v)
-		case string:
-			if size = len(v); size >= maxRoom-used {
-				return false
-			}
-			copy(d.view[used:], v)
-			code = sqlite3.Xsqlite3_bind_text(d.tls, stmt, n, at, int32(size), 0)
-		case []byte:
-			if size = len(v); v == nil || size >= maxRoom-used {
-				return false
-			}
-			copy(d.view[used:], v)
-			code = sqlite3.Xsqlite3_bind_blob(d.tls, stmt, n, at, int32(size), 0)
-		default:
-			return false
-		}
-		used += size
-	}
-	return code == sqlite3.SQLITE_OK
-}
-
-// close frees the statements and the room. The connection must still be open.
-func (d *directStmts) close() {
-	if d == nil {
-		return
-	}
-	for _, s := range d.kept {
-		sqlite3.Xsqlite3_finalize(d.tls, s.handle)
-	}
-	clear(d.kept)
-	sqlite3.Xsqlite3_free(d.tls, d.room)
-	d.tls.Close()
-}
-
-// watching is the key by which a context has the function of Watch.
-type watching struct{}
-
-// Watch returns a context under which SQLite databases are opened that call saw with each statement
-// that they run, for tests that count these. Several goroutines may call saw at once.
-func Watch(ctx context.Context, saw func(query string)) context.Context {
-	return context.WithValue(ctx, watching{}, saw)
-}
-
-// A watchedConn is a connection that tells of each statement that it runs.
-type watchedConn struct {
-	sqliteConn
-	saw func(query string)
-}
-
-// ExecContext runs a statement.
-func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.saw(query)
-	return c.sqliteConn.ExecContext(ctx, query, args)
-}
-
-// QueryContext runs a query.
-func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.saw(query)
-	return c.sqliteConn.QueryContext(ctx, query, args)
-}
-
-// PrepareContext prepares a statement, which tells of itself each time it runs.
-func (c watchedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	s, err := c.sqliteConn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return watchedStmt{s, func() { c.saw(query) }}, nil
-}
-
-// A watchedStmt is a prepared statement of a watchedConn.
-type watchedStmt struct {
-	driver.Stmt
-	saw func()
-}
-
-// ExecContext runs the statement.
-func (s watchedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	s.saw()
-	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
-}
-
-// QueryContext runs the query.
-func (s watchedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	s.saw()
-	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }

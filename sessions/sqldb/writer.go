@@ -3,7 +3,6 @@ package sqldb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -55,7 +54,7 @@ type writer struct {
 }
 
 func startWriter(conn *sql.Conn, logPages int) *writer {
-	tx := &Tx{conn: conn, stmts: &keptStmts{conn: conn, kept: map[string]*keptStmt{}, direct: newDirectStmts(conn)}}
+	tx := &Tx{conn: conn}
 	w := &writer{
 		tx:            tx,
 		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour), log: newFileLog(tx, logPages)},
@@ -102,6 +101,13 @@ func (w *writer) start(fn func(*Tx) error, lost func(error)) {
 
 func (w *writer) onLost(report func(writes int, err error)) { w.next.lost.Store(&report) }
 
+func (w *writer) lastWrite() time.Time {
+	if at := w.next.last.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 func (w *writer) flush() {
 	if w.pending.Load() > 0 {
 		_ = w.write(context.Background(), func(*Tx) error { return nil }) // those who wrote learn what became of it
@@ -140,9 +146,7 @@ func (w *writer) close() (err error) {
 		w.mu.Unlock()
 		close(w.stop)
 		<-w.stopped
-		// SQLite does not close a connection that has open statements, and would leave its
-		// WAL file behind.
-		err = errors.Join(w.tx.stmts.close(), w.tx.conn.Close())
+		err = w.tx.conn.Close()
 	})
 	return err
 }

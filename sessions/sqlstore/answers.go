@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 // An answer is an AskEnded entry: how a request to people has ended.
@@ -103,7 +104,7 @@ func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 // rewriteAnswer replaces the data of an answer's entry by kept, and the result of its call by the
 // text result unless that is "".
 func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result string) error {
-	data, err := json.Marshal(kept)
+	data, err := plainjson.Marshal(kept)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result 
 		return err
 	}
 	was.Content = json.RawMessage(result)
-	if data, err = json.Marshal(was); err != nil {
+	if data, err = plainjson.Marshal(was); err != nil {
 		return err
 	}
 	_, err = p.tx.Exec("UPDATE entries SET data = ? WHERE session = ? AND turn = ? AND call = ? AND kind = 'tool_result'", append([]any{string(data)}, where...)...)

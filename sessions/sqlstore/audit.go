@@ -9,14 +9,8 @@ import (
 	"time"
 
 	"parley/sessions"
-	"parley/sessions/purges"
 	"parley/sessions/sqldb"
 )
-
-var _ interface {
-	sessions.Auditor
-	sessions.SoonAuditor
-} = (*Store)(nil)
 
 // auditTable creates the table of audit records. An absent text is the empty one.
 const auditTable = `
@@ -46,9 +40,12 @@ CREATE INDEX audit_person ON audit (person) WHERE person <> '';
 
 const auditColumns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail"
 
+// audits keeps records of what was done.
+type audits struct{ db *sqldb.DB }
+
 // Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if the
 // session was erased meanwhile.
-func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
+func (s *audits) Audit(ctx context.Context, r sessions.AuditRecord) error {
 	if _, err := s.db.Group(ctx, insertAudit, auditArgs(r)); err != nil {
 		return fmt.Errorf("keep an audit record: %w", err)
 	}
@@ -56,7 +53,7 @@ func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
 }
 
 // AuditSoon stores a record; see [sessions.SoonAuditor].
-func (s *Store) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
+func (s *audits) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
 	if s.db.Postgres() {
 		return s.Audit(ctx, r)
 	}
@@ -94,9 +91,9 @@ func auditArgs(r sessions.AuditRecord) []any {
 }
 
 // AuditRecords reads records; see [sessions.Auditor].
-func (s *Store) AuditRecords(ctx context.Context, kind string, after int64, limit int) (list []sessions.AuditRecord, err error) {
-	found, err := s.db.Read.QueryContext(ctx, `SELECT id, `+auditColumns+` FROM audit
-		WHERE id > ? AND (? = '' OR kind = ?) ORDER BY id LIMIT ?`, after, kind, kind, max(0, limit))
+func (s *audits) AuditRecords(ctx context.Context, q sessions.AuditQuery) (list []sessions.AuditRecord, err error) {
+	query, args := auditQuery(q)
+	found, err := s.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read audit records: %w", err)
 	}
@@ -111,15 +108,46 @@ func (s *Store) AuditRecords(ctx context.Context, kind string, after int64, limi
 	return list, found.Err()
 }
 
+// auditQuery returns a query as SQL. Only what it asks for is in it, so that an index serves it.
+func auditQuery(q sessions.AuditQuery) (query string, args []any) {
+	query = "SELECT id, " + auditColumns + ", used, address, messages, refused FROM audit WHERE id > ?"
+	args = []any{q.After}
+	also := func(condition string, arg any) { query, args = query+" AND "+condition, append(args, arg) }
+	switch q.Kind {
+	case "":
+	case sessions.AuditRefusal:
+		query += " AND kind = 'refusal'" // as the index of refusals has it
+	default:
+		also("kind = ?", q.Kind)
+	}
+	if q.Session != "" {
+		also("session = ? AND session <> ''", sqldb.Text(q.Session))
+	}
+	if q.Person != "" {
+		also("person = ? AND person <> ''", sqldb.Text(q.Person))
+	}
+	if !q.Since.IsZero() {
+		also("at >= ?", formatTime(q.Since))
+	}
+	if q.Before > 0 {
+		also("id < ?", q.Before)
+	}
+	query += " ORDER BY id"
+	if q.Newest {
+		query += " DESC"
+	}
+	return query + " LIMIT ?", append(args, max(0, q.Limit))
+}
+
 // scanAudit reads a record's row.
 func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error) {
-	var at, arguments, code string
+	var at, arguments, code, used, messages string
 	err = scan(&r.ID, &at, &r.Kind, &r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool,
-		&arguments, &r.Verdict, &r.Result, &code, &r.Bytes, &r.Elapsed, &r.Detail)
+		&arguments, &r.Verdict, &r.Result, &code, &r.Bytes, &r.Elapsed, &r.Detail, &used, &r.Address, &messages, &r.Count)
 	if err != nil {
 		return r, err
 	}
-	for _, text := range []*string{&r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool, &r.Detail, &arguments} {
+	for _, text := range []*string{&r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool, &r.Detail, &r.Address, &arguments, &used} {
 		*text = sqldb.Untext(*text)
 	}
 	if r.At, err = time.Parse(stampLayout, at); err != nil {
@@ -127,6 +155,14 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 	}
 	if json.Valid([]byte(arguments)) {
 		r.Arguments = json.RawMessage(arguments)
+	}
+	if used != "" {
+		if err := json.Unmarshal([]byte(used), &r.Used); err != nil {
+			return r, err
+		}
+	}
+	if r.Messages, err = readRefused(messages); err != nil {
+		return r, err
 	}
 	if code != "" {
 		n, err := strconv.Atoi(code)
@@ -138,33 +174,31 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 	return r, nil
 }
 
+// oldAudit deletes records from before a time; see inBatches.
+const oldAudit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)"
+
 // DropAudit deletes old records; see [sessions.Auditor].
-func (s *Store) DropAudit(ctx context.Context, before time.Time) (int64, error) {
-	n, err := s.db.Exec(ctx, "DELETE FROM audit WHERE at < ?", formatTime(before))
+func (s *audits) DropAudit(ctx context.Context, before time.Time) (int64, error) {
+	n, err := inBatches(ctx, s.db, nil, oldAudit, formatTime(before))
 	if err != nil {
 		return 0, fmt.Errorf("delete old audit records: %w", err)
 	}
 	return n, nil
 }
 
-// redactAudit empties the arguments in the session's audit records: in those of one turn, or for ""
-// in all. The records themselves stay.
-func (p *sessionErasure) redactAudit(turn string) error {
-	n, err := p.tx.Exec("UPDATE audit SET arguments = '' WHERE session = ? AND arguments <> '' AND (? = '' OR turn = ?)", p.key, turn, turn)
-	p.redacted += n
-	return err
-}
-
 // anonymiseAudit removes a person, and the arguments of what they have done, from all
-// records.
-func anonymiseAudit(tx *sqldb.Tx, person string) error {
-	did, err := tx.Exec("UPDATE audit SET person = '', arguments = '' WHERE person = ? AND person <> ''", person)
-	if err != nil {
+// records, and deletes the records of what was refused to them.
+func (s *audits) anonymiseAudit(ctx context.Context, person string) error {
+	if _, err := inBatches(ctx, s.db, schedulePurge, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND person = ? AND person <> '' LIMIT ?)", person); err != nil {
 		return err
 	}
-	concerned, err := tx.Exec("UPDATE audit SET detail = '' WHERE detail = ?", person)
-	if err != nil || did+concerned == 0 {
-		return err
+	for _, query := range []string{
+		"UPDATE audit SET person = '', arguments = '' WHERE id IN (SELECT id FROM audit WHERE person = ? AND person <> '' LIMIT ?)",
+		"UPDATE audit SET detail = '' WHERE id IN (SELECT id FROM audit WHERE detail = ? AND detail <> '' LIMIT ?)",
+	} {
+		if _, err := inBatches(ctx, s.db, schedulePurge, query, person); err != nil {
+			return err
+		}
 	}
-	return purges.Schedule(tx)
+	return nil
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"parley/sessions"
 	"parley/sessions/sqldb"
 )
+
+func second(_ int64, err error) error { return err }
 
 // A store of the layout before keeps its reservations: each still reserves only once, and
 // can be settled.
@@ -25,13 +28,17 @@ func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
 	reservation := func(n int) sessions.Reservation {
 		return sessions.Reservation{ID: fmt.Sprint("r", n), Person: "p", Tokens: 10, Cap: 1000, At: now}
 	}
-	old := &Store{db: db}
-	for n := range 20 {
-		if _, err := old.reserve(t.Context(), reservation(n)); err != nil {
-			t.Fatal(err)
+	err = db.Write(t.Context(), func(tx *sqldb.Tx) error { // as the releases of that layout have written
+		for n := range 20 {
+			r := reservation(n)
+			if _, err := tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)", r.ID, r.Person, formatDay(now), r.Tokens); err != nil {
+				return err
+			}
 		}
-	}
-	if err := old.settle(t.Context(), reservation(0), 3); err != nil {
+		_, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = 3 WHERE id = 'r0'")
+		return errors.Join(err, second(tx.Exec("INSERT INTO spending (person, day, tokens) VALUES ('p', ?, 193)", formatDay(now))))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,13 +10,10 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/bill"
-	"parley/sessions/purges"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
-	"parley/sessions/tasks"
+	"parley/sessions/subagents"
 )
-
-var _ sessions.Eraser = (*Store)(nil)
 
 // erasureTables creates the tables of what must stay known about erased sessions. They
 // hold no text that people wrote.
@@ -33,25 +29,57 @@ CREATE TABLE graves (
 	key   {bytes} PRIMARY KEY,  -- of a session that was erased
 	fence BIGINT NOT NULL       -- only a higher fence may open the session again
 );
-` + purges.Migration
+` + purgesMigration
 
 // erasureCount is the migration that counts for each session how often something of it was erased
 // while its fence stayed the same. By the count a process that has the session's entries in memory
 // knows whether they are still right.
 const erasureCount = `ALTER TABLE sessions ADD COLUMN erasures BIGINT NOT NULL DEFAULT 0;`
 
+// erasingIndexes is the migration that adds the indexes by which an erasure finds what it erases. Without
+// them it would read all entries for a person, and all counters for each session.
+const erasingIndexes = `
+CREATE INDEX entries_by_person ON entries (person, session) WHERE person <> '';
+CREATE INDEX counters_by_subject ON counters (subject);
+CREATE INDEX audit_by_detail ON audit (detail) WHERE detail <> '';
+CREATE INDEX tasks_by_end ON tasks (ended) WHERE told = 1 AND dropped = 0;
+`
+
+// auditByTurn is the migration that adds an index by which the records of one turn are found. On SQLite
+// it takes the place of the one by session; on PostgreSQL the release before may still use that.
+const auditByTurn = `
+CREATE INDEX audit_by_turn ON audit (session, turn) WHERE arguments <> '';
+`
+
+// An eraser erases from all sessions.
+type eraser struct {
+	db     *sqldb.DB
+	tokens *tokens
+	audits *audits
+	purges *purgeRecord
+}
+
+func newEraser(db *sqldb.DB, t *tokens, a *audits) *eraser {
+	return &eraser{db: db, tokens: t, audits: a, purges: newPurgeRecord(
+		db, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")}
+}
+
 // EraseSession erases a session; see [sessions.Eraser].
-func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, error) {
+func (s *eraser) EraseSession(ctx context.Context, key string) (sessions.Erased, error) {
 	if err := sessions.CheckKey(key); err != nil {
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) },
-			func(tx *sqldb.Tx) (int64, error) { return tasks.EraseSession(tx, key) })
+			func(tx *sqldb.Tx) (int64, error) { return subagents.EraseSession(tx, key) })
 		if err != nil {
 			return err
 		}
-		return e.eraseOne(ctx, key, (*sessionErasure).eraseWhole)
+		early, err := e.eraseEarly(ctx, key, allTurns)
+		if err != nil {
+			return err
+		}
+		return e.eraseOne(ctx, key, early, (*sessionErasure).eraseWhole)
 	})
 	if err == nil && len(done.Sessions) == 0 {
 		err = sessions.ErrNotFound
@@ -63,25 +91,43 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 }
 
 // ErasePerson erases what a person has said; see [sessions.Eraser].
-func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased, error) {
+func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erased, error) {
 	if person == "" {
 		return sessions.Erased{}, errors.New("erase person: nobody is named")
 	}
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
-		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) },
-			func(tx *sqldb.Tx) (int64, error) { return tasks.ErasePerson(tx, sqldb.Untext(person)) })
+			func(tx *sqldb.Tx) (int64, error) { return subagents.ErasePerson(tx, sqldb.Untext(person)) })
 		if err != nil {
 			return err
 		}
-		err = e.eachSession(ctx, func(p *sessionErasure) error { return p.erasePerson(person) }, spokeIn, person)
+		alone, shared, err := s.SessionsOf(ctx, sqldb.Untext(person))
 		if err != nil {
 			return err
 		}
-		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person), bill.Forget(tx, bill.Person(sqldb.Untext(person))), anonymiseAudit(tx, person), deleteJobs(tx, "person = ?", person))
+		for i, key := range slices.Concat(alone, shared) {
+			early := int64(0)
+			if i < len(alone) {
+				if early, err = e.eraseEarly(ctx, key, allTurns); err != nil {
+					return fmt.Errorf("session %s: %w", key, err)
+				}
+			}
+			if err := e.eraseOne(ctx, key, early, func(p *sessionErasure) error { return p.erasePerson(person) }); err != nil {
+				return fmt.Errorf("session %s: %w", key, err)
+			}
+		}
+		reservations, err := s.tokens.reservationsOf(ctx, person)
+		if err != nil {
+			return err
+		}
+		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
+			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), deleteJobs(tx, "person = ?", person))
 		})
+		if err != nil {
+			return err
+		}
+		return s.audits.anonymiseAudit(ctx, person)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase person %s: %w", person, err)
@@ -91,28 +137,35 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 
 // EraseBefore erases what is old; see [sessions.Eraser]. A worker that holds a
 // session keeps its fence, as only turns that ended long ago are erased.
-func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
+func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := formatTime(before)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
-		if err := e.eachSession(ctx, func(p *sessionErasure) error { return p.eraseBefore(at) }, old, at, at); err != nil {
+		err := e.eachSession(ctx, func(key string) error {
+			early, err := e.eraseEarly(ctx, key, oldTurns, at)
+			if err != nil {
+				return err
+			}
+			return e.eraseOne(ctx, key, early, func(p *sessionErasure) error { return p.eraseBefore(at) })
+		}, old, at, at)
+		if err != nil {
 			return err
 		}
-		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
 			if err := deleteJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
 				return err
 			}
-			if n, err := tasks.EraseEndedBefore(tx, before); err != nil || n > 0 {
-				if err = errors.Join(err, purges.Schedule(tx)); err != nil {
-					return err
-				}
+			n, err := subagents.EraseEndedBefore(tx, before)
+			if err == nil && n > 0 {
+				err = schedulePurge(tx)
 			}
-			n, err := tx.Exec("DELETE FROM audit WHERE at < ?", at)
-			if err != nil || n == 0 {
-				return err
-			}
-			return purges.Schedule(tx)
+			return err
 		})
+		if err != nil {
+			return err
+		}
+		_, err = inBatches(ctx, s.db, schedulePurge, oldAudit, at)
+		return err
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
@@ -122,7 +175,7 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 
 // eraseRows calls each of the functions erase, which delete schedules or tasks. This comes before
 // sessions are erased, so that what those might still add to a session is erased too.
-func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, error)) error {
+func (s *eraser) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, error)) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		var sum int64
 		for _, one := range erase {
@@ -135,35 +188,27 @@ func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, 
 		if sum == 0 {
 			return nil
 		}
-		return purges.Schedule(tx)
+		return schedulePurge(tx)
 	})
-}
-
-// An eraserCall is one call of a method of sessions.Eraser, with the counts that it returns. Each
-// session is erased in a transaction of its own; if the process dies between them, the next call
-// finds the sessions that are left.
-type eraserCall struct {
-	store *Store
-	done  sessions.Erased
 }
 
 // erase runs do, and then removes the traces of deleted rows from the database's files,
 // including those left by an earlier call that was cut off. Only one call at a time runs.
-func (s *Store) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
-	e := &eraserCall{store: s}
-	err := s.purges.Erase(ctx, func() error { return do(e) })
+func (s *eraser) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
+	e := &eraserCall{eraser: s}
+	err := s.purges.erase(ctx, func() error { return do(e) })
 	return e.done, err
 }
 
 // PurgeDue purges the files if an erasure has left that undone: it was cut off, or has put it off.
-func (s *Store) PurgeDue(ctx context.Context) error {
-	return s.purges.Erase(ctx, func() error { return nil })
+func (s *eraser) PurgeDue(ctx context.Context) error {
+	return s.purges.erase(ctx, func() error { return nil })
 }
 
 // NotePurge records that something is about to be erased by others whose tables may be in the
-// store's files; see [purges.Record.Announce].
-func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
-	return s.purges.Announce(ctx)
+// store's files; see purgeRecord.announce.
+func (s *eraser) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
+	return s.purges.announce(ctx)
 }
 
 // sessionsAtOnce bounds how many sessions one query looks through, as queries have a
@@ -171,7 +216,7 @@ func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, er
 const sessionsAtOnce = 200
 
 // eachSession calls erase for every session s (in SQL) that meets the condition.
-func (e *eraserCall) eachSession(ctx context.Context, erase func(*sessionErasure) error, condition string, args ...any) error {
+func (e *eraserCall) eachSession(ctx context.Context, erase func(key string) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
 		page, err := e.readPage(ctx, query, append(slices.Clone(args), last)...)
@@ -183,7 +228,7 @@ func (e *eraserCall) eachSession(ctx context.Context, erase func(*sessionErasure
 			if !found.holds {
 				continue
 			}
-			if err := e.eraseOne(ctx, found.key, erase); err != nil {
+			if err := erase(found.key); err != nil {
 				return fmt.Errorf("session %s: %w", found.key, err)
 			}
 		}
@@ -198,7 +243,7 @@ type candidate struct {
 
 // readPage reads the next sessions, and for each whether it meets the condition.
 func (e *eraserCall) readPage(ctx context.Context, query string, args ...any) (page []candidate, err error) {
-	rows, err := e.store.db.Read.QueryContext(ctx, query, args...)
+	rows, err := e.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +260,10 @@ func (e *eraserCall) readPage(ctx context.Context, query string, args ...any) (p
 
 // SessionsOf lists the sessions from which ErasePerson would erase: those in which only
 // the person has spoken, and those in which others have too.
-func (s *Store) SessionsOf(ctx context.Context, person string) (alone, shared []string, err error) {
+func (s *eraser) SessionsOf(ctx context.Context, person string) (alone, shared []string, err error) {
 	const query = `
 		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND ` + spokenByOthers + `)
-		FROM sessions s WHERE s.id IN (SELECT session FROM entries WHERE person = ?) ORDER BY s.key`
+		FROM sessions s WHERE s.id IN (SELECT session FROM entries WHERE person = ? AND person <> '') ORDER BY s.key`
 	person = sqldb.Text(person)
 	found, err := s.db.Read.QueryContext(ctx, query, person, person)
 	if err != nil {
@@ -242,69 +287,126 @@ func (s *Store) SessionsOf(ctx context.Context, person string) (alone, shared []
 
 var _ sessions.MessageEraser = (*log)(nil)
 
-// EraseMessage implements sessions.MessageEraser: it empties the entries in one transaction. It locks the
-// session's row, as an append does.
-func (l *log) EraseMessage(ctx context.Context, cause string) error {
-	if l.raises() {
-		switch still, err := l.Reopen(ctx, l.fence); {
-		case err != nil:
-			return fmt.Errorf("erase a message: %w", err)
-		case !still:
-			return fmt.Errorf("erase a message: %w", sessions.ErrConflict)
-		}
-	}
-	var refused error
-	err := l.store.db.Write(ctx, func(tx *sqldb.Tx) error {
-		refused = nil
-		var fence int64
-		err := tx.Get("UPDATE sessions SET fence = fence WHERE id = ? RETURNING fence", []any{l.session}, &fence)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			refused = sessions.ErrConflict // it was erased
-			return nil
-		case err != nil:
-			return err
-		case fence != l.fence:
-			refused = sessions.ErrFenced
-			return nil
-		}
-		return l.emptyEntries(tx, cause)
-	})
-	if err == nil {
-		err = refused
-	}
-	if err != nil {
-		return fmt.Errorf("erase a message: %w", err)
-	}
-	return nil
+// An eraserCall is one call of a method of sessions.Eraser, with the counts that it returns. Each
+// session is erased in a transaction of its own; if the process dies between them, the next call
+// finds the sessions that are left.
+type eraserCall struct {
+	*eraser
+	done sessions.Erased
 }
 
-func (l *log) emptyEntries(tx *sqldb.Tx, cause string) error {
-	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND (cause = ? AND cause <> '' OR kind IN (?, ?, ?))",
-		l.session, sqldb.Text(cause), string(sessions.KindNotice), string(sessions.KindAttached), string(sessions.KindFetched))
-	if err != nil {
-		return err
+// eraseEarly erases the turns that a query finds from a long session, in many transactions, before
+// eraseOne erases the rest in one: so that others can write in between. It leaves turns that go on. It
+// returns how many entries it has erased. If it is interrupted, the session has whole turns less, and
+// whoever erases again finds the rest.
+func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...any) (sum int64, err error) {
+	var id, last int64
+	err = e.db.Read.QueryRowContext(ctx, "SELECT id, last FROM sessions WHERE key = ?", key).Scan(&id, &last)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && last <= longSession {
+		return 0, nil
 	}
-	rows, err := scanRows(found, nil, func(r row) (row, error) { return r, nil })
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, r := range rows {
-		e, err := r.toEntry()
+	found, err := e.db.Read.QueryContext(ctx, query, append([]any{id}, args...)...)
+	if err != nil {
+		return 0, err
+	}
+	turns, err := scanSpans(found)
+	if err != nil {
+		return 0, err
+	}
+	for len(turns) > 0 && err == nil {
+		n, size := 0, int64(0)
+		for n < len(turns) && (n == 0 || size < longSession) {
+			size += turns[n].to - turns[n].from + 1
+			n++
+		}
+		var erased int64
+		erased, err = e.eraseTurns(ctx, key, id, last, turns[:n])
+		sum, turns = sum+erased, turns[n:]
+	}
+	return sum, err
+}
+
+// A long session has more entries than one transaction is to erase.
+const longSession = 500
+
+// eraseTurns erases turns of a session in one transaction, unless they go on or have entries after the
+// number last.
+func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64, turns []span) (int64, error) {
+	var p *sessionErasure
+	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
+		p = &sessionErasure{tx: tx, key: key, id: id}
+		// It locks the row, so that appends wait, and nobody reopens the session with what is erased
+		// still in memory.
+		err := tx.Get("UPDATE sessions SET erasures = erasures + 1 WHERE id = ? AND key = ? RETURNING unfinished", []any{id, key}, &p.unfinished)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // somebody else has erased it
+		}
 		if err != nil {
 			return err
 		}
-		data, is := sessions.EmptiedData(e, cause)
-		if !is {
-			continue
+		for _, s := range turns {
+			var later int64
+			err := tx.Get("SELECT count(*) FROM entries WHERE session = ? AND n > ? AND turn = ?", []any{id, last, s.turn}, &later)
+			if err != nil {
+				return err
+			}
+			if later > 0 || slices.ContainsFunc(p.unfinished, func(t turn) bool { return t.ID == s.turn }) {
+				continue
+			}
+			if err := p.removeTurns([]span{s}); err != nil {
+				return err
+			}
 		}
-		raw, err := json.Marshal(data)
+		return schedulePurge(tx)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return p.erased, nil
+}
+
+// eraseOne runs from, which erases from one session, in one transaction. early is how many entries
+// eraseEarly has erased of it.
+func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, from func(*sessionErasure) error) error {
+	var p *sessionErasure
+	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
+		p = &sessionErasure{tx: tx, key: key, erased: early}
+		// The update changes nothing but locks the row: appends to the session wait.
+		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
+			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
+		if errors.Is(err, sql.ErrNoRows) {
+			// The audit may still have records of the session: a release that kept no
+			// audit erased its log earlier, or the records came after that.
+			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
+				return err
+			}
+			if p.redacted > 0 {
+				if err := schedulePurge(tx); err != nil {
+					return err
+				}
+			}
+			return p.leaveTombstone() // a worker may be about to create the session for mail that has to be erased
+		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE entries SET data = ? WHERE session = ? AND n = ?", string(raw), l.session, r.n); err != nil {
+		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
 			return err
 		}
+		return schedulePurge(tx)
+	})
+	if err != nil {
+		return err
 	}
-	return purges.Schedule(tx)
+	e.done.Entries += p.erased
+	switch {
+	case p.whollyErased:
+		e.done.Sessions = append(e.done.Sessions, key)
+	case p.erased > 0:
+		e.done.Shared = append(e.done.Shared, key)
+	}
+	return nil
 }

@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"parley/sessions"
-	"parley/sessions/purges"
 	"parley/sessions/sqldb"
 )
-
-var _ sessions.Jobs = (*Store)(nil)
 
 // keepJobs is how long the record of a job is kept after its end.
 const keepJobs = 30 * 24 * time.Hour
@@ -52,16 +49,19 @@ CREATE INDEX jobs_open ON jobs (started) WHERE told = 0;
 
 const jobColumns = "id, session, person, agent, turn, call, tool, route, command, untrusted, started, deadline, stop, output, printed, state, exit_code, detail, ended, told"
 
+// jobs keeps what runs in the background.
+type jobs struct{ db *sqldb.DB }
+
 // BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and
 // such statements follow one another, so that two cannot take the same last place.
-func (s *Store) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *jobs) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	if err := s.beginJob(ctx, j, most); err != nil {
 		return fmt.Errorf("begin job %s: %w", j.ID, err)
 	}
 	return nil
 }
 
-func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *jobs) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", formatTime(time.Now().Add(-keepJobs))); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 }
 
 // whyNotBegun finds out why a job was not recorded, and returns that error.
-func (s *Store) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *jobs) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	var known, there, running int64
 	key := sqldb.Text(j.Session)
 	err := s.db.Read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM jobs WHERE id = ?), (SELECT count(*) FROM sessions WHERE key = ?),
@@ -112,7 +112,7 @@ func boolToInt(yes bool) int64 {
 }
 
 // Job looks up a job; see [sessions.Jobs].
-func (s *Store) Job(ctx context.Context, id string) (sessions.Job, error) {
+func (s *jobs) Job(ctx context.Context, id string) (sessions.Job, error) {
 	j, err := scanJob(s.db.Read.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = ?", sqldb.Text(id)).Scan)
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, asNotFound(err))
@@ -121,17 +121,17 @@ func (s *Store) Job(ctx context.Context, id string) (sessions.Job, error) {
 }
 
 // JobsOf lists jobs of a session; see [sessions.Jobs].
-func (s *Store) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
+func (s *jobs) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
 }
 
 // RunningJobs lists jobs of a session that run; see [sessions.Jobs].
-func (s *Store) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
+func (s *jobs) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
 }
 
 // OpenJobs lists jobs of all sessions; see [sessions.Jobs].
-func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
+func (s *jobs) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT id, state, stop FROM jobs WHERE told = 0 ORDER BY started, id")
 	if err != nil {
 		return nil, fmt.Errorf("list open jobs: %w", err)
@@ -149,7 +149,7 @@ func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err erro
 }
 
 // listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects.
-func (s *Store) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
+func (s *jobs) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+clauses, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
@@ -203,7 +203,7 @@ func scanJob(scan func(dest ...any) error) (j sessions.Job, err error) {
 }
 
 // StopJobs asks for the end of jobs; see [sessions.Jobs].
-func (s *Store) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
+func (s *jobs) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
 	key, job, why := sqldb.Text(session), sqldb.Text(id), sqldb.Text(cause)
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE jobs SET stop = ? WHERE session = ? AND (? = '' OR id = ?) AND state = 'running' AND stop = ''", why, key, job, job)
@@ -219,7 +219,7 @@ func (s *Store) StopJobs(ctx context.Context, session, id, cause string) (n int,
 }
 
 // NoteOutput records a job's output; see [sessions.Jobs].
-func (s *Store) NoteOutput(ctx context.Context, id, output string, printed int64) error {
+func (s *jobs) NoteOutput(ctx context.Context, id, output string, printed int64) error {
 	_, err := s.db.Group(ctx, "UPDATE jobs SET output = ?, printed = ? WHERE id = ? AND state = 'running'", []any{sqldb.Text(output), printed, sqldb.Text(id)})
 	if err != nil {
 		return fmt.Errorf("note the output of job %s: %w", id, err)
@@ -228,7 +228,7 @@ func (s *Store) NoteOutput(ctx context.Context, id, output string, printed int64
 }
 
 // EndJob records the end of a job; see [sessions.Jobs].
-func (s *Store) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
+func (s *jobs) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 	code := ""
 	if j.ExitCode != nil {
 		code = strconv.Itoa(*j.ExitCode)
@@ -242,7 +242,7 @@ func (s *Store) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 }
 
 // NoteJobTold records that a job's end was reported; see [sessions.Jobs].
-func (s *Store) NoteJobTold(ctx context.Context, id string) error {
+func (s *jobs) NoteJobTold(ctx context.Context, id string) error {
 	if _, err := s.db.Exec(ctx, "UPDATE jobs SET told = 1 WHERE id = ? AND state <> 'running'", sqldb.Text(id)); err != nil {
 		return fmt.Errorf("note that the end of job %s is told: %w", id, err)
 	}
@@ -256,5 +256,5 @@ func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return purges.Schedule(tx)
+	return schedulePurge(tx)
 }

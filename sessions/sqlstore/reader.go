@@ -3,11 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
@@ -17,8 +19,14 @@ import (
 // pages, so that a slow consumer does not keep one.
 const page = 100
 
+// A reader reads what sessions have, for those who look from outside.
+type reader struct {
+	db      *sqldb.DB
+	queries *queries
+}
+
 // List lists sessions; see [sessions.Reader].
-func (s *Store) List(ctx context.Context, after string, limit int) (list []sessions.Info, err error) {
+func (s *reader) List(ctx context.Context, after string, limit int) (list []sessions.Info, err error) {
 	defer func() {
 		if err != nil {
 			list, err = nil, fmt.Errorf("list sessions: %w", err)
@@ -35,6 +43,35 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	if err != nil {
 		return nil, err
 	}
+	return scanInfos(found)
+}
+
+// infoColumns are what a list has of a session s. Its title is looked for among the first entries that no
+// summary covers; what is long is no title.
+const infoColumns = `s.key, s.last, s.created, s.updated, coalesce((SELECT data FROM entries WHERE session = s.id AND n > s.covers AND n <= s.covers + 20
+	AND kind = 'user' AND length(data) < 8192 ORDER BY n LIMIT 1), '')`
+
+// Recent lists sessions by when they were used; see [sessions.Reader]. It reads the table of sessions once, as
+// an index by time would have to be written with each append.
+func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) ([]sessions.Info, error) {
+	query, args := "SELECT "+infoColumns+" FROM sessions s WHERE s.updated >= ?", []any{formatTime(q.Since)}
+	if q.Person != "" {
+		query, args = query+" AND s.id IN (SELECT session FROM entries WHERE person = ? AND person <> '')", append(args, sqldb.Text(q.Person))
+	}
+	s.db.Flush()
+	found, err := s.db.Read.QueryContext(ctx, query+" ORDER BY s.updated DESC, s.key LIMIT ?", append(args, max(0, q.Limit))...)
+	if err != nil {
+		return nil, fmt.Errorf("list recent sessions: %w", err)
+	}
+	list, err := scanInfos(found)
+	if err != nil {
+		return nil, fmt.Errorf("list recent sessions: %w", err)
+	}
+	return list, nil
+}
+
+// scanInfos reads the rows of sessions, and closes them.
+func scanInfos(found *sql.Rows) (list []sessions.Info, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		info, err := scanInfo(found.Scan)
@@ -47,7 +84,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 }
 
 // Info returns what List returns of one session; see [sessions.Reader].
-func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
+func (s *reader) Info(ctx context.Context, key string) (sessions.Info, error) {
 	s.db.Flush()
 	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)
 	if err != nil {
@@ -58,10 +95,11 @@ func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
 
 // scanInfo reads a session's row.
 func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
-	var created, updated string
-	if err := scan(&info.Key, &info.Entries, &created, &updated); err != nil {
+	var created, updated, said string
+	if err := scan(&info.Key, &info.Entries, &created, &updated, &said); err != nil {
 		return sessions.Info{}, err
 	}
+	info.Title = titleOf(said)
 	if info.Created, err = time.Parse(stampLayout, created); err != nil {
 		return sessions.Info{}, err
 	}
@@ -69,8 +107,31 @@ func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
 	return info, err
 }
 
+// longestTitle is how many characters a title has at most.
+const longestTitle = 60
+
+// titleOf returns the first words of a user's entry; "" if there are none.
+func titleOf(data string) string {
+	var said sessions.User
+	if json.Unmarshal([]byte(sqldb.Untext(data)), &said) != nil {
+		return ""
+	}
+	title := ""
+	for word := range strings.FieldsSeq(said.Text) {
+		longer := strings.TrimSpace(title + " " + word)
+		if utf8.RuneCountInString(longer) > longestTitle {
+			if title == "" {
+				title = string([]rune(word)[:longestTitle])
+			}
+			return title + "…"
+		}
+		title = longer
+	}
+	return title
+}
+
 // Read yields a session's entries; see [sessions.Reader].
-func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
+func (s *reader) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
 	return func(yield func(sessions.Entry, error) bool) {
 		fail := func(err error) { yield(sessions.Entry{}, fmt.Errorf("read session %s: %w", key, err)) }
 		s.db.Flush()
@@ -100,7 +161,7 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 }
 
 // Find returns the entry whose Cause is cause; see [sessions.Reader].
-func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
+func (s *reader) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
 	s.db.Flush()
 	var r row
 	err := s.queries.find.QueryRowContext(ctx, sqldb.Text(key), sqldb.Text(cause)).Scan(r.scanTargets()...)
@@ -116,68 +177,4 @@ func asNotFound(err error) error {
 		return sessions.ErrNotFound
 	}
 	return err
-}
-
-// queries holds the prepared statements of the frequent queries.
-type queries struct {
-	span, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
-}
-
-func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&q.span, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
-		{&q.turn, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
-		{&q.page, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
-		{&q.session, "SELECT id FROM sessions WHERE key = ?"},
-		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
-		{&q.list, "SELECT key, last, created, updated FROM sessions WHERE key > ? ORDER BY key LIMIT ?"},
-		{&q.info, "SELECT key, last, created, updated FROM sessions WHERE key = ?"},
-		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
-		{&q.tombstone, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
-	} {
-		if *p.stmt, err = db.PrepareContext(ctx, p.text); err != nil {
-			return q, errors.Join(fmt.Errorf("prepare %q: %w", p.text, err), q.close())
-		}
-	}
-	return q, nil
-}
-
-func (q queries) close() error {
-	var errs []error
-	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.tombstone} {
-		if stmt != nil {
-			errs = append(errs, stmt.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// readEntries runs a query that selects columns, and appends the entries that it finds to entries.
-func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
-	found, err := stmt.QueryContext(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	return scanRows(found, entries, func(r row) (sessions.Entry, error) { return r.toEntry() })
-}
-
-// scanRows converts each row of a result by the function convert, appends it to list, and closes
-// the result.
-func scanRows[T any](found *sql.Rows, list []T, convert func(row) (T, error)) (_ []T, err error) {
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var r row
-		if err := found.Scan(r.scanTargets()...); err != nil {
-			return nil, err
-		}
-		v, err := convert(r)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, found.Err()
 }

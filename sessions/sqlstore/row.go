@@ -1,7 +1,10 @@
 package sqlstore
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -100,4 +103,32 @@ func cleanJSON(data json.RawMessage) string {
 		return string(data)
 	}
 	return string([]rune(string(data)))
+}
+
+// readEntries runs a query that selects columns, and appends the entries that it finds to entries.
+func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
+	found, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(found, entries, func(r *row) (sessions.Entry, error) { return r.toEntry() })
+}
+
+// scanRows converts each row of a result by the function convert, appends it to list, and closes
+// the result.
+func scanRows[T any](found *sql.Rows, list []T, convert func(*row) (T, error)) (_ []T, err error) {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	var r row
+	targets := r.scanTargets()
+	for found.Next() {
+		if err := found.Scan(targets...); err != nil {
+			return nil, err
+		}
+		v, err := convert(&r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, found.Err()
 }

@@ -6,7 +6,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
-	"parley/sessions/tasks"
+	"parley/sessions/subagents"
 )
 
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
@@ -27,9 +27,13 @@ func Schema() sqldb.Schema {
 			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
 			bill.SQLite,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
-			strings.ReplaceAll(tasks.Migration, "{bytes}", "TEXT"),
+			strings.ReplaceAll(subagents.Migration, "{bytes}", "TEXT"),
 			erasureCount,
 			compactReservations,
+			strings.ReplaceAll(bill.Holders+holders, "{bytes}", "TEXT"),
+			erasingIndexes,
+			auditByTurn + "DROP INDEX audit_session;",
+			strings.ReplaceAll(auditNotes, "{bytes}", "TEXT") + "DROP INDEX audit_by_turn;",
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -48,8 +52,12 @@ func Schema() sqldb.Schema {
 			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
 			bill.Postgres,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", `TEXT COLLATE "C"`),
-			strings.ReplaceAll(tasks.Migration, "{bytes}", `TEXT COLLATE "C"`),
+			strings.ReplaceAll(subagents.Migration, "{bytes}", `TEXT COLLATE "C"`),
 			erasureCount,
+			strings.ReplaceAll(bill.Holders+holders, "{bytes}", `TEXT COLLATE "C"`),
+			erasingIndexes,
+			auditByTurn,
+			strings.ReplaceAll(auditNotes, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }
@@ -121,6 +129,17 @@ DROP TABLE reservations;
 ALTER TABLE compact RENAME TO reservations;
 `
 
+// holders is the migration that notes of reserved tokens to whom they belong, and until when they are
+// worked on; bill.Holders does the same for money.
+const holders = `
+ALTER TABLE reservations ADD COLUMN session {bytes} NOT NULL DEFAULT '';
+ALTER TABLE reservations ADD COLUMN used BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN sent BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN until BIGINT NOT NULL DEFAULT 0;       -- 0: the release before has made it
+ALTER TABLE reservations ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE INDEX reservations_open ON reservations (until) WHERE NOT settled;
+`
+
 // usage creates a view that sums up the use of models, for operators.
 const usage = `
 CREATE VIEW usage AS
@@ -135,6 +154,26 @@ SELECT s.key                            AS session,
        sum(coalesce(e.data ->> 'output', 0))    AS output,
        sum(coalesce(e.data ->> 'estimated', 0)) AS estimated
 FROM entries e JOIN sessions s ON s.id = e.session
+WHERE e.kind = 'usage' AND e.data <> ''
+GROUP BY 1, 2, 3, 4, 5;
+`
+
+// usagePostgres leaves out documents with an escaped NUL: PostgreSQL stores them as
+// text but cannot read them as JSON.
+const usagePostgres = `
+CREATE VIEW usage AS
+SELECT s.key                         AS session,
+       e.person                      AS person,
+       coalesce(d ->> 'agent', '')   AS agent,
+       coalesce(d ->> 'model', '')   AS model,
+       substr(e.at, 1, 10)           AS day,
+       count(*)                      AS calls,
+       coalesce(sum((d ->> 'input')::bigint), 0)      AS input,
+       coalesce(sum((d ->> 'cached')::bigint), 0)     AS cached,
+       coalesce(sum((d ->> 'output')::bigint), 0)     AS output,
+       count(*) FILTER (WHERE d ->> 'estimated' = 'true') AS estimated
+FROM entries e JOIN sessions s ON s.id = e.session,
+     LATERAL (SELECT CASE WHEN position('\u0000' IN e.data) = 0 THEN e.data::json END AS d) AS doc
 WHERE e.kind = 'usage' AND e.data <> ''
 GROUP BY 1, 2, 3, 4, 5;
 `

@@ -33,7 +33,7 @@ func TestARecordOfACallSharesALaterFlush(t *testing.T) {
 		want := func(n int) {
 			t.Helper()
 			// The database's other connections see what is on the disk.
-			records, err := s.AuditRecords(t.Context(), "", 0, 10)
+			records, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 10})
 			if err != nil || len(records) != n {
 				t.Errorf("%d records are on the disk, %v, want %d", len(records), err, n)
 			}

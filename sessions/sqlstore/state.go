@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 // A state is what a session's row says about its log: by it Open knows which entries to read.
@@ -52,7 +53,7 @@ func (t turns) text() (string, error) {
 	if len(t) == 0 {
 		return "", nil
 	}
-	raw, err := json.Marshal(t)
+	raw, err := plainjson.Marshal(t)
 	if err != nil {
 		return "", fmt.Errorf("encode unfinished turns: %w", err)
 	}

@@ -350,3 +350,20 @@ func TestCreate(t *testing.T) {
 		t.Errorf("outside there is %v, %v", names, err)
 	}
 }
+
+// A folder that a command gave a name of what is being written keeps nothing from being written
+// beside it.
+func TestAFolderOfATemporaryNameIsLeft(t *testing.T) {
+	d := newDir(t)
+	folder := filepath.Join(d.Path(), "in", ".parley-"+strings.Repeat("a", 26)+".tmp")
+	if err := os.MkdirAll(filepath.Join(folder, "more"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(folder, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write("in/file", []byte("x")); err != nil {
+		t.Error(err)
+	}
+}

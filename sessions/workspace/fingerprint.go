@@ -27,8 +27,20 @@ const maxLookups = 100_000
 // command may name: the content of a file, the kind of anything else. Each word is looked up in
 // the directory, in each folder that one of folders names or that leads to such a folder, and from
 // there on again, because a command may first change to any of these. A name that stands for
-// nothing is not in the hash, so the hash changes once it stands for something.
+// nothing is not in the hash, so the hash changes once it stands for something. It is the same on
+// every machine that mounts the directory.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
+	return d.fingerprint(ctx, words, folders, identity)
+}
+
+// LocalFingerprint returns the hash as releases from before Fingerprint was the same on every machine
+// have made it.
+func (d *Dir) LocalFingerprint(ctx context.Context, words, folders []string) (string, error) {
+	return d.fingerprint(ctx, words, folders, localIdentity)
+}
+
+// fingerprint makes either of them; identity tells a folder from others.
+func (d *Dir) fingerprint(ctx context.Context, words, folders []string, identity func(fs.FileInfo) string) (string, error) {
 	h := sha256.New()
 	// What the name leads to now, and what is open: somebody may have put another
 	// directory in its place.
@@ -47,7 +59,7 @@ func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string,
 			return err
 		}
 		for _, name := range names {
-			if err := s.hashPath(ctx, h, name); err != nil {
+			if err := s.hashPath(ctx, h, name, identity); err != nil {
 				return err
 			}
 		}
@@ -99,7 +111,7 @@ func (s *openDir) existingNames(ctx context.Context, words, places []string, roo
 	for _, place := range places {
 		isPlace[place] = true
 	}
-	folders, visited := []string{"."}, map[string]bool{identity(root): true}
+	folders, visited := []string{"."}, map[string]bool{localIdentity(root): true}
 	for lookups := 0; len(folders) > 0; folders = folders[1:] {
 		if lookups += len(words); lookups > maxLookups {
 			return nil, refuse("the words could name more than %d files of the workspace", maxLookups)
@@ -117,8 +129,8 @@ func (s *openDir) existingNames(ctx context.Context, words, places []string, roo
 					continue
 				}
 				info, err := s.root.Stat(name)
-				if err == nil && info.IsDir() && !visited[identity(info)] {
-					visited[identity(info)] = true
+				if err == nil && info.IsDir() && !visited[localIdentity(info)] {
+					visited[localIdentity(info)] = true
 					folders = append(folders, name)
 				}
 			}
@@ -139,7 +151,7 @@ func joinedNames(folder, word string) []string {
 }
 
 // hashPath adds to a hash what a name stands for.
-func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string) (err error) {
+func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string, identity func(fs.FileInfo) string) (err error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -19,6 +19,8 @@ type openDir struct {
 	once   sync.Once     // opens the directory, at its first use
 	err    error         // why the directory could not be opened
 	root   *os.Root
+	fixed  bool   // whether it is a person's own
+	owner  *owner // to whom what is made in it is given, if this process is root; else nil
 
 	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
 	measured bool       // whether usage is known
@@ -35,7 +37,7 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	}
 	s, ok := w.dirs[name]
 	if !ok {
-		s = &openDir{name: name}
+		s = &openDir{name: name, fixed: w.fixed}
 		w.dirs[name] = s
 	}
 	s.refs++
@@ -45,7 +47,7 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	}
 	w.mu.Unlock()
 
-	s.once.Do(func() { s.root, s.err = w.openRoot(name) })
+	s.once.Do(func() { s.root, s.owner, s.err = w.openRoot(name) })
 	if s.err != nil {
 		err := s.err
 		w.release(s)
@@ -61,19 +63,23 @@ func (w *Workspaces) isOpen(name string) bool {
 	return w.dirs[name] != nil
 }
 
-// openRoot makes and opens a session's directory.
-func (w *Workspaces) openRoot(name string) (*os.Root, error) {
+// openRoot makes and opens a session's directory, and returns to whom is given what is made in it.
+func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 	root, err := w.base.OpenRoot(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := w.base.MkdirAll(name, 0o700); err != nil {
-			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+			return nil, nil, fmt.Errorf("open workspace: %w", sanitised("", err))
 		}
 		root, err = w.base.OpenRoot(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+		return nil, nil, fmt.Errorf("open workspace: %w", sanitised("", err))
 	}
-	return root, nil
+	own, err := w.settleOwner(name, root)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open workspace: %w", sanitised("", err)), root.Close())
+	}
+	return root, own, nil
 }
 
 // release gives an open directory back. If too many are idle, it closes those that have

@@ -5,6 +5,7 @@ package workspace
 import (
 	"fmt"
 	"io/fs"
+	"strconv"
 	"syscall"
 )
 
@@ -23,9 +24,21 @@ func diskSize(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// identity returns a text that distinguishes a file or directory from all others of the
-// machine.
+// identity returns a text that distinguishes a file or directory from all others of its disk. Every
+// machine that mounts the disk gets the same one: the number of the device would be each mount's own.
 func identity(info fs.FileInfo) string {
+	if info == nil {
+		return "-"
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return strconv.FormatUint(st.Ino, 10)
+	}
+	return info.Name()
+}
+
+// localIdentity returns a text that distinguishes a file or directory from all others of the
+// machine.
+func localIdentity(info fs.FileInfo) string {
 	if info == nil {
 		return "-"
 	}
@@ -33,4 +46,13 @@ func identity(info fs.FileInfo) string {
 		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 	}
 	return info.Name()
+}
+
+// changedNanos returns when a file's content, name or rights were last changed, in nanoseconds: no
+// program can set that time. It is -1 where the system does not tell.
+func changedNanos(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return changedAt(st)
+	}
+	return -1
 }

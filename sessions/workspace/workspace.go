@@ -7,14 +7,14 @@
 // and never where the directory is on the host.
 //
 // A Dir's errors are told apart with errors.Is: fs.ErrInvalid is for a path that cannot
-// be used (it leads out, is no regular file, is too long), fs.ErrNotExist for one that
+// be used (it leads out, is not a regular file, is too long), fs.ErrNotExist for one that
 // leads to nothing, fs.ErrPermission for one that the system refuses, ErrQuota for a
 // write that does not fit any more, and ErrLate for a write that came too late.
 //
 // The files, in reading order: workspace.go names and opens the directories; dir.go
 // reads, write.go writes, remove.go deletes directories and old.go old files; refusal.go
-// makes the errors; opendir.go shares and closes open directories; usage.go counts
-// against the quota.
+// makes the errors; opendir.go shares and closes open directories; owner_unix.go says whose they
+// are; usage.go counts against the quota.
 package workspace
 
 import (
@@ -54,6 +54,9 @@ type Config struct {
 	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
 	// Each costs one file descriptor.
 	MaxOpen int
+	// User is the user and the group to whom a session's directory is given, if this process is root
+	// and nobody else owns Root: it is the user as whom commands run there. 0 gives nothing.
+	User int
 	// Missing, if set, returns what a model should read about a file that does not exist,
 	// given its name in the directory; "" for nothing.
 	Missing func(name string) string
@@ -68,6 +71,7 @@ type Workspaces struct {
 	maxOpen  int
 	folds    bool // whether the filesystem treats a and A as one name
 	missing  func(name string) string
+	user     int
 	of       map[string]*Workspaces // by agent: those whose sessions have their directories elsewhere
 
 	mu     sync.Mutex
@@ -120,9 +124,14 @@ func newIn(cfg Config) (*Workspaces, error) {
 	if w.maxBytes = cfg.MaxBytes; w.maxBytes <= 0 {
 		w.maxBytes = DefaultMaxBytes
 	}
-	w.missing = cfg.Missing
+	w.missing, w.user = cfg.Missing, cfg.User
 	if cfg.MaxOpen > 0 {
 		w.maxOpen = cfg.MaxOpen
+	}
+	if os.Geteuid() == 0 && w.user > 0 {
+		if err := w.letPass(".", nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("let commands reach %s: %w", cfg.Root, err), w.Close())
+		}
 	}
 	if w.folds, err = foldsCase(w.base); err != nil {
 		return nil, errors.Join(fmt.Errorf("try out %s: %w", cfg.Root, err), w.Close())

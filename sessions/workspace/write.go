@@ -176,7 +176,7 @@ func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) 
 		return err
 	}
 	if above.items > 0 {
-		if err := s.root.MkdirAll(dir, 0o755); err != nil {
+		if err := s.makeFolders(dir); err != nil {
 			return err
 		}
 		s.usage.add(above)
@@ -212,6 +212,23 @@ func (s *openDir) missingFolders(dir string) int {
 	}
 }
 
+// makeFolders makes the folders of a path that do not exist yet.
+func (s *openDir) makeFolders(dir string) error {
+	if s.owner == nil {
+		return s.root.MkdirAll(dir, 0o755)
+	}
+	if _, err := s.root.Lstat(dir); dir == "." || !errors.Is(err, fs.ErrNotExist) {
+		return nil // if it is not a folder, writing says so
+	}
+	if err := s.makeFolders(path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := s.root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return s.owner.takeFolder(s.root, dir)
+}
+
 // create writes a new file. If old is set, the file gets the permissions that old has.
 func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -223,9 +240,24 @@ func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 		err = f.Chmod(old.Mode().Perm()) // the umask does not apply: a file keeps the mode that it had
 	}
 	if err == nil {
+		err = s.ownerInPlaceOf(old).chown(f)
+	}
+	if err == nil {
 		err = f.Sync() // before it gets its name, or a power cut could leave it empty under that name
 	}
 	return errors.Join(err, f.Close())
+}
+
+// ownerInPlaceOf returns to whom a file is given that takes the place of another, if old is set. In a
+// person's own directory root's files stay root's.
+func (s *openDir) ownerInPlaceOf(old fs.FileInfo) *owner {
+	if s.owner == nil || old == nil {
+		return s.owner
+	}
+	if of := ownerOf(old); of != nil || s.fixed {
+		return of
+	}
+	return s.owner
 }
 
 func (s *openDir) removeIfThere(temporary string) error {
@@ -289,7 +321,8 @@ func (s *openDir) sweep(dir string) (err error) {
 			continue
 		}
 		name = path.Join(dir, name)
-		if info, err := s.root.Lstat(name); err == nil && time.Since(info.ModTime()) > staleAfter {
+		// A command may have made something else of that name, which cannot be removed so.
+		if info, err := s.root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
 			if err := s.removeIfThere(name); err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ type args struct {
 // New makes the tool ask_user.
 func New() tools.Tool {
 	return tools.New(tools.Spec{
-		Name: "ask_user", Effect: tools.Idempotent,
+		Name: "ask_user", Effect: tools.Idempotent, Touches: tools.TouchesNothing(),
 		Description: "Ask the person for whom you work, and go on with their answer. It may take hours until they answer, so ask only what you cannot find out, and ask all at once.",
 	}, run, tools.Asks(buildQuestion))
 }

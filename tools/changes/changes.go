@@ -26,7 +26,7 @@ type Turn struct {
 	// Current says that the turn is the one that makes this call.
 	Current bool `json:"current,omitempty"`
 	Undone  bool `json:"undone,omitempty"`
-	// Undoes is the number of the turn that this entry has undone; 0 if it is no undo.
+	// Undoes is the number of the turn that this entry has undone; 0 if it is not an undo.
 	Undoes  int    `json:"undoes,omitempty"`
 	Files   []File `json:"files"`
 	More    int    `json:"more_files,omitempty"`
@@ -55,6 +55,7 @@ type args struct {
 func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "workspace_changes", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 15 * time.Second, MaxTimeout: time.Minute,
+		Touches: tools.TouchesNothing(),
 		Description: "List which files of the workspace were created, modified, deleted, or given other permissions (mode), by this turn so far and by earlier ones. " +
 			"People take back what a turn has changed by saying /undo, or /undo NUMBER; you cannot.",
 	}, func(ctx context.Context, call tools.Call, a args) (any, error) {

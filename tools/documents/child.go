@@ -16,6 +16,7 @@ import (
 	"parley/tools/documents/pages"
 	"parley/tools/documents/pdf"
 	"parley/tools/documents/table"
+	"parley/tools/plainjson"
 )
 
 // childCommand is the argument with which this program starts itself inside the sandbox, to parse
@@ -67,9 +68,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(got)
+	return plainjson.NewEncoder(out).Encode(got)
 }
 
 // read returns the pages that the request asks for.

@@ -24,6 +24,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/documents/pages"
+	"parley/tools/plainjson"
 	"parley/tools/sandbox"
 )
 
@@ -97,7 +98,7 @@ func (r Reader) timeLimit() time.Duration { return cmp.Or(r.Time, defaultTime) }
 
 // runChild runs the child with a request and a document, and returns its answer.
 func (r Reader) runChild(ctx context.Context, ask request, content io.Reader, name string) (answer, error) {
-	head, err := json.Marshal(ask)
+	head, err := plainjson.Marshal(ask)
 	if err != nil {
 		return answer{}, err
 	}

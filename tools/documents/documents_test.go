@@ -19,7 +19,7 @@ import (
 	"parley/tools/documents/documentstest"
 	"parley/tools/documents/pages"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 )
 
 // The test binary is three programs: the tests, what the sandbox runs this program
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if code, asked := documents.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	os.Exit(sandboxtest.Run(m.Run))
+	os.Exit(testrace.Run(m.Run))
 }
 
 // eachMode runs a test within each kind of walls, and without.
@@ -44,7 +44,7 @@ func eachMode(t *testing.T, test func(t *testing.T, r pages.Reader)) {
 func open(t *testing.T, mode sandbox.Mode, memory int) pages.Reader {
 	t.Helper()
 	cfg := sandbox.Config{
-		Mode: mode, MemoryMB: memory, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler),
+		Mode: mode, MemoryMB: memory, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler),
 		Network: sandbox.Network{Full: mode == sandbox.None},
 	}
 	box, err := sandbox.Open(t.Context(), cfg)

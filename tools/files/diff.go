@@ -40,9 +40,9 @@ type hunk struct {
 	added, removed int
 }
 
-// PatchPaths returns the paths of the files that a patch changes, as far as the patch can be
+// patchPaths returns the paths of the files that a patch changes, as far as the patch can be
 // read.
-func PatchPaths(patch string) []string {
+func patchPaths(patch string) []string {
 	var paths []string
 	list, _ := parsePatch(patch)
 	for _, f := range list {

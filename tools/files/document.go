@@ -10,7 +10,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// aboutDocuments tells the model what happens when it reads a file that is no text.
+// aboutDocuments tells the model what happens when it reads a file that is not text.
 func (b fileTools) aboutDocuments() string {
 	if b.documents == nil {
 		return "Documents (PDF, DOCX, XLSX, PPTX) cannot be read here."

@@ -13,7 +13,7 @@ import (
 	"parley/tools/documents/documentstest"
 	"parley/tools/files"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 	"parley/tools/toolstest"
 )
 
@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 	if code, asked := documents.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	os.Exit(sandboxtest.Run(m.Run))
+	os.Exit(testrace.Run(m.Run))
 }
 
 func TestReadsDocuments(t *testing.T) {
-	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)})
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
 	}

@@ -49,7 +49,7 @@ type Dir interface {
 const maxFileBytes = 16 << 20
 
 // New makes the tools. open returns the directory of a call's session. documents reads files that
-// are no text, such as PDF; it is nil where these cannot be read.
+// are not text, such as PDF; it is nil where these cannot be read.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), documents pages.Reader) []tools.Tool {
 	b := fileTools{open: open, documents: documents}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.applyPatch(), b.listDirectory(), b.glob(), b.grep()}
@@ -61,11 +61,16 @@ type fileTools struct {
 }
 
 // fileSpec returns a Spec with the timeouts of the file tools.
-func fileSpec(name, description string, effect tools.Effect, permission tools.Permission) tools.Spec {
+func fileSpec(name, description string, effect tools.Effect, permission tools.Permission, touches func(tools.Call) tools.Touch) tools.Spec {
 	return tools.Spec{
-		Name: name, Description: description, Effect: effect, Permission: permission,
+		Name: name, Description: description, Effect: effect, Permission: permission, Touches: touches,
 		Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
 	}
+}
+
+// touchBelow is what a call touches that shows what it finds below a path.
+func touchBelow(path string) tools.Touch {
+	return tools.Touch{Subject: tools.Paths{path}, Reads: tools.AnyFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
 }
 
 // asToolError turns an error of a Dir into one that the model reads.
@@ -99,7 +104,7 @@ type entry struct {
 
 func (b fileTools) listDirectory() tools.Tool {
 	about := "List one directory of the workspace: name, is_dir and size in bytes of each entry, sorted by name. Not recursive: use glob to find files in subdirectories."
-	return tools.New(fileSpec("list_directory", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
+	return tools.New(fileSpec("list_directory", about, tools.Pure, tools.FileRead, tools.Touches(func(a pathArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, asToolError(err)
@@ -151,7 +156,7 @@ func describeEntry(dir fs.FS, parent string, e fs.DirEntry) entry {
 // sniffBytes is how many bytes at the start of a file decide whether it is text.
 const sniffBytes = 8 << 10
 
-// isBinary reports whether a file that begins with start is no text. It allows for some invalid
+// isBinary reports whether a file that begins with start is not text. It allows for some invalid
 // bytes, as the last character may be cut off.
 func isBinary(start []byte) bool {
 	broken := 0
@@ -178,7 +183,7 @@ func readStart(file io.Reader) ([]byte, error) {
 	return start[:n], nil
 }
 
-// notTextError returns the error for a file that is no text.
+// notTextError returns the error for a file that is not text.
 func notTextError(path string, size int64, start []byte) error {
 	return tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", shorten(path), http.DetectContentType(start), size)
 }

@@ -18,7 +18,7 @@ func FuzzPatch(f *testing.F) {
 				t.Errorf("%q makes nothing of %q", patch, old)
 			}
 		}
-		PatchPaths(patch)
+		patchPaths(patch)
 		if strings.Contains(old+now, "\r") || old == now {
 			return
 		}

@@ -38,7 +38,7 @@ type globResult struct {
 
 func (b fileTools) glob() tools.Tool {
 	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash."
-	return tools.New(fileSpec("glob", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
+	return tools.New(fileSpec("glob", about, tools.Pure, tools.FileRead, tools.Touches(func(a globArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
 		// The search begins in the folder that the pattern names: docs/*.md does not visit src.
 		base, rest := splitGlob(path.Clean(args.Pattern))
 		pattern, err := compileGlobArg("pattern", args.Pattern, rest)

@@ -45,7 +45,7 @@ type grepResult struct {
 
 func (b fileTools) grep() tools.Tool {
 	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened."
-	return tools.New(fileSpec("grep", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
+	return tools.New(fileSpec("grep", about, tools.Pure, tools.FileRead, tools.Touches(func(a grepArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
 		s, err := newSearch(args)
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func (s *search) wantsFile(name, base string) bool {
 	return s.glob.MatchString(name) || s.matchNames && s.glob.MatchString(base)
 }
 
-// searchFile searches one file. It skips a file that cannot be read or is no text.
+// searchFile searches one file. It skips a file that cannot be read or is not text.
 func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	file, err := dir.Open(name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 type patchArgs struct {
@@ -20,7 +21,11 @@ type patchArgs struct {
 func (b fileTools) applyPatch() tools.Tool {
 	about := "Apply a unified diff to files of the workspace: change, add, remove and rename several at once. All of it is applied, or nothing; an error names the hunk that does not fit. " +
 		"The unchanged lines of a hunk must be as they are in the file, to the letter; its line numbers may be off."
-	return tools.New(fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite), b.patch, tools.Reconcile(b.reconcilePatch))
+	touch := func(a patchArgs) tools.Touch {
+		paths := tools.Paths(patchPaths(a.Patch))
+		return tools.Touch{Subject: paths, Reads: paths, Writes: paths, Outward: tools.Inside{}}
+	}
+	return tools.New(fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch)), b.patch, tools.Reconcile(b.reconcilePatch))
 }
 
 // A change turns the content of one path into another; nil stands for no file.
@@ -249,7 +254,7 @@ func writeIntent(dir Dir, call string, changes []change) error {
 	for _, c := range changes {
 		i.Files[c.path] = intentChange{hashOf(c.old), hashOf(c.new)}
 	}
-	raw, err := json.Marshal(i)
+	raw, err := plainjson.Marshal(i)
 	if err != nil {
 		return err
 	}

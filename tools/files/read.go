@@ -10,6 +10,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/documents/pages"
+	"parley/tools/plainjson"
 )
 
 type readArgs struct {
@@ -19,10 +20,29 @@ type readArgs struct {
 	Pages  string `json:"pages,omitempty" jsonschema:"of a document: which pages to read, as 3, 2-5 or 7-; left out: from the first on, as many as fit"`
 }
 
+// touch says what a call of read_file touches.
+func (a readArgs) touch() tools.Touch {
+	return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+}
+
+// readName is the name of the tool that readFile makes.
+const readName = "read_file"
+
+// Reading returns the call by which an agent would read a file itself, where call does something else
+// with it, such as to send it: what must not be read must not be sent either.
+func Reading(call tools.Call, path string) tools.Call {
+	args, err := plainjson.Marshal(map[string]string{"path": path})
+	if err != nil { // a text always marshals
+		panic(err)
+	}
+	call.Name, call.Args, call.Touches = readName, args, tools.Touches(readArgs.touch)
+	return call
+}
+
 func (b fileTools) readFile() tools.Tool {
 	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file. " +
 		b.aboutDocuments()
-	s := fileSpec("read_file", about, tools.Pure, tools.FileRead)
+	s := fileSpec(readName, about, tools.Pure, tools.FileRead, tools.Touches(readArgs.touch))
 	s.Timeout = s.MaxTimeout // documents take longer than texts
 	return tools.New(s, func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 		if args.Offset < 0 || args.Limit < 0 {

@@ -17,7 +17,10 @@ type writeArgs struct {
 
 func (b fileTools) writeFile() tools.Tool {
 	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
-	return tools.New(fileSpec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+	touch := func(a writeArgs) tools.Touch {
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.NoFiles{}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
+	}
+	return tools.New(fileSpec("write_file", about, tools.Idempotent, tools.FileWrite, tools.Touches(touch)), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, asToolError(err)
@@ -37,7 +40,10 @@ type editArgs struct {
 
 func (b fileTools) editFile() tools.Tool {
 	about := "Replace a text in a file of the workspace. old_text must occur exactly once, to the letter: read the file first and give enough lines around the change. To make a new file use write_file."
-	return tools.New(fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.reconcileEdit))
+	touch := func(a editArgs) tools.Touch {
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
+	}
+	return tools.New(fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch)), b.edit, tools.Reconcile(b.reconcileEdit))
 }
 
 func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {

@@ -42,6 +42,10 @@ func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 	return tools.Spec{
 		Name: name, Description: description, Effect: effect, Permission: tools.Git,
 		Timeout: 60 * time.Second, MaxTimeout: 300 * time.Second,
+		// Git runs programs that a repository's configuration names: these may do anything that the sandbox lets them.
+		Touches: tools.TouchesAlways(tools.Touch{
+			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network", Offline: true},
+		}),
 	}
 }
 

@@ -22,9 +22,13 @@ func BenchmarkWatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	nothing := tools.New(tools.Spec{Name: "read_file", Description: "x", Effect: tools.Pure}, func(context.Context, tools.Call, struct {
+	type args struct {
 		Path string `json:"path"`
-	}) (any, error) {
+	}
+	touch := func(a args) tools.Touch {
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	}
+	nothing := tools.New(tools.Spec{Name: "read_file", Description: "x", Effect: tools.Pure, Touches: tools.Touches(touch)}, func(context.Context, tools.Call, args) (any, error) {
 		return "x", nil
 	})
 	m := guard.Marker{Open: func(context.Context, tools.Call) (guard.Dir, error) { return dir, nil }}

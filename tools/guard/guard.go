@@ -6,16 +6,16 @@
 // address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go
-// finds out what a call acts on; words.go lists the words by which a call may name files;
-// outward.go knows which calls act on the outside; marks.go remembers which files hold what
-// strangers may have written; hook.go asks the operator's programs.
+// reads what a call acts on; words.go lists the words by which a call may name files;
+// outward.go asks about calls that act on the outside; marks.go remembers which files hold what
+// strangers may have written, and marking.go has tools keep that; hook.go asks the operator's programs.
+//
+// What a call touches its tool declares (tools.Touch): the guard knows no tool by name.
 package guard
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"parley/tools"
@@ -35,15 +35,18 @@ type Config struct {
 	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. If Addresses is nil, the message reaches CHANNEL:CHAT
 	// only.
 	Addresses func(channel, chat string) []string
-	// Patched returns the paths of the files that a patch changes. If Patched is nil, the rules
-	// take a patch to change none.
-	Patched func(patch string) []string
+	// Reading returns the call by which the agent of a call would read a file itself: where a call passes a
+	// file on, the rules about that hold, too. If Reading is nil, any file may be passed on.
+	Reading func(call tools.Call, path string) tools.Call
 	// AskUntrusted has a person asked about a call that acts on the outside after something
 	// untrusted was read.
 	AskUntrusted bool
 	// Networked reports whether what a call runs, a command or git, can reach the network. If
 	// Networked is nil, every such call counts as reaching it.
 	Networked func(call tools.Call) bool
+	// Fetches reports whether a sub-agent that gets a task by a call may fetch pages. If Fetches is
+	// nil, each may.
+	Fetches func(call tools.Call) bool
 	// NetworkedReader returns the name of a job that can read the files of a call's session and reaches
 	// the network, so that it could carry to the outside what the call writes; "" if there is none. A
 	// nil NetworkedReader stands for none.
@@ -52,10 +55,9 @@ type Config struct {
 
 // A Guard decides whether tool calls run. Many goroutines may ask it at once.
 type Guard struct {
-	cfg             Config
-	all             rules
-	agents          map[string]rules
-	harmlessHeaders map[string]*regexp.Regexp // see harmlessHeaders
+	cfg    Config
+	all    rules
+	agents map[string]rules
 }
 
 // rules are the rules that hold for one agent.
@@ -67,7 +69,7 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), harmlessHeaders: harmlessHeaders()}
+	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents))}
 	for name, policy := range cfg.Agents {
 		own, err := parsePolicy(policy)
 		if err != nil {
@@ -104,85 +106,71 @@ func parsePolicy(p Policy) (rules, error) {
 // rules say, and what holds after something was read that strangers have written, it takes the
 // strictest.
 func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
-	v := g.decide(call, false)
+	t := call.Touch()
+	v := g.decide(call, t, false)
 	if v.Decision == tools.Deny || v.Decision == tools.Ask {
 		return v
 	}
-	if what := g.describeNetworkedReader(ctx, call); what != "" {
+	if what := g.describeNetworkedReader(ctx, call, t); what != "" {
 		return askBecauseUntrusted(what)
 	}
 	return v
 }
 
-// Redirect returns whether a call of web_fetch may follow a redirect. A call for the new address
+// Redirect returns whether a call that fetches a page may follow a redirect. A call for the new address
 // would have to pass the same rules, except those about every call of the tool, which this call
 // has passed already. That the request may carry information out is not checked, because the new
 // address comes from a server's answer and not from the model.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
-	args, err := json.Marshal(map[string]string{"url": to})
-	if err != nil { // a text always marshals
-		panic(err)
-	}
-	call.Args = args
-	call.Seen = func(text string, _ func(string) bool) bool { return text == to }
-	return g.decide(call, true)
+	t := call.Touch()
+	t.Subject, t.Outward = tools.URL(to), tools.Inside{}
+	call.Seen = func(address string) tools.Sighting { return tools.Sighting{Found: address == to} }
+	call.Spent = nil
+	return g.decide(call, t, true)
 }
 
-// decide does what Decide does; asked says that a person was asked about this call already
-// because of rules about every call of the tool.
-func (g *Guard) decide(call tools.Call, asked bool) tools.Verdict {
-	v := g.decideByRules(call, asked)
+// decide does what Decide does for a call that touches t; asked says that a person was asked about
+// this call already because of rules about every call of the tool.
+func (g *Guard) decide(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
+	v := g.decideByRules(call, t, asked)
 	if v.Decision == tools.Deny {
 		return v
 	}
-	if outward := g.applyRuleOfTwo(call); outward.Decision != "" {
+	outward := g.applyRuleOfTwo(call, t)
+	if outward.Decision != "" {
 		return outward
 	}
+	v.Spends = outward.Spends
 	return v
 }
 
-// decideByRules returns what the rules say about a call and, if it sends files, about reading
-// those.
-func (g *Guard) decideByRules(call tools.Call, asked bool) tools.Verdict {
-	v := g.decideWithoutFiles(call, asked)
-	for _, file := range readsOfSentFiles(call) {
+// decideByRules returns what the rules say about a call and, if it passes files on, about reading
+// those: an agent that may not read a file may not send it, or hand it to a sub-agent, either.
+func (g *Guard) decideByRules(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
+	v := g.decideWithoutFiles(call, t, asked)
+	if g.cfg.Reading == nil {
+		return v
+	}
+	for _, path := range t.Passes {
 		if v.Decision == tools.Deny {
 			return v
 		}
-		if of := g.decideWithoutFiles(file, false); of.Decision == tools.Deny || v.Decision != tools.Ask {
+		reading := g.cfg.Reading(call, path)
+		if of := g.decideWithoutFiles(reading, reading.Touch(), false); of.Decision == tools.Deny || v.Decision != tools.Ask {
 			v = of
 		}
 	}
 	return v
 }
 
-// readsOfSentFiles returns, as calls of read_file, what a call reads in order to send it or hand
-// it to a sub-agent: an agent that may not read a file may not pass it on either.
-func readsOfSentFiles(call tools.Call) []tools.Call {
-	if call.Name != message && call.Name != "task" && call.Name != "sessions_spawn" {
-		return nil
-	}
-	var all []tools.Call
-	for _, p := range readArguments(call).Files {
-		args, err := json.Marshal(map[string]string{"path": p})
-		if err != nil { // a text always marshals
-			panic(err)
-		}
-		reading := call
-		reading.Name, reading.Args = "read_file", args
-		all = append(all, reading)
-	}
-	return all
-}
-
 // decideWithoutFiles returns what the rules say about a call itself, without the files that it
-// sends. It also denies what no rule can allow.
-func (g *Guard) decideWithoutFiles(call tools.Call, asked bool) tools.Verdict {
+// passes on. It also denies what no rule can allow.
+func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all
 	}
-	subject := g.subjectOf(call)
+	subject := g.subjectOf(call, t.Subject)
 	if subject.denied != "" {
 		return tools.Verdict{Decision: tools.Deny, Reason: "Refused before it ran: " + subject.denied + "."}
 	}
@@ -230,8 +218,8 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 		return askVerdict("no rule allows what cannot be seen: %s", s.opaque)
 	}
 	for _, one := range s.texts {
-		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.alwaysMatches(one) }) {
-			return askVerdict("no rule allows %q", displayLine(one.text))
+		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.alwaysMatches(one, s) }) {
+			return askVerdict("no rule allows %q", tools.OneLine(one.text))
 		}
 	}
 	return tools.Verdict{}

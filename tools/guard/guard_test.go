@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/tools"
+	"parley/tools/files"
 )
 
 // call makes a call of arguments in turn: name and value.
@@ -18,7 +19,7 @@ func call(tool string, args ...string) tools.Call {
 	if err != nil {
 		panic(err)
 	}
-	return tools.Call{Name: tool, Args: raw, Agent: "main", At: "slack:C1"}
+	return declared(tools.Call{Name: tool, Args: raw, Agent: "main", At: "slack:C1"})
 }
 
 func sh(line string) tools.Call { return call("exec_shell", "command", line) }
@@ -95,8 +96,8 @@ func TestRules(t *testing.T) {
 		{Policy{Deny: []string{"web_fetch(https://[2001:db8::1]/*)"}}, call("web_fetch", "url", "https://[2001:DB8:0::1]:443/a"), tools.Deny},
 		{Policy{Deny: []string{"write_file(secrets/*)"}}, call("write_file", "path", "./a/../secrets/x"), tools.Deny},
 		{Policy{Deny: []string{"write_file(secrets/*)"}}, call("write_file", "path", "/ws/secrets/x"), tools.Deny},
-		{Policy{Deny: []string{"apply_patch(secrets/*)"}}, call("apply_patch", "patch", "a.txt secrets/b"), tools.Deny},
-		{Policy{Allow: []string{"apply_patch(src/*)"}}, call("apply_patch", "patch", "src/a b"), tools.Ask},
+		{Policy{Deny: []string{"apply_patch(secrets/*)"}}, call("apply_patch", "patch", patch("a.txt", "secrets/b")), tools.Deny},
+		{Policy{Allow: []string{"apply_patch(src/*)"}}, call("apply_patch", "patch", patch("src/a", "b")), tools.Ask},
 		{Policy{Deny: []string{"message(slack:C9)"}}, call("message", "channel", "oncall"), tools.Deny},
 		{Policy{Deny: []string{"message(oncall)"}}, call("message", "channel", "oncall"), tools.Deny},
 		{Policy{Allow: []string{"message(slack:C9)"}}, call("message", "channel", "oncall"), tools.Ask},
@@ -115,7 +116,7 @@ func TestRules(t *testing.T) {
 		g, err := New(Config{
 			All:       tc.policy,
 			Path:      func(_ tools.Call, p string) string { return strings.TrimPrefix(cleaned(p), "/ws/") },
-			Patched:   strings.Fields,
+			Reading:   files.Reading,
 			Addresses: addresses,
 		})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // A Hook is a program of the operator that is asked about calls before they run, or about results
@@ -88,7 +89,7 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 			v.Decision = tools.Decision(said.Verdict)
 			return v
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, displayLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -113,7 +114,7 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 		case "reject":
 			return tools.Review{Rejected: true, Reason: said.Reason}
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, displayLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -131,7 +132,7 @@ func (h Hook) reportFailure(ctx context.Context, err error) {
 // query runs the program once. The program reads the question and writes the answer, both as
 // JSON.
 func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, error) {
-	input, err := json.Marshal(question)
+	input, err := plainjson.Marshal(question)
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("encode the question: %w", err)
 	}

@@ -3,21 +3,24 @@ package guard_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"parley/agent/attempt"
 	"parley/sessions/workspace"
 	"parley/tools"
+	"parley/tools/askuser"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/memory"
+	"parley/tools/schedules"
+	"parley/tools/subagents"
 	"parley/tools/todo"
 )
 
@@ -26,10 +29,12 @@ type watched struct {
 	t   *testing.T
 	set *tools.Set
 	dir *workspace.Dir
+	// beside says that a job runs in the session.
+	beside bool
 }
 
 // command stands for exec_shell: it does in the workspace what a test wants.
-func newWatched(t *testing.T, command func(dir string)) watched {
+func newWatched(t *testing.T, command func(dir string)) *watched {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
 	if err != nil {
@@ -52,13 +57,19 @@ func newWatched(t *testing.T, command func(dir string)) watched {
 		command(dir.Path())
 		return "done", nil
 	}))
-	m := guard.Marker{Open: func(context.Context, tools.Call) (guard.Dir, error) { return dir, nil }, Patched: files.PatchPaths}
-	return watched{t, tools.NewSet(m.Watch(list)...), dir}
+	list = append(list, tools.New(tools.Spec{Name: "dice", Description: "x"}, func(context.Context, tools.Call, struct{}) (any, error) { return 4, nil }))
+	d := &watched{t: t, dir: dir}
+	m := guard.Marker{
+		Open:   func(context.Context, tools.Call) (guard.Dir, error) { return dir, nil },
+		Beside: func(context.Context, tools.Call) (bool, error) { return d.beside, nil },
+	}
+	d.set = tools.NewSet(m.Watch(list)...)
+	return d
 }
 
 // call runs a tool for a model that has read something untrusted, or nothing such, and
 // tells whether its result is untrusted.
-func (d watched) call(untrusted bool, tool string, args ...string) bool {
+func (d *watched) call(untrusted bool, tool string, args ...string) bool {
 	d.t.Helper()
 	values := map[string]string{}
 	for i := 0; i+1 < len(args); i += 2 {
@@ -186,7 +197,7 @@ func TestFailuresAreMarked(t *testing.T) {
 		if !ok {
 			t.Fatalf("there is no %s", c.tool)
 		}
-		r, failed := attempt.Run(t.Context(), slog.New(slog.DiscardHandler), found, tools.Call{ID: "c", Name: c.tool, Args: json.RawMessage(c.args)})
+		r, failed := found.Run(t.Context(), tools.Call{ID: "c", Name: c.tool, Args: json.RawMessage(c.args)})
 		if failed == nil || r.Untrusted != c.want || r.Content != nil {
 			t.Errorf("%s %s failed with %v, and its failure is untrusted: %t", c.tool, c.args, failed, r.Untrusted)
 		}
@@ -283,4 +294,93 @@ func TestMarksThatCannotBeReadMarkAll(t *testing.T) {
 	if had := guard.ReadMarks(d.dir); !had.Has("AGENTS.md") || !had.Has("MEMORY.md") {
 		t.Error("a broken list does not mark what is in every prompt")
 	}
+}
+
+// A tool that does not declare what it touches may have read and written anything.
+func TestAToolThatIsNotKnownMarksAll(t *testing.T) {
+	d := newWatched(t, nil)
+	if d.call(false, "dice") {
+		t.Error("with nothing untrusted its result is")
+	}
+	if !d.call(true, "dice") || !guard.ReadMarks(d.dir).All {
+		t.Errorf("the marks are %+v", guard.ReadMarks(d.dir))
+	}
+	if !d.call(false, "dice") {
+		t.Error("what it may have read of marked files is trusted")
+	}
+}
+
+// A job that was started before anything untrusted was read copies what is written later, and with
+// [jobs] write = true it may remove the list of marks.
+func TestWhatAJobMayHaveCopied(t *testing.T) {
+	d := newWatched(t, nil)
+	d.beside = true
+	if d.call(false, "write_file", "path", "a.txt", "content", "x"); guard.ReadMarks(d.dir).All {
+		t.Error("what is trusted marks files")
+	}
+	if d.call(true, "write_file", "path", "b.txt", "content", "obey"); !guard.ReadMarks(d.dir).All {
+		t.Errorf("while a job runs the marks are %+v", guard.ReadMarks(d.dir))
+	}
+	for _, c := range []struct {
+		what                      string
+		marked, untrusted, writes bool
+		want                      guard.Marks
+	}{
+		{"nothing untrusted", false, false, true, guard.Marks{}},
+		{"a marked file", true, false, false, guard.Marks{All: true, Files: []string{"b.txt"}}},
+		{"started after something untrusted, and the marks removed", false, true, true, guard.Marks{All: true, Files: []string{"AGENTS.md"}}},
+	} {
+		d := newWatched(t, nil)
+		if err := d.dir.Write("AGENTS.md", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if c.marked {
+			d.call(true, "write_file", "path", "b.txt", "content", "obey")
+		}
+		if err := guard.MarkAfterJob(d.dir, c.untrusted, c.writes); err != nil {
+			t.Fatal(err)
+		}
+		if got := guard.ReadMarks(d.dir); got.All != c.want.All || !slices.Equal(got.Files, c.want.Files) {
+			t.Errorf("%s: the marks are %+v, want %+v", c.what, got, c.want)
+		}
+	}
+}
+
+// To watch a tool takes no ability from it, and opens no workspace for one that uses none.
+func TestWatchedToolsCanDoWhatTheyCould(t *testing.T) {
+	m := guard.Marker{Open: func(context.Context, tools.Call) (guard.Dir, error) { return nil, errors.New("there is no workspace") }}
+	set := tools.NewSet(m.Watch(append(subagents.New(nil), askuser.New(), schedules.New(plans{})))...)
+	find := func(name string) tools.Tool {
+		tool, ok := set.Lookup(name)
+		if !ok {
+			t.Fatalf("there is no %s", name)
+		}
+		return tool
+	}
+	if q, asks, err := tools.QuestionOf(find("ask_user"), tools.Call{Args: json.RawMessage(`{"question":"why?"}`)}); q.Text != "why?" || !asks || err != nil {
+		t.Errorf("it asks %+v (%t, %v)", q, asks, err)
+	}
+	if d, hands, err := tools.TaskOf(find("task"), tools.Call{Args: json.RawMessage(`{"prompt":"do it"}`)}); d.Prompt != "do it" || !hands || err != nil {
+		t.Errorf("it hands out %+v (%t, %v)", d, hands, err)
+	}
+	plan := tools.Call{Name: schedules.Name, Args: json.RawMessage(`{"action":"list"}`)}
+	if got := tools.EffectOf(find(schedules.Name), plan); got != tools.Pure {
+		t.Errorf("a list has the effect %s", got)
+	}
+	if _, err := find(schedules.Name).Run(t.Context(), plan); err != nil {
+		t.Errorf("it runs with %v", err)
+	}
+	plan.Args = json.RawMessage(`{"action":"add","when":"in 2h","text":"x"}`)
+	if _, done, err := find(schedules.Name).(tools.Reconciler).Reconcile(t.Context(), plan); !done || err != nil {
+		t.Errorf("it is reconciled: %t, %v", done, err)
+	}
+}
+
+// plans has each schedule that is asked for, and none in its list.
+type plans struct{ schedules.Backend }
+
+func (plans) List(context.Context, tools.Call) ([]schedules.Entry, error) { return nil, nil }
+
+func (plans) Added(context.Context, tools.Call) (schedules.Entry, bool, error) {
+	return schedules.Entry{ID: "1"}, true, nil
 }

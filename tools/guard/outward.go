@@ -3,10 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"regexp"
-	"slices"
-	"strings"
 
 	"parley/tools"
 )
@@ -17,92 +13,49 @@ import (
 
 // describeOutward says what a call would do to the outside beyond answering the person who asks;
 // "" if nothing.
-func (g *Guard) describeOutward(call tools.Call) string {
-	switch call.Name {
-	case message:
-		for _, p := range g.addressedParts(readArguments(call)) {
+func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
+	switch does := t.Outward.(type) {
+	case tools.Would:
+		return "it would " + string(does)
+	case tools.Runs:
+		if g.cfg.Networked == nil || g.cfg.Networked(call) {
+			return "it would " + string(does.Would)
+		}
+		return ""
+	case tools.Inside, tools.HandsOut:
+		return g.describeReached(call, t.Subject)
+	}
+	return fmt.Sprintf("it would call %s, of which nobody has said that it does nothing to the outside", tools.OneLine(call.Name))
+}
+
+// describeReached says what a call would do to the outside that only sends a message or fetches a page; ""
+// if nothing. Even the address of a page may carry information out, if the model has put it together from
+// what it knows.
+func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
+	switch of := of.(type) {
+	case tools.Chat:
+		for _, p := range g.addressedParts(of) {
 			if p.text != call.At {
-				return "it would send a message to " + displayLine(p.text)
+				return "it would send a message to " + tools.OneLine(p.text)
 			}
 		}
-		return ""
-	case webFetch:
-		return g.describeRequest(call)
-	case "memory_write":
-		if scope := readArguments(call).Scope; scope != "" && scope != "session" {
-			return "it would write into a memory that other conversations read"
+	case tools.URL:
+		if call.Seen == nil || !call.Seen(string(of)).Found {
+			return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", tools.OneLine(string(of)))
 		}
-		return ""
-	case "schedule":
-		if readArguments(call).Action == "list" {
-			return ""
-		}
-		return "it would have something done later"
-	case "sessions_send":
-		return "it would have something done elsewhere or later"
-	}
-	if slices.Contains(commandTools(), call.Name) && (g.cfg.Networked == nil || g.cfg.Networked(call)) {
-		return "it would run what reaches the network"
-	}
-	if server, _, foreign := strings.Cut(call.Name, "__"); foreign && (g.cfg.Networked == nil || g.cfg.Networked(call)) {
-		return fmt.Sprintf("it would call a tool of %s", server)
 	}
 	return ""
 }
 
-// describeRequest says what a request to a web server would send out; "" if nothing. Even the
-// address of a page may carry information out, if the model has put it together from what it
-// knows.
-func (g *Guard) describeRequest(call tools.Call) string {
-	a := readArguments(call)
-	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
-		return fmt.Sprintf("it would send a %s to %s", method, displayLine(a.URL))
-	}
-	for name := range a.Headers {
-		if !g.isHarmless(name, a.Headers[name]) {
-			return fmt.Sprintf("it would send the header %s to %s", displayLine(name), displayLine(a.URL))
-		}
-	}
-	if call.Seen != nil && call.Seen(a.URL, returnsForeignText) {
-		return ""
-	}
-	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", displayLine(a.URL))
-}
-
-// harmlessHeaders returns the HTTP headers that only say in which form an answer is wanted, each
-// with a pattern of the values that are allowed: those in which hardly anything can be smuggled out.
-func harmlessHeaders() map[string]*regexp.Regexp {
-	const (
-		quality  = `(; ?q=[01](\.\d)?)?`
-		media    = `(\*/\*|text/(\*|html|plain|markdown|csv|xml)|application/(\*|json|ld\+json|xml|xhtml\+xml|atom\+xml|rss\+xml|pdf|vnd\.github\+json)|image/(\*|png|jpeg|gif|webp|svg\+xml))` + quality
-		language = `(\*|[a-z]{2}(-[A-Z]{2})?)` + quality
-	)
-	return map[string]*regexp.Regexp{
-		"Accept":          regexp.MustCompile(`^` + media + `(, ?` + media + `){0,4}$`),
-		"Accept-Language": regexp.MustCompile(`^` + language + `(, ?` + language + `){0,2}$`),
-		"Range":           regexp.MustCompile(`^bytes=\d{0,10}-\d{0,10}$`),
-	}
-}
-
-// isHarmless reports whether a header of a request carries no information out.
-func (g *Guard) isHarmless(name, value string) bool {
-	plain := g.harmlessHeaders[http.CanonicalHeaderKey(name)]
-	return plain != nil && plain.MatchString(value)
-}
-
-// returnsForeignText reports whether a tool's results consist only of text by others, so that a
-// model cannot have made the tool print text of its own.
-func returnsForeignText(tool string) bool { return tool == webFetch || tool == webSearch }
-
 // applyRuleOfTwo has a person asked about a call that acts on the outside, if the agent has read
 // something before that strangers may have written.
-func (g *Guard) applyRuleOfTwo(call tools.Call) tools.Verdict {
+func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 	if !call.Untrusted || !g.cfg.AskUntrusted {
 		return tools.Verdict{}
 	}
-	what := g.describeOutward(call)
+	what := g.describeOutward(call, t)
 	if what == "" {
-		return tools.Verdict{}
+		return g.checkSpending(call, t)
 	}
 	return askBecauseUntrusted(what)
 }
@@ -116,16 +69,8 @@ func askBecauseUntrusted(what string) tools.Verdict {
 // describeNetworkedReader says what could carry to the outside the file that a call writes: a job that
 // was started before anything untrusted was read, and may read the file later, or run it. It returns
 // "" if nothing could.
-func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call) string {
-	_, _, foreign := strings.Cut(call.Name, "__")
-	switch fileUseOf(call.Name) {
-	case replacesNamed, editsNamed, runsCommand:
-	default:
-		if !foreign {
-			return ""
-		}
-	}
-	if !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.NetworkedReader == nil {
+func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call, t tools.Touch) string {
+	if !t.MayWrite() || !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.NetworkedReader == nil {
 		return ""
 	}
 	reader, err := g.cfg.NetworkedReader(ctx, call)

@@ -11,9 +11,7 @@ import (
 )
 
 func TestRuleOfTwo(t *testing.T) {
-	seen := func(text string, brings func(string) bool) bool {
-		return text == "https://known.org/a" && brings("web_fetch") && brings("web_search") && !brings("write_file") && !brings("x__y")
-	}
+	seen := func(address string) tools.Sighting { return tools.Sighting{Found: address == "https://known.org/a"} }
 	for _, tc := range []struct {
 		call tools.Call
 		want tools.Decision
@@ -79,7 +77,7 @@ func TestRuleOfTwoAndRules(t *testing.T) {
 func TestWhatAJobWouldCarryOutward(t *testing.T) {
 	carrier, failed := "", error(nil)
 	g, err := New(Config{
-		AskUntrusted: true, Networked: func(tools.Call) bool { return false }, Patched: func(string) []string { return nil },
+		AskUntrusted: true, Networked: func(tools.Call) bool { return false },
 		NetworkedReader: func(context.Context, tools.Call) (string, error) { return carrier, failed },
 	})
 	if err != nil {
@@ -130,22 +128,30 @@ func TestHeadersAfterSomethingUntrusted(t *testing.T) {
 		want        tools.Decision
 	}{
 		{"accept", "application/json", ""},
-		{"Accept", "text/html, application/xml;q=0.9,*/*;q=0.8", ""},
-		{"Accept-Language", "de-DE,de;q=0.9", ""},
-		{"Range", "bytes=0-1023", ""},
+		{"Accept", "text/html", ""},
+		{"Accept", "*/*", ""},
+		{"Accept", "text/html, application/xml;q=0.9,*/*;q=0.8", tools.Ask},
+		{"Accept", "text/html,text/html,text/plain", tools.Ask}, // the order and the number are words
+		{"Accept", "text/html ", tools.Ask},
+		{"Accept", "TEXT/html", tools.Ask},
+		{"Accept", "", tools.Ask},
+		{"Accept-Language", "de", tools.Ask},
+		{"Accept-Language", "sw-OR,df-IS;q=0.5", tools.Ask},
+		{"Range", "bytes=0-1023", tools.Ask},
+		{"Range", "bytes=1937208676-1719236968", tools.Ask},
 		{"Accept", "application/the-secret-is-swordfish", tools.Ask},
 		{"Accept", "text/html\nsecret", tools.Ask},
-		{"Accept-Language", "swordfish", tools.Ask},
-		{"Range", "bytes=0-1,2-3,115-119,111-114", tools.Ask},
 		{"X-Leak", "the whole memory", tools.Ask},
 		{"Cookie", "", tools.Ask},
 		{"User-Agent", "x", tools.Ask},
+		{"If-None-Match", `"swordfish"`, tools.Ask},
+		{"If-Modified-Since", "Tue, 24 Nov 2026 08:49:37 GMT", tools.Ask},
 	} {
 		raw, err := json.Marshal(map[string]any{"url": "https://known.org/a", "headers": map[string]string{tc.name: tc.value}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := tools.Call{Name: "web_fetch", Args: raw, Seen: func(string, func(string) bool) bool { return true }}
+		c := declared(tools.Call{Name: "web_fetch", Args: raw, Seen: func(string) tools.Sighting { return tools.Sighting{Found: true} }})
 		if got := g.Decide(t.Context(), c); got.Decision != "" {
 			t.Errorf("with nothing untrusted %s: %s is %+v", tc.name, tc.value, got)
 		}

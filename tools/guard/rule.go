@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/tools"
 	"parley/tools/guard/shellline"
 )
 
@@ -16,6 +15,7 @@ type Rule struct {
 	text    string
 	tool    []string // the pieces between the stars
 	pattern []string // the pieces between the stars; nil matches every call
+	url     []string // the pattern as one of addresses of pages
 	writes  bool     // the pattern has a redirection, such as > FILE
 }
 
@@ -47,11 +47,18 @@ func ParseRule(text string) (Rule, error) {
 	if strings.Contains(pattern, shellline.Hole) {
 		return r, errors.New("its pattern holds a NUL byte")
 	}
-	if tool == webFetch {
-		pattern = normalizePattern(pattern)
-	}
 	r.pattern, r.writes = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
+	r.url = strings.Split(normalizePattern(pattern), "*")
 	return r, nil
+}
+
+// patternFor returns the pattern for the texts of a subject. With a star in the name of its tool, a rule
+// is also about texts that are not addresses, and its pattern is taken as it is written.
+func (r Rule) patternFor(s subject) []string {
+	if s.url && len(r.tool) == 1 {
+		return r.url
+	}
+	return r.pattern
 }
 
 // UnknownTool returns the tool that a rule names if it is none of the given tools; "" if it is
@@ -71,19 +78,23 @@ func (r Rule) isAbout(tool string) bool { return glob(r.tool, tool) }
 // matches reports whether the rule is about a call, as far as the parts of the call show that are
 // known before it runs.
 func (r Rule) matches(tool string, s subject) bool {
-	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.pattern, text) }))
+	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.patternFor(s), text) }))
 }
 
 // mayMatch reports whether the rule might be about a call because of those parts of the call that
 // are known only when it runs.
 func (r Rule) mayMatch(tool string, s subject) bool {
-	return r.pattern != nil && r.isAbout(tool) && s.anyText(func(text string) bool { return overlap(r.pattern, strings.Split(text, shellline.Hole)) })
+	if r.pattern == nil || !r.isAbout(tool) {
+		return false
+	}
+	overlaps := func(text string) bool { return overlap(r.patternFor(s), strings.Split(text, shellline.Hole)) }
+	return s.anyText(overlaps) || slices.ContainsFunc(s.maybe, overlaps)
 }
 
-// alwaysMatches reports whether the rule allows a part of a call whatever is filled in for the holes
+// alwaysMatches reports whether the rule allows a part of a subject whatever is filled in for the holes
 // of its text: for what is known only when the call runs.
-func (r Rule) alwaysMatches(p part) bool {
-	return matchCommand(r.pattern, p.text) && (!p.writes || r.writes)
+func (r Rule) alwaysMatches(p part, of subject) bool {
+	return matchCommand(r.patternFor(of), p.text) && (!p.writes || r.writes)
 }
 
 // matchCommand reports whether a text matches a pattern. A pattern that ends in " *" also matches
@@ -134,11 +145,4 @@ func overlap(a, b []string) bool {
 // the other.
 func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
 	return holds(a, b) || holds(b, a)
-}
-
-// displayLine returns a text as a person is shown it: as one short line.
-func displayLine(text string) string {
-	const most = 120
-	text = strings.Join(strings.Fields(strings.ReplaceAll(text, shellline.Hole, "…")), " ")
-	return tools.Clip(text, most)
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -11,22 +10,13 @@ import (
 	"parley/tools/target"
 )
 
-// The tools whose arguments the rules understand. Of other tools they only see the arguments as
-// JSON.
-const (
-	execShell  = "exec_shell"
-	spawn      = "spawn"
-	webFetch   = "web_fetch"
-	webSearch  = "web_search"
-	message    = "message"
-	applyPatch = "apply_patch"
-)
-
 // A subject is what a call acts on, as far as the rules look at it.
 type subject struct {
 	texts  []part
-	denied string // why the call is not run, whatever the rules say; "" otherwise
-	opaque string // why not everything that it does can be seen; "" if it can
+	url    bool     // texts is the address of a page
+	denied string   // why the call is not run, whatever the rules say; "" otherwise
+	opaque string   // why not everything that it does can be seen; "" if it can
+	maybe  []string // commands that it might run
 }
 
 // A part is one thing that a call acts on: a command, an address, a path.
@@ -43,59 +33,41 @@ func (s subject) anyText(holds func(string) bool) bool {
 	return slices.ContainsFunc(s.texts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.also, holds) })
 }
 
-// arguments are the arguments of those tools that the guard knows.
-type arguments struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
-	URL     string   `json:"url"`
-	Method  string   `json:"method"`
-	Path    string   `json:"path"`
-	Channel string   `json:"channel"`
-	ChatID  string   `json:"chat_id"`
-	Patch   string   `json:"patch"`
-	Scope   string   `json:"scope"`
-	Action  string   `json:"action"`
-	Files   []string `json:"files"`
-
-	Headers map[string]string `json:"headers"`
-}
-
-// readArguments decodes those arguments of a call that the guard knows.
-func readArguments(call tools.Call) arguments {
-	var a arguments
-	_ = json.Unmarshal(call.Args, &a) // they fit the tool's schema; those of other tools are not looked at
-	return a
-}
-
 // subjectOf returns what a call acts on, as far as the rules look at it.
-func (g *Guard) subjectOf(call tools.Call) subject {
-	switch call.Name {
-	case execShell:
-		return subjectOfLine(shellline.Parse(readArguments(call).Command))
-	case spawn:
-		a := readArguments(call)
-		return subjectOfLine(shellline.ParseArgs(a.Command, a.Args))
-	case webFetch:
-		return subjectOfURL(readArguments(call).URL)
-	case message:
-		return subject{texts: g.addressedParts(readArguments(call))}
-	case applyPatch:
+func (g *Guard) subjectOf(call tools.Call, of tools.Subject) subject {
+	switch of := of.(type) {
+	case tools.ShellLine, tools.Command:
+		return subjectOfLine(lineOf(of))
+	case tools.URL:
+		return subjectOfURL(string(of))
+	case tools.Chat:
+		return subject{texts: g.addressedParts(of)}
+	case tools.Paths:
 		var s subject
-		if g.cfg.Patched != nil {
-			for _, p := range g.cfg.Patched(readArguments(call).Patch) {
-				s.texts = append(s.texts, part{text: g.workspaceName(call, p)})
-			}
+		for _, p := range of {
+			s.texts = append(s.texts, part{text: g.workspaceName(call, p)})
 		}
 		return s
-	case "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "image":
-		return subject{texts: []part{{text: g.workspaceName(call, readArguments(call).Path)}}}
 	}
 	return subject{texts: []part{{text: string(call.Args)}}}
 }
 
+// lineOf reads the commands that a subject has; there are none unless the subject is a ShellLine or a Command.
+func lineOf(of tools.Subject) shellline.Line {
+	switch of := of.(type) {
+	case tools.ShellLine:
+		return shellline.Parse(string(of))
+	case tools.Command:
+		if len(of) > 0 {
+			return shellline.ParseArgs(of[0], of[1:])
+		}
+	}
+	return shellline.Line{}
+}
+
 // subjectOfLine returns what a shell line acts on: its commands.
 func subjectOfLine(line shellline.Line) subject {
-	s := subject{denied: line.Denied, opaque: line.Opaque}
+	s := subject{denied: line.Denied, opaque: line.Opaque, maybe: line.Maybe}
 	for _, c := range line.Commands {
 		s.texts = append(s.texts, part{c.Text, c.Also, c.Writes})
 	}
@@ -112,14 +84,14 @@ func (g *Guard) workspaceName(call tools.Call, p string) string {
 
 // addressedParts returns where a message goes: each address that it reaches. The words with which
 // the model named the place count as another form of each.
-func (g *Guard) addressedParts(a arguments) []part {
-	named := a.Channel
-	if a.ChatID != "" {
-		named += ":" + a.ChatID
+func (g *Guard) addressedParts(to tools.Chat) []part {
+	named := to.Channel
+	if to.Chat != "" {
+		named += ":" + to.Chat
 	}
 	if g.cfg.Addresses != nil {
 		var all []part
-		for _, address := range g.cfg.Addresses(a.Channel, a.ChatID) {
+		for _, address := range g.cfg.Addresses(to.Channel, to.Chat) {
 			all = append(all, part{text: address, also: []string{named}})
 		}
 		if len(all) > 0 {
@@ -149,7 +121,7 @@ func subjectOfURL(raw string) subject {
 	if u.RawQuery != "" || u.ForceQuery {
 		text += "?" + u.RawQuery
 	}
-	return subject{texts: []part{{text: text}}}
+	return subject{texts: []part{{text: text}}, url: true}
 }
 
 // normalizePattern returns the pattern of a rule about URLs with the host in the form that
@@ -173,15 +145,4 @@ func normalizePattern(pattern string) string {
 		}
 	}
 	return strings.ToLower(scheme) + "://" + strings.Join(labels, ".") + rest[end:]
-}
-
-// Names returns the tools that a rule may name although this machine may not have them: those
-// that run commands, and those that reach the web.
-func Names() []string {
-	return append(commandTools(), webFetch, webSearch, applyPatch)
-}
-
-// commandTools returns the tools that run commands.
-func commandTools() []string {
-	return []string{execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch"}
 }

@@ -32,14 +32,8 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 	for _, text := range texts {
 		words = append(words, strings.FieldsFunc(text, isSeparator)...)
 	}
-	var line shellline.Line
-	switch a := readArguments(call); call.Name {
-	case execShell:
-		line = shellline.Parse(a.Command)
-	case spawn:
-		line = shellline.ParseArgs(a.Command, a.Args)
-	}
-	for _, word := range line.Words {
+	of := call.Touch().Subject
+	for _, word := range lineOf(of).Words {
 		// What stands before a Hole may be a folder, as in $PWD/run.sh.
 		for piece := range strings.SplitSeq(word, shellline.Hole) {
 			words = append(words, piece, strings.TrimLeft(piece, "/"))
@@ -56,7 +50,8 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 	if words = slices.Compact(words); len(words) > maxWords {
 		return nil, nil, fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(words), maxWords)
 	}
-	if call.Name == execShell || call.Name == spawn {
+	switch of.(type) {
+	case tools.ShellLine, tools.Command:
 		return words, words, nil
 	}
 	return words, slices.DeleteFunc(texts, tooLong), nil

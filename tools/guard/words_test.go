@@ -51,7 +51,7 @@ func TestWordsOfALine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, folders, err := FileWords(tools.Call{Name: execShell, Args: raw})
+		words, folders, err := FileWords(declared(tools.Call{Name: "exec_shell", Args: raw}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,12 +72,12 @@ func TestTooManyWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := FileWords(tools.Call{Name: "message", Args: raw}); err == nil {
+	if _, _, err := FileWords(declared(tools.Call{Name: "message", Args: raw})); err == nil {
 		t.Error("a text of too many words is looked through")
 	}
 }
 
-// The words of a text are no folders: there are too many of them, and nothing is meant
+// The words of a text are not folders: there are too many of them, and nothing is meant
 // from there.
 func TestFoldersOfATextAreItsArguments(t *testing.T) {
 	_, folders, err := FileWords(call("git_commit", "message", "mend docs and src", "path", "repo"))

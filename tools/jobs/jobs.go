@@ -41,7 +41,7 @@ type Backend interface {
 func New(d Backend) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{
-			Name: "job_status", Effect: tools.Pure, Permission: tools.Shell,
+			Name: "job_status", Effect: tools.Pure, Permission: tools.Shell, Touches: tools.TouchesNothing(),
 			Description: "Say how the jobs of this conversation stand, or one of them: the commands that exec_shell and spawn run in the background. There is no need to wait by asking again: the end of a job is told here by itself.",
 		}, func(ctx context.Context, call tools.Call, args statusArgs) (any, error) {
 			if args.Job != "" {
@@ -53,13 +53,14 @@ func New(d Backend) []tools.Tool {
 		}),
 		tools.New(tools.Spec{
 			Name: "job_output", Effect: tools.Pure, Permission: tools.Shell,
+			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.AnyFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}), // a job prints what it reads
 			Description: "Show the end of what a job has printed so far, standard output and error together. Its output_file has all of it from the beginning, as far as that is kept: read_file and grep show that.",
 		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
 			status, text, err := d.Find(ctx, call.Session, args.Job)
 			return output{status, text}, err
 		}),
 		tools.New(tools.Spec{
-			Name: "job_stop", Effect: tools.Idempotent, Permission: tools.Shell, Timeout: 20 * time.Second,
+			Name: "job_stop", Effect: tools.Idempotent, Permission: tools.Shell, Timeout: 20 * time.Second, Touches: tools.TouchesNothing(),
 			Description: "End a job with all that it has started.",
 		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
 			return d.Stop(ctx, call.Session, args.Job)

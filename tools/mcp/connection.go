@@ -39,10 +39,11 @@ type transport interface {
 type connection struct {
 	transport
 	session  *mcp.ClientSession
-	tools    []pins.Tool    // as the server listed them when it was last asked over this connection
-	unusable map[string]int // how many other tools cannot be used, by reason, when the connection was made
-	asking   sync.Mutex     // guards tools
-	stale    atomic.Bool    // the server has said that its tools changed
+	tools    []pins.Tool // as the server listed them when it was last asked over this connection
+	unusable leftOut     // the other tools, when the connection was made
+	asking   sync.Mutex  // guards tools
+	stale    atomic.Bool // the server has said that its tools changed
+	served   atomic.Bool // a call over it was answered
 	cancel   context.CancelFunc
 
 	progress sync.Map // functions that report a call's progress, by the call's token

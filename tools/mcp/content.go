@@ -1,19 +1,20 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // Bounds of what one call returns.
@@ -70,19 +71,12 @@ func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, an
 		return untrustedError(tools.ExecutionFailed, "%s: %s", one.Name, tools.Clip(failureText(made.Content), 8<<10))
 	}
 	made.Structured = answer.StructuredContent
-	if len(made.Content) == 1 && made.Content[0] == (block{Type: "text", Text: made.Content[0].Text}) {
-		made.Text, made.Content = made.Content[0].Text, nil
-		if sameJSON(made.Text, made.Structured) {
-			made.Text = "" // servers repeat the structured form as text for clients that do not know it
-		}
-	}
-	var raw bytes.Buffer
-	enc := json.NewEncoder(&raw)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(made); err != nil {
+	made.dropRepeated()
+	raw, err := plainjson.Marshal(made)
+	if err != nil {
 		return untrustedError(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", one.Name, err)
 	}
-	return tools.Result{Content: bytes.TrimSpace(raw.Bytes()), Untrusted: true, Pictures: r.pictures}, nil
+	return tools.Result{Content: raw, Untrusted: true, Pictures: r.pictures}, nil
 }
 
 // failureText joins the texts with which a server reports a failure.
@@ -99,12 +93,46 @@ func failureText(all []block) string {
 	return strings.Join(texts, "\n")
 }
 
-// sameJSON reports whether a text is the same value in JSON, so that one of the two need not be
-// shown.
-func sameJSON(text string, value any) bool {
-	if value == nil {
-		return false
+// dropRepeated leaves out what is there twice: servers repeat the structured form as text for clients
+// that do not know it, or a text as the only field of a structured form.
+func (r *result) dropRepeated() {
+	texts, ok := plainTexts(r.Content)
+	if !ok {
+		return
 	}
+	if len(texts) == 1 {
+		r.Text, r.Content = texts[0], nil
+	}
+	only := r.Structured
+	if fields, ok := only.(map[string]any); ok && len(fields) == 1 {
+		for _, only = range fields { // such as {"result": …}
+		}
+	}
+	list, _ := only.([]any)
+	switch {
+	case r.Structured == nil:
+	case len(texts) == 1 && only == any(texts[0]):
+		r.Structured = nil // it is easier to read as a text
+	case len(texts) == 1 && (sameJSON(texts[0], r.Structured) || sameJSON(texts[0], only)):
+		r.Text = ""
+	case slices.EqualFunc(texts, list, func(text string, value any) bool { return value == any(text) || sameJSON(text, value) }):
+		r.Text, r.Content = "", nil
+	}
+}
+
+// plainTexts returns the texts of blocks; false if one is something else, or if there are none.
+func plainTexts(all []block) (texts []string, ok bool) {
+	for _, b := range all {
+		if b != (block{Type: "text", Text: b.Text}) {
+			return nil, false
+		}
+		texts = append(texts, b.Text)
+	}
+	return texts, len(texts) > 0
+}
+
+// sameJSON reports whether a text is the same value in JSON.
+func sameJSON(text string, value any) bool {
 	var read any
 	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
 }
@@ -203,4 +231,10 @@ func oneLine(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, ""))
 	return tools.Clip(strings.TrimSpace(text), 200)
+}
+
+// untrustedError returns an error for the model that may quote what strangers have written,
+// marked as such.
+func untrustedError(code tools.Code, format string, args ...any) (tools.Result, error) {
+	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
 }

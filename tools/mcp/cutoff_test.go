@@ -64,3 +64,54 @@ func TestACallThatMayHaveBegunIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A service that does not accept a call, as its server may say with the status 400, still knows the
+// connection: it is used again, and the call is not made once more. A 400 without a word of the protocol may
+// stand for a service that was restarted: it is connected to anew.
+func TestABadRequestLosesNoConnection(t *testing.T) {
+	var refusal atomic.Value
+	refusal.Store("")
+	var connections, calls atomic.Int32
+	inner := serveHTTP("on the network")
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"method":"initialize"`)) {
+			connections.Add(1)
+		}
+		if said := refusal.Load().(string); said != "" && bytes.Contains(body, []byte(`"tools/call"`)) {
+			calls.Add(1)
+			http.Error(w, said, http.StatusBadRequest)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	s := newStage(t, nil, mcp.Server{Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"X-Key": "sesame"}})
+	s.call("s1", "web__echo", `{"text":"x"}`)
+	if connections.Load() == 0 {
+		t.Fatal("the service was not connected to")
+	}
+	for _, c := range []struct {
+		said, word   string
+		anew, called int32
+	}{
+		{`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the text is too long"}}`, "the text is too long", 0, 1},
+		{"the text is too long", "Call again", 1, 2},
+	} {
+		before, called := connections.Load(), calls.Load()
+		refusal.Store(c.said)
+		s.fails("s1", "web__echo", `{"text":"x"}`, tools.ExecutionFailed, c.word)
+		if n, made := connections.Load()-before, calls.Load()-called; n != c.anew || made != c.called {
+			t.Errorf("after %q it was connected to %d times more, want %d, and called %d times, want %d", c.said, n, c.anew, made, c.called)
+		}
+		refusal.Store("")
+		if got := s.call("s1", "web__echo", `{"text":"on"}`); got != "on" {
+			t.Errorf("after %q echo gave %q", c.said, got)
+		}
+	}
+}

@@ -7,11 +7,12 @@
 // a turn to begin. What a server says of its tools, for example that one only reads, grants
 // nothing: each call counts as one with an outward effect, and is never repeated.
 //
-// The files: mcp.go is what agents are given; look.go finds out which tools there are; tool.go
-// calls a tool; content.go converts its answer; pool.go keeps the connections; connection.go is
-// one connection, program.go and web.go are its two kinds of transport; names.go gives tools their
-// names here, login.go handles the tokens of people who have signed in, and questions.go answers
-// what servers ask.
+// The files, in reading order: mcp.go holds the settings, and what is known of each server; run.go runs
+// the servers and gives agents their tools; tool.go calls a tool; content.go converts its answer; look.go
+// finds out which tools there are, and listing.go is what a server lists; pool.go keeps the connections;
+// connection.go is one connection, program.go and web.go are its two kinds of transport; requests.go sends
+// what goes over HTTP, and sending.go records how one call was answered; names.go gives tools their names
+// here, login.go says who may sign in and hides the tokens, and questions.go answers what servers ask.
 package mcp
 
 import (
@@ -132,59 +133,11 @@ type server struct {
 	err    error // of the last attempt
 }
 
-// New makes Servers. Run has to be called to learn their tools.
-func New(cfg Config) *Servers {
-	cfg.Limits = cfg.Limits.withDefaults()
-	s := &Servers{cfg: cfg}
-	for _, one := range cfg.Servers {
-		if one.Timeout <= 0 {
-			one.Timeout = time.Minute
-		}
-		s.servers = append(s.servers, &server{Server: one, looked: make(chan struct{}), changed: make(chan struct{}, 1), signed: make(chan struct{}, 1)})
-	}
-	s.pool = newPool(s)
-	return s
-}
-
-// Run lists the tools of the servers, and again when they say that these changed, until ctx is
-// done. Then it ends all connections and programs.
-func (s *Servers) Run(ctx context.Context) error {
-	var looking sync.WaitGroup
+// Await waits for the first attempt to list the tools of each of these servers, or of all if no names
+// are given, of which nothing is known yet, or until ctx is done.
+func (s *Servers) Await(ctx context.Context, names ...string) {
 	for _, one := range s.servers {
-		looking.Go(func() { s.watchTools(ctx, one) })
-	}
-	if s.cfg.Shared && len(s.servers) > 0 {
-		looking.Go(func() { s.follow(ctx) })
-	}
-	looking.Wait()
-	<-ctx.Done()
-	s.pool.closeAll()
-	return nil
-}
-
-// follow looks at intervals for what other processes have recorded: which tools were accepted or
-// set aside, and where somebody has signed in.
-func (s *Servers) follow(ctx context.Context) {
-	tick := time.NewTicker(s.cfg.Limits.Follow)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := s.cfg.Pins.Load(ctx); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn("which tools of MCP servers are accepted cannot be read", slog.Any("error", err))
-		}
-		s.followLogins(ctx)
-	}
-}
-
-// Await waits for the first attempt to list the tools of each server of which nothing is known
-// yet, or until ctx is done.
-func (s *Servers) Await(ctx context.Context) {
-	for _, one := range s.servers {
-		if s.cfg.Pins.IsKnown(one.Name) {
+		if s.cfg.Pins.IsKnown(one.Name) || len(names) > 0 && !slices.Contains(names, one.Name) {
 			continue
 		}
 		select {
@@ -197,23 +150,6 @@ func (s *Servers) Await(ctx context.Context) {
 
 // Version returns a number that grows whenever Tools may return different tools.
 func (s *Servers) Version() int64 { return s.cfg.Pins.Version() }
-
-// Tools returns the tools, as agents have them, of the servers with these names.
-func (s *Servers) Tools(names ...string) []tools.Tool {
-	var all []tools.Tool
-	for _, one := range s.servers {
-		if !slices.Contains(names, one.Name) {
-			continue
-		}
-		offered := s.cfg.Pins.OfferedTools(one.Name)
-		for i, alias := range aliases(one.Name, offered) {
-			if matchesAny(one.Tools, offered[i].Name) {
-				all = append(all, newTool(s, one, offered[i], alias))
-			}
-		}
-	}
-	return all
-}
 
 // A State describes a server: whether it can be reached, and which of its tools agents are offered.
 type State struct {
@@ -244,3 +180,14 @@ func (s *server) lastOutcome() (up bool, err error) {
 
 // errClosing says that the process is ending.
 var errClosing = errors.New("the server is shutting down")
+
+// ErrNoServer says that no server has the name.
+var ErrNoServer = errors.New("no such server is configured")
+
+// requestLook asks watchTools to list the server's tools again.
+func (s *server) requestLook() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}

@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +27,7 @@ import (
 	"parley/tools/mcp"
 	"parley/tools/mcp/pins"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 )
 
 // The test binary is the tests, what the sandbox runs this program for, and servers.
@@ -42,7 +45,7 @@ func TestMain(m *testing.M) {
 			end(conform(os.Args[2]))
 		}
 	}
-	os.Exit(sandboxtest.Run(m.Run))
+	os.Exit(testrace.Run(m.Run))
 }
 
 func end(err error) {
@@ -79,10 +82,10 @@ func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *st
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, dir: t.TempDir(), program: cmp.Or(sandboxtest.Supervisor(), self)}
+	s := &stage{t: t, dir: t.TempDir(), program: cmp.Or(testrace.Program(), self)}
 	box, err := sandbox.Open(t.Context(), sandbox.Config{
 		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: readable(s.program),
-		Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler),
+		Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
@@ -408,6 +411,43 @@ func TestNoiseCostsACallAtMost(t *testing.T) {
 	}
 }
 
+// A server that says more than anybody reads costs a call at most, and neither memory nor, for
+// ever, a processor.
+func TestFloodsCostACallAtMost(t *testing.T) {
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "flood"}})
+	s.call("s", "x__say", `{}`)
+	before := heapInUse()
+	for _, flood := range []string{"logs", "twice", "requests", "endless", "answers"} {
+		switch flood {
+		case "endless", "answers":
+			s.fails("s", "x__"+flood, `{}`, tools.OutcomeUnknown, "message after message")
+		case "requests": // it may end itself first, as nobody takes its questions
+			s.fails("s", "x__"+flood, `{}`, tools.OutcomeUnknown)
+		default:
+			if got := s.call("s", "x__"+flood, `{}`); got != "fine" {
+				t.Errorf("%s: it says %q", flood, got)
+			}
+		}
+		if grown := int64(heapInUse()) - int64(before); grown > 50<<20 {
+			t.Errorf("after %s %d MB more are in use", flood, grown>>20)
+		}
+		waitFor(t, "a server that answers", func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := s.try(ctx, "s", "x__say", `{}`)
+			return err == nil
+		})
+	}
+}
+
+// heapInUse returns how many bytes are in use after a collection.
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 func (s *stage) programs() []int {
 	var own []int
 	for _, pid := range running("hostile\x00rude") {
@@ -539,6 +579,23 @@ func TestAChangedDescription(t *testing.T) {
 	first.failed(err, "a turn that began with the tool", tools.PermissionDenied, "parley mcp accept example")
 }
 
+// A tool that speaks of tags is offered from the first listing on, described as its server does.
+func TestAToolThatSpeaksOfTags(t *testing.T) {
+	store := &memory{kept: map[[2]string]string{}}
+	for range 2 { // the second finds what the first has accepted
+		s := newStage(t, func(c *mcp.Config) { c.Pins = pins.New(store) }, example())
+		if got := s.call("s", "example__tag", `{"html":"<br> & <hr>"}`); got != "<br> & <hr>" {
+			t.Errorf("it says %q", got)
+		}
+		if spec := s.tool("example__tag").Spec(); !strings.Contains(string(spec.Schema), "such as <p>a & b</p>") {
+			t.Errorf("its schema is %s", spec.Schema)
+		}
+		if aside := s.aside.Load(); aside != nil {
+			t.Errorf("set aside are %v", *aside)
+		}
+	}
+}
+
 // What a server adds while it is used waits for an owner too.
 func TestANewTool(t *testing.T) {
 	s := newStage(t, func(c *mcp.Config) { c.Limits.Settle = 10 * time.Millisecond }, example())
@@ -575,6 +632,19 @@ func TestSchemasThatHarm(t *testing.T) {
 		if strings.Contains(got, "x__"+bad) {
 			t.Errorf("the tool %s is offered", bad)
 		}
+	}
+	listing, err := s.Check(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]int{}
+	for _, why := range listing.Left {
+		for _, name := range why.Names {
+			left[name] = why.Tools
+		}
+	}
+	if left["deep"] != 2 || left["elsewhere"] != 2 || left["list"] != 1 || len(left) != 3 {
+		t.Errorf("left out are %v", listing.Left)
 	}
 }
 
@@ -655,14 +725,35 @@ func TestAService(t *testing.T) {
 		}
 		return false
 	})
-	// A service that was restarted does not know its connections any more: one call at most
-	// is refused.
-	handler.Store(serveHTTP("on the network"))
-	if _, err := s.try(t.Context(), "s1", "web__echo", `{"text":"x"}`); err != nil {
-		s.failed(err, "after a restart", tools.ExecutionFailed, "Call again")
+	// A service that was restarted does not know its connections any more: the call that finds this
+	// out is made over a new one.
+	for _, status := range []int32{http.StatusNotFound, http.StatusBadRequest} {
+		handler.Store(forgetful(serveHTTP("on the network"), int(status)))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if r, err := s.try(t.Context(), "s1", "web__echo", `{"text":"again"}`); err != nil || !strings.Contains(string(r.Content), "again") {
+					t.Errorf("after a restart, with status %d, it gave %s, %v", status, r.Content, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
-	waitFor(t, "the connection to be made again", func() bool {
-		_, err := s.try(t.Context(), "s1", "web__echo", `{"text":"x"}`)
-		return err == nil
+}
+
+// forgetful answers requests of sessions that it does not know with a status of its own.
+func forgetful(inner http.Handler, status int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kept := httptest.NewRecorder()
+		if r.Method != http.MethodPost {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		if inner.ServeHTTP(kept, r); kept.Code == http.StatusNotFound {
+			kept.Code = status
+		}
+		maps.Copy(w.Header(), kept.Header())
+		w.WriteHeader(kept.Code)
+		_, _ = w.Write(kept.Body.Bytes()) // the client may be gone
 	})
 }

@@ -187,9 +187,17 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	return c, err
 }
 
-// release takes a connection back after a call. If the call found it broken, it is not used
-// again.
-func (p *pool) release(c *connection, call tools.Call, broken bool) {
+// A callEnd says what a call has found of its connection.
+type callEnd int
+
+const (
+	usable    callEnd = iota
+	broken            // it is not used again, and the next call waits a little before it connects
+	forgotten         // it is not used again, and the next call connects at once
+)
+
+// release takes a connection back after a call.
+func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := keyOf(c.one, call)
@@ -198,7 +206,9 @@ func (p *pool) release(c *connection, call tools.Call, broken bool) {
 	switch {
 	case p.open[k] != c: // dropped already
 		p.endUnused(c)
-	case broken || c.isDead():
+	case end == forgotten:
+		p.drop(k, c)
+	case end == broken || c.isDead():
 		p.drop(k, c)
 		p.recordFailure(k)
 	default:

@@ -50,7 +50,7 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 	c.Network = one.Network.Full || len(one.Network.Hosts) > 0
 	c.Reach = &one.Network
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
-	p := &program{Wire: lines.New(in, out), over: make(chan struct{}), kill: kill}
+	p := &program{Wire: lines.New(in, out, kill), over: make(chan struct{}), kill: kill}
 	go func() {
 		result, err := s.cfg.Sandbox.Run(running, c)
 		p.mu.Lock()
@@ -89,6 +89,8 @@ func (p *program) failureReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.Flooded():
+		return "the program was ended, because it sent message after message that nobody had asked for"
 	case errors.Is(p.err, context.Canceled):
 		return ""
 	case errors.Is(p.err, sandbox.ErrNoNetworkWall), errors.Is(p.err, sandbox.ErrNoReach), errors.Is(p.err, sandbox.ErrLate):

@@ -1,13 +1,19 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"parley/tools/plainjson"
 )
 
 // A callRecord says how a service answered the request of one call. Other calls use the same
@@ -17,6 +23,8 @@ type callRecord struct {
 	begun  atomic.Bool  // something of a request has left
 	status atomic.Int32 // 0 as long as there is no answer
 	login  atomic.Bool  // the answer says that somebody has to sign in
+	// unknown says that the answer names the session as what is wrong: the service does not know it.
+	unknown atomic.Bool
 }
 
 type callRecordKey struct{}
@@ -38,10 +46,63 @@ func callRecordOf(ctx context.Context) *callRecord {
 
 // answered records the answer to a request. Only the answer to the first request of a call
 // counts, because later ones are about something else, such as that the call was cancelled.
-func (s *callRecord) answered(r *http.Request, status int, login bool) {
-	if r.Method == http.MethodPost && s.status.CompareAndSwap(0, int32(status)) {
-		s.login.Store(login)
+func (s *callRecord) answered(r *http.Request, answer *http.Response, login bool) {
+	if r.Method != http.MethodPost || !s.status.CompareAndSwap(0, int32(answer.StatusCode)) {
+		return
 	}
+	s.login.Store(login)
+	if answer.StatusCode == http.StatusBadRequest {
+		said, ofProtocol := readRefusal(r, answer)
+		s.unknown.Store(!ofProtocol || strings.Contains(said, "session") || strings.Contains(said, "initialize"))
+	}
+}
+
+// maxRefusal bounds what is read of the body of a refusal, in bytes.
+const maxRefusal = 16 << 10
+
+// readRefusal returns what a refused call was answered, in lower case, and whether that is a JSON-RPC error:
+// anything else, such as a proxy's page, proves nothing. It replaces the body with a JSON-RPC error that names
+// the call, which servers often omit: without one the library would give up the connection, which may still be
+// good.
+func readRefusal(r *http.Request, answer *http.Response) (text string, ofProtocol bool) {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	_ = answer.Body.Close() // nothing more is read
+	said := struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{Version: "2.0"}
+	ofProtocol = err == nil && json.Unmarshal(body, &said) == nil && said.Error != nil
+	if !ofProtocol {
+		said.Error = &jsonrpc.Error{Code: codeRejected, Message: "refused"}
+	}
+	if said.ID = idOf(r); said.ID != nil {
+		if whole, err := plainjson.Marshal(said); err == nil {
+			answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(whole)), int64(len(whole))
+			return strings.ToLower(string(body)), ofProtocol
+		}
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return strings.ToLower(string(body)), ofProtocol
+}
+
+// idOf returns the id of the request of the protocol that an HTTP request carries; nil if it is not known.
+func idOf(r *http.Request) json.RawMessage {
+	if r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = body.Close() }() // it was only read
+	var sent struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.NewDecoder(body).Decode(&sent) != nil {
+		return nil
+	}
+	return sent.ID
 }
 
 // codeRejected is the code of the library's own error for a request that its transport has failed
@@ -67,6 +128,15 @@ func (s *callRecord) wasRefused() bool {
 	default:
 		return status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	}
+}
+
+// lacksSession reports whether the service may have refused the call because it does not know the connection's
+// session: the protocol has the status 404 for that, and some servers take 400, which the protocol has for a
+// request without a session, and say so or say nothing of the protocol. If nothing was sent, another call may
+// have found it out.
+func (s *callRecord) lacksSession() bool {
+	status := s.status.Load()
+	return status == http.StatusNotFound || status == http.StatusBadRequest && s.unknown.Load() || status == 0 && !s.begun.Load()
 }
 
 // reason says how the service refused the call; "" if there is no answer, or the answer is no

@@ -22,7 +22,7 @@ import (
 // serve is a server made with the SDK, as a program of its own. word says how it describes
 // its first tool.
 func serve(word string) error {
-	fmt.Println("Welcome to the example server!") // which is no message
+	fmt.Println("Welcome to the example server!") // which is not a message
 	return newServer(word).Run(context.Background(), &mcp.StdioTransport{})
 }
 
@@ -56,6 +56,12 @@ func newServer(word string) *mcp.Server {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "headers"}, func(_ context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
 		return text("asked with " + r.Extra.Header.Get("Authorization")), nil, nil
+	})
+	type tagged struct {
+		HTML string `json:"html" jsonschema:"such as <p>a & b</p>"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "tag", Description: "Takes <p> & more."}, func(_ context.Context, _ *mcp.CallToolRequest, a tagged) (*mcp.CallToolResult, any, error) {
+		return text(a.HTML), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("the printer is on fire")
@@ -167,7 +173,7 @@ func listed(how, cursor string) string {
 		}, ",") + `]}`
 	}
 	var all []string
-	for _, name := range []string{"say", "noise", "long", "strange", "nothing", "news", "ask", "silence"} {
+	for _, name := range []string{"say", "noise", "long", "strange", "nothing", "news", "ask", "silence", "requests", "logs", "endless", "answers", "twice"} {
 		all = append(all, tool(name, object))
 	}
 	return `{"tools":[` + strings.Join(all, ",") + `]}`
@@ -197,6 +203,28 @@ func misbehave(name, id string, say func(string, ...any)) {
 		say(`{"jsonrpc":"2.0","id":"e1","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"x":{"$ref":"#"}},"$ref":"#"}}}`)
 		say(good, id)
 	case "silence":
+	case "requests": // and reads none of the answers
+		for n := range 50_000 {
+			say(`{"jsonrpc":"2.0","id":"r%d","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"%0200d"}}],"maxTokens":10}}`, n, n)
+		}
+		say(good, id)
+	case "logs":
+		for range 300 {
+			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%0100000d"}}`, 0)
+			fmt.Fprintln(os.Stderr, strings.Repeat("e", 10_000))
+		}
+		say(good, id)
+	case "endless":
+		for {
+			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`)
+		}
+	case "answers": // to what nobody has asked
+		for {
+			say(`{"jsonrpc":"2.0","id":999999,"result":{}}`)
+		}
+	case "twice":
+		say(good, id)
+		say(strings.Replace(good, "fine", "again", 1), id)
 	default:
 		say(good, id)
 	}

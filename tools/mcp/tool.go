@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -28,8 +27,19 @@ func newTool(s *Servers, one *server, pin pins.Tool, alias string) *tool {
 	return &tool{servers: s, one: one, pin: pin, spec: tools.Spec{
 		Name: alias, Description: pin.Description, Schema: pin.Schema,
 		// Whatever a server says of the tool, nobody here knows what repeating a call would do.
-		Effect: tools.Once, Timeout: one.Timeout, MaxTimeout: -1,
+		Effect: tools.Once, Timeout: one.Timeout, MaxTimeout: -1, Touches: tools.TouchesAlways(one.touch()),
 	}}
+}
+
+// touch says what each call of the server's tools touches. A program may write any file of the workspace, and
+// what a service sends is written there, too; of the files that a call reads its arguments tell. What the
+// server itself says of a tool (that it only reads, for example) is never believed.
+func (s Server) touch() tools.Touch {
+	t := tools.Touch{Reads: tools.Paths{}, Writes: tools.AnyFiles{}, Outward: tools.Inside{}}
+	if s.Web() || s.Shared || s.Network.Full || len(s.Network.Hosts) > 0 {
+		t.Outward = tools.Would("call a tool of " + s.Name)
+	}
+	return t
 }
 
 // Spec implements tools.Tool with the accepted description.
@@ -44,9 +54,14 @@ const maxHeldAge = 3 * time.Second
 // from the result.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	result, err := t.run(ctx, call)
+	if errors.Is(err, errForgotten) { // nothing was done, and the next connection is new
+		result, err = t.run(ctx, call)
+	}
 	return t.servers.withoutTokens(t.one, result, err)
 }
 
+// run makes a call over the connection that there is, or over a new one. It returns errForgotten if
+// the service does not know the connection any more, and has therefore not begun the call.
 func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	c, err := t.servers.pool.acquire(ctx, t.one, call)
 	if err != nil {
@@ -61,8 +76,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		}
 		return untrustedError(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
 	}
-	broken := false
-	defer func() { t.servers.pool.release(c, call, broken) }()
+	end := usable
+	defer func() { t.servers.pool.release(c, call, end) }()
 	if refused := t.checkAccepted(ctx, c); refused != nil {
 		return tools.Result{Untrusted: true}, refused
 	}
@@ -76,12 +91,19 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		t.servers.cfg.Changed(call)
 	}
 	if err != nil {
+		if t.one.Web() && c.served.Load() && ctx.Err() == nil && c.session.ID() != "" && callRecordOf(ctx).lacksSession() {
+			end = forgotten
+			return tools.Result{}, errForgotten
+		}
 		_, answered := errors.AsType[*jsonrpc.Error](err)
 		// A program that was silent for the whole time of a call, or a service that broke off, is
 		// not used again; a program that is still at work may be.
-		broken = c.isDead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.received() == heard
+		if c.isDead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.received() == heard {
+			end = broken
+		}
 		return t.callError(ctx, c, err)
 	}
+	c.served.Store(true)
 	return t.servers.toResult(ctx, call, t.one, answer)
 }
 
@@ -136,6 +158,10 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 	return answer, err
 }
 
+// errForgotten says that a service does not know a connection any more, as after it was started
+// again.
+var errForgotten = errors.New("the service does not know the connection any more")
+
 // errGone says that the connection ended during the call.
 var errGone = errors.New("the connection ended")
 
@@ -176,12 +202,6 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 // in.
 func (t *tool) notSignedIn() (tools.Result, error) {
 	return tools.Result{}, tools.Errorf(tools.PermissionDenied, "the MCP server %s wants somebody to be signed in, or to be allowed more, so nothing was done: an owner runs parley mcp login %s", t.one.Name, t.one.Name)
-}
-
-// untrustedError returns an error for the model that may quote what strangers have written,
-// marked as such.
-func untrustedError(code tools.Code, format string, args ...any) (tools.Result, error) {
-	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
 }
 
 // progressEvery is the shortest time between two reports of how far a call has come.

@@ -1,20 +1,15 @@
 package mcp
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools/mcp/lines"
-	"parley/tools/mcp/signin"
 )
 
 // An httpTransport carries messages to and from an MCP server on the network, over HTTP.
@@ -73,83 +68,4 @@ func (s *httpTransport) failureReason() string {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
 	}
 	return ""
-}
-
-// A roundTripper sends the HTTP requests to a service: it adds the headers and the token to each
-// request, and records how the service answers.
-type roundTripper struct {
-	headers map[string]string
-	host    string
-	secure  bool // the service's URL is one of HTTPS
-	next    *http.Transport
-	answers atomic.Int64
-	refused atomic.Int32 // the status of the last request, if it was refused
-
-	signIn *signin.Client // has the token of whoever has signed in; nil if nobody can
-	login  signin.Server
-	wanted atomic.Bool // the service wants somebody to sign in
-	log    *slog.Logger
-}
-
-// maxAnswer bounds the length of an answer, in bytes, if it is no stream of events.
-const maxAnswer = lines.MaxLine
-
-// RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
-func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := t.checkPlace(r.URL); err != nil {
-		return nil, err
-	}
-	r = r.Clone(r.Context())
-	for name, value := range t.headers {
-		r.Header.Set(name, value)
-	}
-	send := t.next.RoundTrip
-	if t.signIn != nil {
-		send = t.sendSigned
-	}
-	answer, err := send(r)
-	if err != nil {
-		return nil, err
-	}
-	t.answers.Add(1)
-	callRecordOf(r.Context()).answered(r, answer.StatusCode, t.signIn != nil && saysLogin(answer))
-	if r.Method == http.MethodPost {
-		t.refused.Store(0)
-		if answer.StatusCode >= http.StatusBadRequest {
-			t.refused.Store(int32(answer.StatusCode))
-		}
-	}
-	if answer.Header.Get("Content-Type") != "text/event-stream" {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer)
-	}
-	return answer, nil
-}
-
-// checkPlace returns why the headers and tokens of the service must not be sent to an address;
-// nil if they may.
-func (t *roundTripper) checkPlace(u *url.URL) error {
-	switch {
-	case u.Host != t.host:
-		return errOtherHost
-	case t.secure && u.Scheme != "https":
-		return errPlain
-	}
-	return nil
-}
-
-// The errors for a request that would have gone elsewhere than the service's URL says.
-var (
-	errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
-	errPlain     = errors.New("the service leads away from HTTPS, which is not followed: anybody on the way would see what is sent")
-)
-
-// checkRedirect lets a request follow a few redirects, if they stay on the same host.
-func (t *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error {
-	if err := t.checkPlace(r.URL); err != nil {
-		return err
-	}
-	if len(via) > 3 {
-		return errors.New("the service redirects without end")
-	}
-	return context.Cause(r.Context())
 }

@@ -2,7 +2,7 @@
 // workspace, or for other sessions too.
 //
 // The file is plain Markdown that people and the file tools may edit, too. What is remembered of
-// a person, and of the agent, is on a Shelf that no other tool reaches: see shelf.go.
+// a person, and of the agent, is in a Store that no other tool reaches: see store.go.
 package memory
 
 import (
@@ -37,16 +37,18 @@ type Dir interface {
 }
 
 // New makes the tools memory_read and memory_write. open returns the directory of a call's
-// session. If shelf is nil, agents can remember things only for the session.
-func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf Shelf) []tools.Tool {
-	k := memoryTools{open: open, shelf: shelf}
+// session. If store is nil, agents can remember things only for the session.
+func New(open func(ctx context.Context, call tools.Call) (Dir, error), store Store) []tools.Tool {
+	k := memoryTools{open: open, store: store}
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "memory_read", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
+			Touches:     tools.Touches(readArgs.touch),
 			Description: "Read what was kept with memory_write, in this conversation or before it. With a query, only the paragraphs that hold it. scope session (default) is this conversation's memory; person, in a private chat alone, that of whom you talk to, on all channels that they have linked; agent that of all your conversations.",
 		}, k.read),
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
+			Touches:     tools.Touches(writeArgs.touch),
 			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first. scope session (default) keeps it for this conversation; person, in a private chat alone, for whom you talk to wherever they do so privately: their preferences, what concerns them; agent for all your conversations with everybody, which only owners may have you write.",
 		}, k.write, tools.EffectBy(effectOf), tools.Reconcile(k.reconcileAppend)),
 	}
@@ -54,7 +56,7 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf She
 
 type memoryTools struct {
 	open  func(ctx context.Context, call tools.Call) (Dir, error)
-	shelf Shelf
+	store Store
 }
 
 type readArgs struct {
@@ -68,6 +70,29 @@ type writeArgs struct {
 	Scope   string `json:"scope,omitempty" enum:"session,person,agent" jsonschema:"session (default), person or agent"`
 }
 
+// touch says what a call of memory_read touches.
+func (a readArgs) touch() tools.Touch {
+	return tools.Touch{Reads: filesOf(a.Scope), Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+}
+
+// touch says what a call of memory_write touches: a memory that other conversations read is the outside.
+func (a writeArgs) touch() tools.Touch {
+	t := tools.Touch{Reads: filesOf(a.Scope), Writes: filesOf(a.Scope), Outward: tools.Inside{}}
+	if isStored(a.Scope) {
+		t.Outward = tools.Would("write into a memory that other conversations read")
+	}
+	return t
+}
+
+// filesOf returns the file that holds the memory of a scope. The store is not a file, and remembers by itself
+// what strangers may have written.
+func filesOf(scope string) tools.Paths {
+	if isStored(scope) {
+		return nil
+	}
+	return tools.Paths{File}
+}
+
 type queryResult struct {
 	Query   string   `json:"query"`
 	Matches []string `json:"matches"`
@@ -75,8 +100,8 @@ type queryResult struct {
 }
 
 func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (any, error) {
-	if isShelved(args.Scope) {
-		return k.recall(ctx, call, args)
+	if isStored(args.Scope) {
+		return k.readStored(ctx, call, args)
 	}
 	content, err := k.content(ctx, call)
 	switch {
@@ -134,17 +159,17 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 }
 
 // effectOf returns what a repetition of a write would do. Overwriting is harmless to repeat, and
-// so is any write to the shelf; appending to the file is not.
+// so is any write to the store; appending to the file is not.
 func effectOf(args writeArgs) tools.Effect {
-	if args.Mode == "overwrite" || isShelved(args.Scope) {
+	if args.Mode == "overwrite" || isStored(args.Scope) {
 		return tools.Idempotent
 	}
 	return tools.Reconcilable
 }
 
 func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
-	if isShelved(args.Scope) {
-		return k.remember(ctx, call, args)
+	if isStored(args.Scope) {
+		return k.writeStored(ctx, call, args)
 	}
 	dir, err := k.open(ctx, call)
 	if err != nil {
@@ -174,7 +199,7 @@ func writeResult(args writeArgs) map[string]string {
 		mode = "append"
 	}
 	said := map[string]string{"message": fmt.Sprintf("Successfully wrote %d bytes to memory (mode: %s)", len(args.Content), mode)}
-	if !isShelved(args.Scope) {
+	if !isStored(args.Scope) {
 		said["path"] = File
 	}
 	return said

@@ -141,8 +141,8 @@ func TestAppendIsFoundAgain(t *testing.T) {
 	}
 }
 
-// newShelved has the tools with the shelf that a book is, for a private chat.
-func newShelved(t *testing.T) *toolstest.Caller {
+// newStored has the tools with the store that a book is, for a private chat.
+func newStored(t *testing.T) *toolstest.Caller {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: t.TempDir()})
 	if err != nil {
@@ -168,7 +168,7 @@ func as(c *toolstest.Caller, person, key string) {
 // What is remembered of a person is read where that person is alone with the agent, in any
 // conversation, and by nobody else.
 func TestWhatIsRememberedOfAPersonIsForThem(t *testing.T) {
-	c := newShelved(t)
+	c := newStored(t)
 	as(c, "telegram:1", "k1")
 	c.Want(t, "memory_write", args("content", "likes tea", "scope", "person"), `{"message":"Successfully wrote 9 bytes to memory (mode: append)"}`)
 	c.Want(t, "memory_write", args("content", "likes tea", "scope", "person"), `{"message":"Successfully wrote 9 bytes to memory (mode: append)"}`) // again, after a crash
@@ -192,7 +192,7 @@ func TestWhatIsRememberedOfAPersonIsForThem(t *testing.T) {
 
 // Owners write what all conversations of an agent read.
 func TestOwnersWriteForTheAgent(t *testing.T) {
-	c := newShelved(t)
+	c := newStored(t)
 	as(c, "telegram:1", "k1")
 	c.WantError(t, "memory_write", args("content", "x", "scope", "agent"), tools.PermissionDenied, "owners")
 	c.Call.Owner = true
@@ -204,9 +204,9 @@ func TestOwnersWriteForTheAgent(t *testing.T) {
 	c.Want(t, "memory_read", args("scope", "agent"), `{"content":"","message":"Nothing is remembered"}`)
 }
 
-func TestShelvedMemoriesAreBounded(t *testing.T) {
-	c := newShelved(t)
-	c.WantError(t, "memory_write", args("content", strings.Repeat("x", memory.MaxShelved+1), "scope", "person"), tools.ExecutionFailed, "at most 65536")
+func TestStoredMemoriesAreBounded(t *testing.T) {
+	c := newStored(t)
+	c.WantError(t, "memory_write", args("content", strings.Repeat("x", memory.MaxStored+1), "scope", "person"), tools.ExecutionFailed, "at most 65536")
 	c.WantError(t, "memory_write", args("content", " ", "scope", "person"), tools.InvalidArgs)
 	c.WantError(t, "memory_write", args("content", "x", "scope", "team"), tools.InvalidArgs)
 	if got := c.Effect(t, "memory_write", args("content", "x", "scope", "person")); got != tools.Idempotent {

@@ -2,7 +2,7 @@
 // agent answers.
 //
 // The tool knows no channels. The function that New gets decides which chats may be reached, and
-// publishes the letter under its id, so that a repeated call sends no second letter.
+// publishes the message under its id, so that a repeated call sends no second one.
 package message
 
 import (
@@ -14,8 +14,8 @@ import (
 	"parley/tools"
 )
 
-// A Letter is a message that an agent wants to send to another chat.
-type Letter struct {
+// A Request is a message that an agent wants to send to another chat.
+type Request struct {
 	// ID is the same for every attempt at one call and differs from that of every other call.
 	ID      string
 	Session string
@@ -24,6 +24,9 @@ type Letter struct {
 	Person  string // the person who asked: CHANNEL:USER
 	Called  string // the person's name on their platform; it proves nothing
 	Owner   bool   // whether that person owns the bot
+	// Untrusted says that the model which wrote the message had read something that strangers may have
+	// written, so that the words may be theirs.
+	Untrusted bool
 	// Channel and Chat are the arguments as the model gave them: a channel and a chat of it, or
 	// the name of a target or a whole address in Channel.
 	Channel string
@@ -33,18 +36,19 @@ type Letter struct {
 	Attempt int      // the number of the attempt at the call, from 1
 }
 
-// New makes the tool message. The function deliver stores the letter durably, once for each ID,
+// New makes the tool message. The function deliver stores the message durably, once for each ID,
 // or refuses it with a *tools.Error: permission_denied for a chat that may not be reached, naming
 // those that this person may reach, and invalid_args for a chat that does not exist, or if there
 // is neither a file nor a text with visible characters. The files are sent as they are at the
 // time of the call.
-func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
+func New(deliver func(ctx context.Context, r Request) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
 		Effect: tools.Idempotent,
 		// If the bus does not answer, deliver waits for it: an error would leave the outcome
 		// unknown.
 		Timeout: time.Minute, MaxTimeout: time.Minute,
+		Touches: tools.Touches(args.touch),
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
 			"It is shown there as told on behalf of the person who asks, and quoted, so give the text alone. " +
 			"With files, files of the workspace go with it, as they are now; a chart arrives as a picture. " +
@@ -53,7 +57,7 @@ func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 }
 
 type sender struct {
-	deliver func(context.Context, Letter) error
+	deliver func(context.Context, Request) error
 }
 
 type args struct {
@@ -62,6 +66,13 @@ type args struct {
 	Content string `json:"content" jsonschema:"the text, as Markdown; may be empty where files go with it"`
 
 	Files []string `json:"files,omitempty" jsonschema:"paths of files in the workspace that go with it, at most 10"`
+}
+
+// touch says what a call touches: who reads the message, and the files that go with it.
+func (a args) touch() tools.Touch {
+	return tools.Touch{
+		Subject: tools.Chat{Channel: a.Channel, Chat: a.ChatID}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.Inside{},
+	}
 }
 
 // A sendResult is what the model is told of a message that was handed over.
@@ -82,8 +93,8 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	if strings.TrimSpace(content) == "" && len(a.Files) == 0 {
 		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send, or files")
 	}
-	err := s.deliver(ctx, Letter{
-		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Called: call.Called, Owner: call.Owner,
+	err := s.deliver(ctx, Request{
+		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Called: call.Called, Owner: call.Owner, Untrusted: call.Untrusted,
 		Channel: a.Channel, Chat: a.ChatID, Content: content, Files: a.Files, Attempt: call.Attempt,
 	})
 	if err != nil {

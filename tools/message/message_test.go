@@ -17,14 +17,14 @@ var _ = flag.Bool("update", false, "write the golden files")
 
 var args = toolstest.Args
 
-// post remembers the letters that the tool delivers.
+// post remembers the messages that the tool delivers.
 type post struct {
-	letters []message.Letter
-	err     error
+	sent []message.Request
+	err  error
 }
 
-func (p *post) deliver(_ context.Context, l message.Letter) error {
-	p.letters = append(p.letters, l)
+func (p *post) deliver(_ context.Context, l message.Request) error {
+	p.sent = append(p.sent, l)
 	return p.err
 }
 
@@ -43,16 +43,16 @@ func TestSend(t *testing.T) {
 	c.Call.Owner = true
 	c.Want(t, "message", args("channel", " telegram", "chat_id", 43, "content", "h\x00i\x7f\x1b\tä\r\n"),
 		`{"status":"sent","channel":"telegram","chat_id":"43","content_length":7}`)
-	want := message.Letter{
+	want := message.Request{
 		ID: "turn-1/call-1", Session: "main:telegram:42", Turn: "turn-1", From: "telegram:42", Person: "telegram:42", Owner: true,
 		Channel: "telegram", Chat: "43", Content: "hi\tä\r\n", Attempt: 1,
 	}
-	if len(p.letters) != 1 || !reflect.DeepEqual(p.letters[0], want) {
-		t.Errorf("delivered was %+v, want %+v", p.letters, want)
+	if len(p.sent) != 1 || !reflect.DeepEqual(p.sent[0], want) {
+		t.Errorf("delivered was %+v, want %+v", p.sent, want)
 	}
 	c.Want(t, "message", args("channel", "oncall", "content", "x"), `{"status":"sent","channel":"oncall","chat_id":"","content_length":1}`)
 	c.Want(t, "message", args("channel", "oncall", "content", "", "files", []string{"a.png", "b"}), `{"status":"sent","channel":"oncall","chat_id":"","content_length":0,"files":2}`)
-	if l := p.letters[len(p.letters)-1]; !slices.Equal(l.Files, []string{"a.png", "b"}) {
+	if l := p.sent[len(p.sent)-1]; !slices.Equal(l.Files, []string{"a.png", "b"}) {
 		t.Errorf("delivered was %+v", l)
 	}
 	if got := c.Effect(t, "message", args("channel", "a", "content", "b")); got != tools.Idempotent {
@@ -66,8 +66,8 @@ func TestRefusals(t *testing.T) {
 	c.WantError(t, "message", args("channel", "telegram", "chat_id", "43", "content", "\x00 \n"), tools.InvalidArgs, "empty")
 	c.WantError(t, "message", args("channel", " ", "content", "x"), tools.InvalidArgs, "channel")
 	c.WantError(t, "message", args("chat_id", "43", "content", "x"), tools.InvalidArgs, "channel")
-	if len(p.letters) != 0 {
-		t.Errorf("refused and delivered: %+v", p.letters)
+	if len(p.sent) != 0 {
+		t.Errorf("refused and delivered: %+v", p.sent)
 	}
 	p.err = tools.Errorf(tools.PermissionDenied, "you may reach telegram:44")
 	c.WantError(t, "message", args("channel", "telegram", "chat_id", "43", "content", "x"), tools.PermissionDenied, "telegram:44")

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // Redacted is written in the place of a secret.
@@ -232,7 +233,7 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
-		made, err := json.Marshal(r.Text(string(raw)))
+		made, err := plainjson.Marshal(r.Text(string(raw)))
 		if err != nil { // a string always marshals
 			panic(err)
 		}
@@ -243,13 +244,11 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	if !changed {
 		return raw
 	}
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil { // it was decoded a moment ago
+	made, err := plainjson.Marshal(value)
+	if err != nil { // it was decoded a moment ago
 		panic(err)
 	}
-	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+	return made
 }
 
 // value returns a decoded JSON value without secrets, and sets changed if there was one.

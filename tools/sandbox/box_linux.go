@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"parley/tools/plainjson"
 	"parley/tools/sandbox/egress"
 	"parley/tools/sandbox/supervisor"
 )
@@ -109,7 +112,7 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.commandEnv(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
-		ReadOnly: c.ReadOnly, Shows: c.Shows,
+		ReadOnly: c.ReadOnly, Shows: slices.Clone(c.Shows), Personal: c.Personal,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Deadline = now + int64(time.Until(deadline))
@@ -117,11 +120,7 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	if err := b.allowNetwork(&req, c); err != nil {
 		return req, err
 	}
-	folder := cmp.Or(c.Workspace, c.Owner)
-	if folder == "" {
-		return req, nil
-	}
-	return req, runAsOwnerOf(folder, &req)
+	return req, chooseUser(c, &req)
 }
 
 // allowNetwork adds to a request what its command may reach: some hosts, or the whole network.
@@ -144,17 +143,80 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	return nil
 }
 
-// runAsOwnerOf makes the commands of a root process run as the user who owns the workspace, or
-// another folder: without root's capabilities root could not write to a workspace.
-func runAsOwnerOf(folder string, r *supervisor.Request) error {
+// chooseUser chooses the user as whom a command of a root process runs: the owner of the workspace,
+// or of another folder, and never root.
+func chooseUser(c Command, r *supervisor.Request) error {
+	folder := cmp.Or(c.Workspace, c.Owner)
+	if folder == "" {
+		r.UID, r.GID = commandUser(nil)
+		return nil
+	}
 	info, err := os.Stat(folder)
 	if err != nil {
 		return errors.New("its workspace is not there") // the model need not know the path
 	}
-	if of, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && of.Uid != 0 {
-		r.UID, r.GID = int(of.Uid), int(of.Gid)
+	if os.Geteuid() == 0 {
+		if err := checkFolder(folder, info, c.Opened); err != nil {
+			return err
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && c.Workspace != "" {
+			r.Folder = supervisor.FolderID{Dev: uint64(st.Dev), Ino: st.Ino}
+		}
+	}
+	r.UID, r.GID = commandUser(info)
+	r.Mapped = r.UID >= 0 && c.Personal && c.Workspace != "" && isRoots(info)
+	return nil
+}
+
+// checkFolder returns ErrReplaced if what is at a folder's path now is not what was opened; if nothing
+// was opened, if it is not a folder itself, but a link to one.
+func checkFolder(path string, now, opened fs.FileInfo) error {
+	if opened == nil {
+		var err error
+		if opened, err = os.Lstat(path); err != nil {
+			return err
+		}
+	}
+	if !os.SameFile(now, opened) {
+		return ErrReplaced
 	}
 	return nil
+}
+
+// isRoots reports whether a file belongs to root.
+func isRoots(of os.FileInfo) bool {
+	st, ok := of.Sys().(*syscall.Stat_t)
+	return !ok || st.Uid == 0
+}
+
+// CheckPersonal returns ErrRootsOwn if no command can run in a person's own directory, because it
+// belongs to root.
+func CheckPersonal(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !isRoots(info) {
+		return err
+	}
+	if err := supervisor.CheckMapped(dir); err != nil {
+		return fmt.Errorf("%w: %w", ErrRootsOwn, err)
+	}
+	return nil
+}
+
+// commandUser returns the user and group as whom commands run that work for the owner of a file;
+// -1 if that is this process's own. A group is never root's, either.
+func commandUser(of os.FileInfo) (uid, gid int) {
+	if os.Geteuid() != 0 {
+		return -1, -1
+	}
+	if of != nil {
+		if st, ok := of.Sys().(*syscall.Stat_t); ok && !isRoots(of) {
+			return int(st.Uid), cmp.Or(int(st.Gid), CommandUser)
+		}
+	}
+	return CommandUser, CommandUser
 }
 
 // commandEnv returns the command's environment. Of this process's variables it has only those
@@ -203,12 +265,21 @@ func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin i
 		return supervisor.Report{}, ErrLate
 	case supervisor.Setup:
 		return supervisor.Report{}, errSetup
+	case supervisor.Unreachable:
+		return supervisor.Report{}, fmt.Errorf("%w: %s", ErrUnreachable, rep.Failure)
+	case supervisor.Replaced:
+		return supervisor.Report{}, ErrReplaced
+	case supervisor.Unmapped:
+		return supervisor.Report{}, fmt.Errorf("%w: %s", ErrRootsOwn, rep.Failure)
 	}
 	if rep.Failure != "" {
 		return supervisor.Report{}, errors.New(rep.Failure)
 	}
 	return rep, nil
 }
+
+// program returns the program that supervises commands.
+func (b *Box) program() string { return cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram) }
 
 // A supervisorProcess is a running supervisor.
 type supervisorProcess struct {
@@ -231,8 +302,8 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	if proxied {
 		args = append(args, supervisor.Proxying)
 	}
-	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram), args...) //nolint:noctx // the supervisor ends what it has started before it ends itself
-	cmd.Env = []string{supervisorEnv + "=1"}                                       // and nothing of this process's environment
+	cmd := exec.Command(b.program(), args...) //nolint:noctx // the supervisor ends what it has started before it ends itself
+	cmd.Env = []string{supervisorEnv + "=1"}  // and nothing of this process's environment
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -250,7 +321,7 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 // go on, until the supervisor has ended or ctx is done.
 func (p *supervisorProcess) sendLeases(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
-	raw, err := json.Marshal(req)
+	raw, err := plainjson.Marshal(req)
 	if err != nil {
 		return // the supervisor sees the end of the pipe, and reports that it got no request
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	TmpMB     int      // for temporary files
 	Read      []string // files and folders of this machine that commands may read besides the system's
 	Env       []string // names of variables of this process that commands get
+	// Workspaces are the folders that hold the workspaces of commands. They need not exist yet.
+	Workspaces []string
 	// Supervisor is the program that is run beside each command: one whose main calls
 	// Main. "" is this program, also after its file was replaced.
 	Supervisor string

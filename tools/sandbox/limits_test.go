@@ -23,7 +23,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/cgroup"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 )
 
 // An excess is a command that takes more than it may, and what it is ended for.
@@ -38,7 +38,8 @@ func bomb(groups bool) string {
 	if os.Geteuid() == 0 && !groups {
 		return `bomb() { [ $1 -gt 0 ] && { bomb $(($1-1)) & bomb $(($1-1)) & }; sleep 10; }; bomb 9`
 	}
-	return `bomb() { bomb | bomb & }; bomb; sleep 10`
+	// The shell itself forks nothing after the bomb's first process, which may leave it none.
+	return `sleep 10 & bomb() { bomb | bomb & }; bomb; wait`
 }
 
 // excesses are those that are tried with and without control groups.
@@ -236,7 +237,7 @@ func TestIsNotStartedLate(t *testing.T) {
 
 // manyCalls is how many commands run one after the other, in each of the modes; by hand
 // ten thousand, and more time with -timeout.
-var manyCalls = flag.Int("calls", 330, "how many commands TestManyCallsLeaveNothing runs")
+var manyCalls = flag.Int("calls", 60, "how many commands TestManyCallsLeaveNothing runs")
 
 func TestManyCallsLeaveNothing(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
@@ -251,11 +252,7 @@ func TestManyCallsLeaveNothing(t *testing.T) {
 		}
 		noGroups(t, b.Place())
 		fds, routines, held := files(), runtime.NumGoroutine(), len(with(tmp))
-		rounds := *manyCalls / 2
-		if sandboxtest.Raced {
-			rounds = 10 // each of a command's processes takes long to start
-		}
-		for range rounds {
+		for range *manyCalls / 2 {
 			done := make(chan struct{})
 			go func() { // side by side with another
 				defer close(done)
@@ -379,7 +376,7 @@ func TestBombsInGroups(t *testing.T) {
 			b := open(t, mode, func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 })
 			// Nothing ends all processes at once without walls, and each takes long to start
 			// under the race detector.
-			if mode != sandbox.None && !sandboxtest.Raced {
+			if mode != sandbox.None && !testrace.Raced {
 				for _, c := range excesses(false) {
 					if r := sh(t, b.WithoutGroups(), t.TempDir(), c.line, self(t)); r.Killed != c.why || r.Detail == "" {
 						t.Errorf("without groups %s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)
@@ -472,7 +469,12 @@ func TestTemporaryFilesGoWithAKilledSupervisor(t *testing.T) {
 					})
 					ended <- err
 				}()
-				folder = strings.TrimSpace(<-said)
+				select {
+				case text := <-said:
+					folder = strings.TrimSpace(text)
+				case err := <-ended:
+					t.Fatalf("the command ended before it said where its temporary files are: %v", err)
+				}
 				for pid := range children(t) {
 					if !before[pid] {
 						supervisors = append(supervisors, pid)

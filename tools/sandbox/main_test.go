@@ -3,7 +3,6 @@
 package sandbox_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/cgroup"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 )
 
 // The test binary is three programs: the tests, what the sandbox runs this program
@@ -45,7 +44,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(inGroup) != "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(sandboxtest.Run(func() int { return bounded(m.Run) }))
+	os.Exit(testrace.Run(func() int { return bounded(m.Run) }))
 }
 
 // bounded runs the tests where they cannot take the machine: some of the commands try
@@ -74,7 +73,7 @@ func bounded(run func() int) int {
 		err = cmd.Wait()
 	}
 	for g.Kill() {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond) // those that were killed take a moment to go
 	}
 	if removed := g.Remove(); removed != nil {
 		fmt.Println("a control group is left:", removed)
@@ -129,10 +128,7 @@ func attempt(what string, args ...string) error {
 		_, err := unix.MemfdCreate("x", 0)
 		return err
 	case "ring":
-		if _, _, failed := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, 0, 0); failed != 0 {
-			return failed
-		}
-		return nil
+		return ring()
 	case "namespace":
 		return unix.Unshare(unix.CLONE_NEWUSER)
 	case "without landlock":
@@ -143,6 +139,20 @@ func attempt(what string, args ...string) error {
 			return errors.New("absent: " + absent.Error() + absent.Remedy())
 		}
 		return err
+	case "walk kernel":
+		return walkKernel(len(args) > 0)
+	case "absent":
+		return absent()
+	case "in a container":
+		return inContainer(sandbox.Mode(args[0]), args[1])
+	case "change":
+		return changeOpen(args[0], args[1] == "may")
+	case "who":
+		return who()
+	case "set-ID":
+		return setIDs()
+	case "nest":
+		return nest(number(args[0]))
 	case "own": // what this program does inside for itself
 		return own()
 	case "replaced":
@@ -161,7 +171,7 @@ func number(s string) int {
 	return n
 }
 
-// hold takes so many megabytes, and keeps them for a while.
+// hold takes so many megabytes, and keeps them until it is ended.
 func hold(mb int) error {
 	kept := make([][]byte, 0, mb)
 	for range mb {
@@ -171,9 +181,9 @@ func hold(mb int) error {
 		}
 		kept = append(kept, part)
 	}
-	time.Sleep(30 * time.Second) // until it is ended
-	fmt.Println(len(kept))
-	return nil
+	err := unix.Pause()
+	runtime.KeepAlive(kept)
+	return err
 }
 
 // worker runs a command that never ends in a sandbox of its own.
@@ -229,7 +239,7 @@ func replaced(mode sandbox.Mode) error {
 }
 
 func config(mode sandbox.Mode) sandbox.Config {
-	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)}
+	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)}
 	cfg.Network.Full = mode == sandbox.None
 	return cfg
 }
@@ -261,8 +271,13 @@ func open(t *testing.T, mode sandbox.Mode, change func(*sandbox.Config)) *sandbo
 	return b
 }
 
+// self returns the path of the tests' program, without the race detector where that is built: it is
+// run many times.
 func self(t *testing.T) string {
 	t.Helper()
+	if path := testrace.Program(); path != "" {
+		return path
+	}
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -314,44 +329,10 @@ func with(text string) (pids []int) {
 // waitFor waits until something holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); !holds(); {
+	for until := time.Now().Add(20 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// The tests run as root where root runs them, and then once more as a user who is
-// nobody: both are what people run Parley as.
-func TestAsAnOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("the tests are run by an ordinary user as it is")
-	}
-	const nobody = 65534
-	dir, err := os.MkdirTemp("", "parley-sandbox-test-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	tmp, program := filepath.Join(dir, "tmp"), filepath.Join(dir, "program", "test")
-	must(t, os.MkdirAll(tmp, 0o755))
-	must(t, os.Chown(tmp, nobody, nobody))
-	must(t, os.Mkdir(filepath.Dir(program), 0o755))
-	raw, err := os.ReadFile(cmp.Or(sandboxtest.Supervisor(), self(t)))
-	must(t, err)
-	must(t, os.WriteFile(program, raw, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.timeout=8m")
-	cmd.Dir = tmp
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "NOT TESTED") {
-			t.Log(strings.TrimSpace(line))
-		}
-	}
-	if err != nil {
-		t.Errorf("as user %d: %v\n%s", nobody, err, out)
 	}
 }
 

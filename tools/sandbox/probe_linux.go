@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"parley/tools/sandbox/cgroup"
@@ -36,18 +37,15 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if b.groups, err = cgroup.Find(); err != nil {
 		cfg.Log.Debug("commands run without control groups", slog.Any("error", err))
 	}
-	switch cfg.Mode {
-	case None:
-		if !cfg.Network.Full {
-			return nil, &SettingError{"sandbox.network", `mode = "none" puts up no walls, so it cannot keep a command from the network`,
-				`set network = "full" to say that this is meant, or another mode`}
-		}
-		if b.groups.IsUsable() && b.probe(ctx) != nil {
-			b.groups = cgroup.Place{}
-		}
-		return b, nil
-	case Bubblewrap, Landlock:
+	if cfg.Mode == None && !cfg.Network.Full {
+		return nil, &SettingError{"sandbox.network", `mode = "none" puts up no walls, so it cannot keep a command from the network`,
+			`set network = "full" to say that this is meant, or another mode`}
+	}
+	if cfg.Mode != Auto {
 		return b, b.tryOnly(ctx)
+	}
+	if err := supervisor.CheckRights(b.program()); err != nil {
+		return nil, &AbsentError{[]Attempt{{Bubblewrap, err, remedyRoot}}}
 	}
 	var tried []Attempt
 	for _, mode := range []Mode{Bubblewrap, Landlock} {
@@ -67,6 +65,9 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 
 // tryOnly tries the one mode that is configured.
 func (b *Box) tryOnly(ctx context.Context) error {
+	if err := supervisor.CheckRights(b.program()); err != nil {
+		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, err), remedyRoot}
+	}
 	if failed := b.try(ctx); failed != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, failed.Err), failed.Remedy}
 	}
@@ -85,37 +86,47 @@ func (b *Box) checkEnforceable() error {
 
 const (
 	remedyBubblewrap = "install bubblewrap 0.8 or newer (apt install bubblewrap) and let this user make user namespaces; in a container that takes a seccomp profile that allows them"
+	remedyRoot       = "run parley as an ordinary user, or let root become other users (CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL) and let all run the program"
+	remedyReach      = "run parley as an ordinary user, or choose a [workspace] root to which all users may go (chmod o+x what is above it); with CAP_SYS_ADMIN root shows commands what is below a folder of its own"
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 
 // try runs a command in the box's mode, to see whether it is kept apart from the rest of the
 // machine. It returns nil if so, and otherwise what went wrong.
 func (b *Box) try(ctx context.Context) *Attempt {
+	remedy := ""
 	switch b.mode {
 	case Bubblewrap:
+		remedy = remedyBubblewrap
 		path, err := exec.LookPath("bwrap")
 		if err != nil {
-			return &Attempt{b.mode, errors.New("the program bwrap is not installed"), remedyBubblewrap}
+			return &Attempt{b.mode, errors.New("the program bwrap is not installed"), remedy}
 		}
 		if b.bwrap, err = filepath.Abs(path); err != nil {
-			return &Attempt{b.mode, err, remedyBubblewrap}
-		}
-		if err := b.probe(ctx); err != nil {
-			return &Attempt{b.mode, err, remedyBubblewrap}
+			return &Attempt{b.mode, err, remedy}
 		}
 	case Landlock:
+		remedy = remedyLandlock
 		abi, err := supervisor.LandlockVersion()
 		if err != nil {
-			return &Attempt{b.mode, fmt.Errorf("the kernel has no Landlock, or does not use it: %w", err), remedyLandlock}
+			return &Attempt{b.mode, fmt.Errorf("the kernel has no Landlock, or does not use it: %w", err), remedy}
 		}
 		if abi < supervisor.LeastABI {
-			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, supervisor.LeastABI), remedyLandlock}
-		}
-		if err := b.probe(ctx); err != nil {
-			return &Attempt{b.mode, err, remedyLandlock}
+			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, supervisor.LeastABI), remedy}
 		}
 	}
-	return nil
+	err := b.probe(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case b.mode == None && os.Geteuid() != 0:
+		return nil // there are no walls that could fail, and each command says what is wrong
+	case errors.Is(err, ErrUnreachable):
+		remedy = remedyReach
+	case b.mode == None:
+		remedy = remedyRoot
+	}
+	return &Attempt{b.mode, err, remedy}
 }
 
 // probe runs a command in the box's mode. If that fails with control groups, it tries
@@ -129,8 +140,26 @@ func (b *Box) probe(ctx context.Context) error {
 	return err
 }
 
-// probeOnce runs a command that looks for a file outside of the workspace and writes one
-// inside.
+// Exit codes of the command that probes the walls, if it could do what it must not.
+const (
+	couldRead  = 3
+	couldWrite = 4
+	couldRaise = 5
+)
+
+// attempts is the shell command that probes the walls. It opens files of the kernel for writing,
+// and writes nothing to them.
+const attempts = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
+	/proc/irq/default_smp_affinity /sys/kernel/uevent_helper /sys/power/state /sys/kernel/mm/*/enabled; do
+	true 2>/dev/null >>"$file" && exit 4
+done
+true >written
+chmod u+s written 2>/dev/null && exit 5
+read -r seen <"$1" && exit 3
+exit 0`
+
+// probeOnce runs a command that looks for a file outside of the workspace, tries to open files for
+// writing through which root rules the machine, and writes a file inside.
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -143,8 +172,11 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}
+	if err := b.placeProbe(tmp.Path, outside); err != nil {
+		return err
+	}
 	req, err := b.newRequest(ctx, Command{
-		Args: []string{"sh", "-c", `read -r seen <"$1" && exit 3; : >written`, "sh", outside}, Workspace: workspace, Network: b.mode == None,
+		Args: []string{"sh", "-c", attempts, "sh", outside}, Workspace: workspace, Network: b.mode == None,
 	})
 	if err != nil {
 		return err
@@ -159,15 +191,50 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 		return err
 	case b.groups.IsUsable() && !rep.Grouped:
 		return errors.New("it was not run in a control group")
-	case rep.ExitCode == 3 && b.mode == None:
-		return nil // there are no walls
-	case rep.ExitCode == 3:
+	case rep.ExitCode == couldWrite:
+		return errors.New("a file of the kernel's, through which root rules the machine, could be opened for writing")
+	case rep.ExitCode == couldRaise:
+		return errors.New("a file could be made that others run with its owner's rights")
+	case rep.ExitCode == couldRead && b.mode != None:
 		return errors.New("a file outside could be read")
-	case rep.ExitCode != 0 || rep.Killed != "":
+	case rep.ExitCode != 0 && rep.ExitCode != couldRead || rep.Killed != "":
 		return fmt.Errorf("a command that should work ended with %d: %s%s", rep.ExitCode, rep.Detail, said)
 	}
-	if _, err := os.Stat(filepath.Join(workspace, "written")); err != nil {
+	return checkWritten(filepath.Join(workspace, "written"))
+}
+
+// placeProbe prepares the folder of a probe whose command runs as another user. That user could read
+// the file outside, were there no walls. The folder is root's alone if the commands' workspaces
+// are in such a folder, too.
+func (b *Box) placeProbe(folder, outside string) error {
+	uid, gid := commandUser(nil)
+	if uid < 0 {
+		return nil
+	}
+	if err := os.Chown(outside, uid, gid); err != nil {
+		return err
+	}
+	for _, dir := range b.cfg.Workspaces {
+		of, _ := os.Stat(dir) // nil if it does not exist yet
+		uid, gid := commandUser(of)
+		if direct, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = direct
+		}
+		if supervisor.BlockedBy(dir, uid, gid) != "" {
+			return nil
+		}
+	}
+	return os.Chmod(folder, 0o711)
+}
+
+// checkWritten returns an error unless the probe has written its file, and not as root.
+func checkWritten(file string) error {
+	info, err := os.Lstat(file)
+	if err != nil {
 		return errors.New("a file in the workspace could not be written")
+	}
+	if of, ok := info.Sys().(*syscall.Stat_t); ok && of.Uid == 0 {
+		return errors.New("a command ran as root")
 	}
 	return nil
 }

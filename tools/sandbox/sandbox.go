@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"time"
 
 	"parley/tools/sandbox/supervisor"
@@ -40,9 +41,19 @@ type Command struct {
 	// Workspace is the session's directory on this machine: all that the command can write
 	// to besides its temporary files. "" means that the command has temporary files alone.
 	Workspace string
+	// Opened is what the caller knows of Workspace, or of Owner, since it opened that. If this
+	// process is root, nothing is run, and nothing given to anybody, if another folder has taken its
+	// path since then: whoever owns a folder above it could have put a link there.
+	Opened fs.FileInfo
+	// Personal means that Workspace is a person's own directory. Nothing in it changes its owner,
+	// and nothing is removed that is too much. If this process is root, and the directory root's,
+	// a command works in it as another user, and what it makes there belongs to root; where the
+	// system cannot do that, no command runs in it.
+	Personal bool
 	// Owner is a folder on this machine: if this process is root, a command without a Workspace
-	// runs as the user who owns that folder, and one with a Workspace as the user who owns that.
-	// "" means root, with no more than the sandbox allows it.
+	// runs as the user who owns that folder, and one with a Workspace as the user who owns that. No
+	// command runs as root: where the owner is root, and where there is none, it runs as the
+	// user CommandUser, to whom the Workspace is given.
 	Owner string
 	// Dir is the folder below Workspace in which the command starts; "" means Workspace.
 	Dir string
@@ -56,9 +67,9 @@ type Command struct {
 	ReadOnly bool
 	// Shows are further folders of this machine that the command can read.
 	Shows []Shown
-	// Env are variables, as NAME=VALUE, beside those that every command has.
+	// Env are variables, as NAME=VALUE, besides those that every command has.
 	Env []string
-	// Stdin is the command's input; nil means none. If it is no file, it must end soon after
+	// Stdin is the command's input; nil means none. If it is not a file, it must end soon after
 	// ctx is done.
 	Stdin io.Reader
 	// Network means that the agent for which the command runs may use the network. The
@@ -89,15 +100,21 @@ type Command struct {
 // A Place holds what all commands of a session have in common.
 type Place struct {
 	Workspace string
-	Dir       string // below it
+	Opened    fs.FileInfo // the Workspace as the caller has opened it; see Command
+	Dir       string      // below it
 	Quota     Quota
+	Personal  bool
 	Network   bool // whether the agent may use the network
 }
 
 // Command returns a command with these arguments at this place.
 func (p Place) Command(args ...string) Command {
-	return Command{Args: args, Workspace: p.Workspace, Dir: p.Dir, Quota: p.Quota, Network: p.Network}
+	return Command{Args: args, Workspace: p.Workspace, Opened: p.Opened, Dir: p.Dir, Quota: p.Quota, Personal: p.Personal, Network: p.Network}
 }
+
+// CommandUser is the user and the group as whom commands run if this process is root and nobody else
+// owns their workspace.
+const CommandUser = supervisor.CommandUser
 
 // A Quota bounds how much a folder may hold.
 type Quota = supervisor.Quota
@@ -145,6 +162,18 @@ var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from t
 // ErrNoReach is the error of Run if Command.Reach asks for a part of the network that this mode
 // cannot give or limit.
 var ErrNoReach = errors.New("these walls cannot give a command the network, or a part of it")
+
+// ErrRootsOwn is the error of Run if this process is root, the workspace is a person's own directory
+// that belongs to root, and the system cannot let another user work there for root.
+var ErrRootsOwn = errors.New("a command never runs as root, and the directory belongs to root")
+
+// ErrUnreachable is the error of Run if this process is root and the user as whom the command was
+// to run cannot reach the workspace, or what else the command needs.
+var ErrUnreachable = errors.New("the user as whom commands run cannot reach what they need")
+
+// ErrReplaced is the error of Run if this process is root and another folder has taken the place of
+// the workspace since it was opened.
+var ErrReplaced = errors.New("another folder has taken the place of the workspace")
 
 // ErrLate is the error of Run if Command.Held is too long ago: nothing was run, because another
 // process may have the session by now.

@@ -24,3 +24,6 @@ func Open(_ context.Context, cfg Config) (*Box, error) {
 func (b *Box) Run(context.Context, Command) (Result, error) {
 	return Result{}, errors.ErrUnsupported
 }
+
+// CheckPersonal returns nil: no commands run here in any directory.
+func CheckPersonal(string) error { return nil }

@@ -3,7 +3,6 @@
 package sandbox_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
 )
 
 // A command of one session looks for what belongs to the other, to the host and to
@@ -168,10 +166,11 @@ func TestRunsItsOwnProgram(t *testing.T) {
 
 func TestRunsItsOwnProgramThatWasReplaced(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
-		raw, err := os.ReadFile(cmp.Or(sandboxtest.Supervisor(), self(t)))
+		raw, err := os.ReadFile(self(t))
 		must(t, err)
 		program := filepath.Join(t.TempDir(), "program")
 		must(t, os.WriteFile(program, raw, 0o755))
+		must(t, os.Chmod(program, 0o755))
 		if out, err := exec.CommandContext(t.Context(), program, "attempt", "replaced", string(b.Mode())).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}

@@ -18,19 +18,24 @@ func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	if report == nil {
 		return nil
 	}
-	var rest, line string
+	var rest string
+	var headless bool // the beginning of rest is missing
 	var reportedAt time.Time
 	return func(p []byte) {
 		if len(p) > 4*maxLine { // skip all but the end: earlier lines are not reported any more
-			p, rest = p[len(p)-4*maxLine:], ""
+			p, rest, headless = p[len(p)-4*maxLine:], "", true
 		}
 		rest += string(p)
 		whole, open, ends := cutLast(rest)
+		_, line, follows := cutLast(whole)
+		if headless && !follows { // half a word could be half a secret, which nobody knows any more
+			_, line, _ = strings.Cut(line, " ")
+		}
 		rest = open[max(0, len(open)-maxLine):]
+		headless = len(rest) < len(open) || headless && !ends
 		if !ends {
 			return
 		}
-		_, line, _ = cutLast(whole)
 		if line = printable(line); line == "" || now().Sub(reportedAt) < progressEvery {
 			return
 		}
@@ -49,7 +54,7 @@ func cutLast(text string) (before, after string, found bool) {
 }
 
 // printable returns a line without control characters, and shortened, as it is shown to the
-// people who watch.
+// people who watch. Of a long line that is one word it only says that there is one.
 func printable(line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
@@ -58,8 +63,14 @@ func printable(line string) string {
 		return r
 	}, strings.ToValidUTF8(line, ""))
 	line = strings.TrimSpace(line)
-	if r := []rune(line); len(r) > maxLine {
-		line = string(r[:maxLine]) + "…"
+	r := []rune(line)
+	if len(r) <= maxLine {
+		return line
 	}
-	return line
+	shown := string(r[:maxLine])
+	whole := strings.LastIndexByte(shown, ' ') + 1 // half a word could be half a secret
+	if whole == 0 {
+		return "a long line without spaces"
+	}
+	return shown[:whole] + "…"
 }

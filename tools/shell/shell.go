@@ -57,13 +57,22 @@ func New(c Config) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
+			Touches:     tools.Touches(func(a shellArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
 			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out." + inBackground,
 		}, s.execShell, tools.EffectBy(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
 			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: maxTimeout,
+			Touches: tools.Touches(func(a spawnArgs) tools.Touch {
+				return touchOf(append(tools.Command{a.Command}, a.Args...))
+			}),
 			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
 		}, s.spawn, tools.EffectBy(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
+}
+
+// touchOf says what a command touches: it may do anything that the sandbox lets it.
+func touchOf(command tools.Subject) tools.Touch {
+	return tools.Touch{Subject: command, Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network"}}
 }
 
 type shellTools struct {

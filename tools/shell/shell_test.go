@@ -18,8 +18,8 @@ import (
 
 	"parley/tools"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
 	"parley/tools/shell"
+	"parley/tools/testrace"
 	"parley/tools/toolstest"
 )
 
@@ -29,13 +29,13 @@ func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	os.Exit(sandboxtest.Run(m.Run))
+	os.Exit(testrace.Run(m.Run))
 }
 
 // newShell makes the tools over a real sandbox.
 func newShell(t *testing.T) (c *toolstest.Caller, workspace string) {
 	t.Helper()
-	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)})
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
 	}

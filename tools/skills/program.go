@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 	"parley/tools/sandbox"
 	"parley/tools/skills/folder"
 )
@@ -60,6 +61,10 @@ func (p *program) Spec() tools.Spec {
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
 		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1,
+		// Without a sandbox nothing holds a program to what its manifest says of the workspace.
+		Touches: tools.TouchesAlways(tools.Touch{
+			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: tools.Would("call a tool of " + p.skill.Name), Offline: !p.program.Network},
+		}),
 	}
 }
 
@@ -107,7 +112,7 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	if err := sandbox.EndedError(r, time.Since(began)); err != nil {
 		return tools.Result{Untrusted: true}, err
 	}
-	content, err := marshal(programResult{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})
+	content, err := plainjson.Marshal(programResult{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})
 	return tools.Result{Content: content, Untrusted: true}, err
 }
 
@@ -119,7 +124,7 @@ const (
 )
 
 // flagsOf returns the arguments with these names as flags: --NAME=VALUE, or just --NAME for true.
-// For false and null there is no flag. Values that are no text, number or boolean are written as
+// For false and null there is no flag. Values that are not text, number or boolean are written as
 // JSON.
 func flagsOf(raw json.RawMessage, names []string) (all []string) {
 	var args map[string]json.RawMessage
@@ -147,13 +152,4 @@ func flagsOf(raw json.RawMessage, names []string) (all []string) {
 		}
 	}
 	return all
-}
-
-// marshal does what json.Marshal does, without the escapes for HTML, which cost the model tokens.
-func marshal(value any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return bytes.TrimSpace(b.Bytes()), err
 }

@@ -15,9 +15,9 @@ import (
 
 	"parley/tools"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
 	"parley/tools/skills"
 	"parley/tools/skills/folder"
+	"parley/tools/testrace"
 	"parley/tools/toolstest"
 )
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	os.Exit(sandboxtest.Run(m.Run))
+	os.Exit(testrace.Run(m.Run))
 }
 
 func must(t *testing.T, err error) {
@@ -120,7 +120,7 @@ func eachMode(t *testing.T, test func(t *testing.T, box *sandbox.Box)) {
 	t.Setenv("SECRET_OF_SERVER", "x")
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
 		t.Run(string(mode), func(t *testing.T) {
-			box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)})
+			box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Skipf("NOT TESTED: this machine cannot have the sandbox %s: %v", mode, err)
 			}
@@ -266,6 +266,19 @@ func BenchmarkProgram(b *testing.B) {
 	for b.Loop() {
 		if r, err := tool.Run(b.Context(), tools.Call{Args: json.RawMessage(`{}`)}); err != nil {
 			b.Fatal(fmt.Sprint(r, err))
+		}
+	}
+}
+
+// A program counts as one that may do anything with files, whatever its manifest says; whether it is given the
+// network the manifest decides.
+func TestWhatAProgramTouches(t *testing.T) {
+	for _, network := range []bool{false, true} {
+		skill := skills.Skill{Skill: folder.Skill{Name: "demo", Programs: []folder.Program{{Name: "run", Network: network, Workspace: folder.NoAccess}}}}
+		spec := skills.Runner{}.Tools(skill)[0].Spec()
+		got := tools.Call{Name: spec.Name, Touches: spec.Touches}.Touch()
+		if want := (tools.Runs{Would: "call a tool of demo", Offline: !network}); got.Outward != tools.Outward(want) || got.Reads != tools.Files(tools.AnyFiles{}) || !got.MayWrite() {
+			t.Errorf("with network %t it touches %+v", network, got)
 		}
 	}
 }

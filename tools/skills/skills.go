@@ -55,7 +55,7 @@ type skillArgs struct {
 // New makes the tool skill. The function skillsOf returns the skills that a call's agent has.
 func New(skillsOf func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.Tool {
 	return tools.New(tools.Spec{
-		Name: Tool, Effect: tools.Pure, MaxTimeout: -1,
+		Name: Tool, Effect: tools.Pure, MaxTimeout: -1, Touches: tools.TouchesNothing(),
 		Description: "Read a skill: instructions for a certain kind of work, of which your prompt lists those that you have. Read the one that fits before you begin such work. The result names the skill's other files, which file reads, and the tools that it brings. Commands see no skill's folder but those in your workspace: to run a script of another that is none of its tools, read it with file and write it there.",
 	}, func(ctx context.Context, call tools.Call, args skillArgs) (any, error) {
 		all, err := skillsOf(ctx, call)

@@ -114,7 +114,7 @@ func (a answer) bounded(text string) string {
 	return text + suffix
 }
 
-// aboutBinary returns what the model is told in the place of a body that is no text.
+// aboutBinary returns what the model is told in the place of a body that is not text.
 func (a answer) aboutBinary() string {
 	if len(a.content) == 0 {
 		return ""

@@ -40,18 +40,24 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 	}
 }
 
-// client returns the HTTP client of one call. It follows the redirects of GET and HEAD requests,
+// A client sends the requests of web_fetch.
+type client struct {
+	transport http.RoundTripper
+	redirect  func(call tools.Call, to string) error // see Config
+}
+
+// forCall returns the HTTP client of one call. It follows the redirects of GET and HEAD requests,
 // and checks each of them. For other methods the model gets the redirect as the answer, so that
 // no data is sent to a place that the model did not name.
-func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *http.Client {
-	return &http.Client{Transport: f.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+func (c client) forCall(call tools.Call, settings Settings, own http.Header) *http.Client {
+	return &http.Client{Transport: c.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
 			return http.ErrUseLastResponse
 		}
 		if len(via) > maxHops {
 			return tools.Errorf(tools.ExecutionFailed, "the page redirects more than %d times", maxHops)
 		}
-		if err := f.checkRedirect(call, settings, next.URL); err != nil {
+		if err := c.checkRedirect(call, settings, next.URL); err != nil {
 			return redirectError(next.URL, err)
 		}
 		next.Header.Del("Referer")
@@ -65,14 +71,14 @@ func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *h
 }
 
 // checkRedirect returns why a call may not follow a redirect; nil if it may.
-func (f *fetcher) checkRedirect(call tools.Call, settings Settings, to *url.URL) error {
+func (c client) checkRedirect(call tools.Call, settings Settings, to *url.URL) error {
 	if err := checkTarget(to); err != nil {
 		return err
 	}
-	if err := settings.checkPermitted(to.Hostname()); err != nil || f.redirect == nil {
+	if err := settings.checkPermitted(to.Hostname()); err != nil || c.redirect == nil {
 		return err
 	}
-	return f.redirect(call, to.String())
+	return c.redirect(call, to.String())
 }
 
 // redirectError returns the error for a redirect that was refused. It says so, because the

@@ -35,23 +35,31 @@ func documentKind(a answer) pages.Kind {
 	return pages.None
 }
 
-// document reads a document and puts its text into the result out. It reads first what was read
-// of the body already, and then the rest.
-func (f *fetcher) document(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetchResult) error {
+// A document is what was read of a document.
+type document struct {
+	text  string
+	bytes int // how many were read of it
+	// How many pages it has, which did not fit, and what a reader has to know.
+	pages      int
+	next, note string
+}
+
+// readDocument has a document read. It reads first what was read of the body already, and then the rest.
+func readDocument(ctx context.Context, by pages.Reader, kind pages.Kind, a answer, body io.Reader, choice string) (document, error) {
 	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
-	shown, err := f.documents.Read(ctx, pages.Request{
+	shown, err := by.Read(ctx, pages.Request{
 		Name: "the document", Kind: kind, Pages: choice, Most: pages.UsualMost, Content: whole,
 	})
-	out.Bytes = int(whole.read.Load())
+	d := document{bytes: int(whole.read.Load())}
 	if _, none := errors.AsType[*pages.NoDocument](err); none {
-		out.Body = a.aboutBinary()
-		return nil
+		d.text = a.aboutBinary()
+		return d, nil
 	}
 	if err != nil {
-		return unreachable(ctx, a.from.Hostname(), err)
+		return d, unreachable(ctx, a.from.Hostname(), err)
 	}
-	out.Body, out.Pages, out.Next, out.Note = visibleText(shown.Content), shown.Pages, shown.Next, shown.Note
-	return nil
+	d.text, d.pages, d.next, d.note = visibleText(shown.Content), shown.Pages, shown.Next, shown.Note
+	return d, nil
 }
 
 // A counter counts the bytes that are read.

@@ -14,14 +14,14 @@ import (
 	"parley/tools/documents"
 	"parley/tools/documents/documentstest"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/sandboxtest"
+	"parley/tools/testrace"
 	"parley/tools/toolstest"
 	"parley/tools/web"
 )
 
 func withDocuments(t *testing.T) *toolstest.Caller {
 	t.Helper()
-	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)})
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
 	}
@@ -69,7 +69,7 @@ func TestADocumentThatIsCutOff(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/pdf")
 		w.Header().Set("Content-Length", "9000000")
-		content := append(documentstest.Pages("one").Bytes(), noise(3<<20)...)
+		content := append(documentstest.Pages("one").Bytes(), noise(1<<20)...)
 		if _, err := w.Write(content); err != nil {
 			t.Error(err)
 		}

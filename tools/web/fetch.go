@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"net/http"
+	"io"
 	"strings"
 
 	"parley/tools"
@@ -16,8 +16,7 @@ const maxConverting = 4
 // A fetcher is the tool web_fetch.
 type fetcher struct {
 	settings   func() Settings
-	redirect   func(call tools.Call, to string) error // see Config
-	transport  http.RoundTripper
+	client     client
 	converting chan struct{}
 	documents  pages.Reader // nil if none can be read
 }
@@ -43,7 +42,7 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	if err != nil {
 		return nil, err
 	}
-	response, err := f.client(call, settings, own).Do(request)
+	response, err := f.client.forCall(call, settings, own).Do(request)
 	if err != nil {
 		return nil, unreachable(ctx, request.URL.Hostname(), err)
 	}
@@ -60,7 +59,7 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 		out.Location = visibleText(clip(response.Header.Get("Location"), 2000))
 	}
 	if kind := documentKind(got); kind != pages.None && f.documents != nil && !args.Raw {
-		err = f.document(ctx, kind, got, response.Body, args.Pages, &out)
+		err = f.showDocument(ctx, kind, got, response.Body, args.Pages, &out)
 	} else {
 		out.Body, err = f.show(ctx, got, args.Raw)
 	}
@@ -68,6 +67,13 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 		return nil, err
 	}
 	return tools.Untrusted{Value: out}, nil
+}
+
+// showDocument has a document read, and puts its text into the result out.
+func (f *fetcher) showDocument(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetchResult) error {
+	d, err := readDocument(ctx, f.documents, kind, a, body, choice)
+	out.Bytes, out.Body, out.Pages, out.Next, out.Note = d.bytes, d.text, d.pages, d.next, d.note
+	return err
 }
 
 // show returns the body of an answer in the form in which the model reads it.

@@ -59,7 +59,7 @@ func names(t *testing.T, addresses ...string) *net.Resolver {
 func fetcherOver(resolver *net.Resolver, refuse func(netip.Addr) string) *fetcher {
 	dialer := newDialer(refuse)
 	dialer.Resolver = resolver
-	return &fetcher{settings: func() Settings { return Settings{} }, transport: newTransport(dialer), converting: make(chan struct{}, 1)}
+	return &fetcher{settings: func() Settings { return Settings{} }, client: client{transport: newTransport(dialer)}, converting: make(chan struct{}, 1)}
 }
 
 func counting(t *testing.T) (port string, hits *atomic.Int32) {

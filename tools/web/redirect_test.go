@@ -25,7 +25,7 @@ func TestEachRedirectIsAskedAbout(t *testing.T) {
 	defer s.Close()
 	f := fetcherOver(names(t, "127.0.0.1"), func(netip.Addr) string { return "" })
 	var asked []string
-	f.redirect = func(call tools.Call, to string) error {
+	f.client.redirect = func(call tools.Call, to string) error {
 		asked = append(asked, call.ID+" "+strings.TrimPrefix(to, s.URL))
 		if strings.HasSuffix(to, "/secret") {
 			return tools.Errorf(tools.PermissionDenied, "a rule says no")
@@ -82,14 +82,14 @@ func FuzzRedirects(f *testing.F) {
 		web := &hopping{t: t, next: []string{second, third}, approved: map[string]bool{}}
 		settings := Settings{Deny: []string{"denied.example"}}
 		over := &fetcher{
-			settings: func() Settings { return settings }, transport: web, converting: make(chan struct{}, 1),
-			redirect: func(_ tools.Call, to string) error {
+			settings: func() Settings { return settings }, converting: make(chan struct{}, 1),
+			client: client{web, func(_ tools.Call, to string) error {
 				if u, err := url.Parse(to); err != nil || u.Hostname() == "denied.example" {
 					t.Errorf("asked about %q (%v)", to, err)
 				}
 				web.approved[to] = true
 				return nil
-			},
+			}},
 		}
 		_, _ = over.fetch(t.Context(), tools.Call{}, fetchArgs{URL: first}) // what comes of it is judged on its way
 		if len(web.fetched) > 3 {

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -42,6 +43,32 @@ func effectOf(args fetchArgs) tools.Effect {
 		return tools.Pure
 	}
 	return tools.Once
+}
+
+// touch says what a call touches. Whatever a request holds beyond an address that was read goes out to its
+// server.
+func (a fetchArgs) touch() tools.Touch {
+	return tools.Touch{Subject: tools.URL(a.URL), Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: a.outward()}
+}
+
+func (a fetchArgs) outward() tools.Outward {
+	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
+		return tools.Would(fmt.Sprintf("send a %s to %s", method, tools.OneLine(a.URL)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+		if !isHarmless(name, a.Headers[name]) {
+			return tools.Would(fmt.Sprintf("send the header %s to %s", tools.OneLine(name), tools.OneLine(a.URL)))
+		}
+	}
+	return tools.Inside{}
+}
+
+// isHarmless reports whether a header of a request carries no information out: it only says in which form
+// an answer is wanted. A value is harmless as a whole or not at all: whatever leaves the model a choice, such
+// as a language or a range of bytes, carries information out.
+func isHarmless(name, value string) bool {
+	forms := []string{"*/*", "text/html", "text/plain", "text/markdown", "application/json", "application/xml"}
+	return http.CanonicalHeaderKey(name) == "Accept" && slices.Contains(forms, value)
 }
 
 // request makes the HTTP request of a call; own are the headers that the model gave.

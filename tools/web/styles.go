@@ -136,17 +136,6 @@ func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	s.rules[key] = append(s.rules[key], rule)
 }
 
-// mayHide reports whether a property may hide or show something.
-func mayHide(property string) bool {
-	switch property {
-	case "display", "visibility", "content-visibility", "opacity", "font-size", "width", "height", "max-width", "max-height",
-		"overflow", "overflow-x", "overflow-y", "transform", "text-indent", "margin-left", "margin-top", "position",
-		"left", "top", "right", "bottom", "clip", "clip-path", "color", "background", "background-color":
-		return true
-	}
-	return false
-}
-
 // lookOf returns what CSS says about an element: its rules, of which those with more weight win,
 // and its own style attribute. It returns nil once the work for styles is used up.
 func (s *styleSheet) lookOf(n *html.Node) visibilityStyles {

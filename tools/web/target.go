@@ -2,8 +2,6 @@ package web
 
 import (
 	"net/url"
-	"slices"
-	"strings"
 
 	"parley/tools"
 	"parley/tools/target"
@@ -24,36 +22,6 @@ func checkTarget(u *url.URL) error {
 		return tools.Errorf(tools.InvalidArgs, "%s", err)
 	}
 	return nil
-}
-
-// checkPermitted returns an error if the operator's lists of allowed and denied hosts do not
-// permit a host.
-func (s Settings) checkPermitted(host string) error {
-	switch {
-	case slices.ContainsFunc(s.Deny, func(entry string) bool { return matches(entry, host) }):
-		return tools.Errorf(tools.PermissionDenied, "the operator has denied %s in [web] deny", host)
-	case len(s.Allow) > 0 && !slices.ContainsFunc(s.Allow, func(entry string) bool { return matches(entry, host) }):
-		return tools.Errorf(tools.PermissionDenied, "%s is not among the hosts that the operator allows in [web] allow: %s",
-			host, clip(strings.Join(s.Allow, ", "), 300))
-	}
-	return nil
-}
-
-// matches reports whether an entry of a list means a host: itself, or as "*.NAME" every host
-// below NAME. A host that is an address is not below any name.
-func matches(entry, host string) bool {
-	parent, below := strings.CutPrefix(entry, "*.")
-	if !below {
-		parent = entry
-	}
-	plain, err := target.Host(parent)
-	if err != nil {
-		return false
-	}
-	if !below {
-		return plain == host
-	}
-	return strings.HasSuffix(host, "."+plain)
 }
 
 // clip returns the beginning of a text that goes into an error.

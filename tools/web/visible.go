@@ -91,7 +91,7 @@ func isTransparent(color string) bool {
 	return err == nil && n < 0.05
 }
 
-// size reads a property as a length, roughly in pixels; set is false if it is no length.
+// size reads a property as a length, roughly in pixels; set is false if it is not a length.
 func (l visibilityStyles) size(name string) (pixels float64, set bool) {
 	value := l[name]
 	end := strings.IndexFunc(value, func(r rune) bool { return r != '-' && r != '+' && r != '.' && (r < '0' || '9' < r) })
@@ -187,4 +187,15 @@ func visibleText(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// mayHide reports whether a property may hide or show something.
+func mayHide(property string) bool {
+	switch property {
+	case "display", "visibility", "content-visibility", "opacity", "font-size", "width", "height", "max-width", "max-height",
+		"overflow", "overflow-x", "overflow-y", "transform", "text-indent", "margin-left", "margin-top", "position",
+		"left", "top", "right", "bottom", "clip", "clip-path", "color", "background", "background-color":
+		return true
+	}
+	return false
 }

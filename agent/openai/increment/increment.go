@@ -5,7 +5,7 @@ package increment
 import "unicode/utf8"
 
 // Text returns the text that an event of a chat-completions stream adds to the answer. It returns
-// false for any event that it does not know in all its parts, and for what is no JSON: those are for a
+// false for any event that it does not know in all its parts, and for what is not JSON: those are for a
 // reader of all that servers send.
 func Text(event []byte) (text string, ok bool) {
 	r := reader{left: event}

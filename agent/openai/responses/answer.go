@@ -1,14 +1,14 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"parley/agent/llm"
-	"parley/agent/openai/ending"
-	"parley/agent/openai/lenient"
-	"parley/agent/openai/toolcall"
-	"parley/agent/openai/usage"
+	"parley/agent/openai/thinktags"
+	"parley/agent/openai/wire"
+	"parley/tools/plainjson"
 )
 
 // Bounds of an answer. They stop a server that would send without end.
@@ -29,21 +29,25 @@ type Assembly struct {
 	items  []*item
 	blocks []*block
 	tagged *item // the thinking that came within the text; nil if none did
-	calls  int   // number of tool calls so far
+	// thinksBare remembers whether the model's texts begin with thinking that no tag begins.
+	thinksBare *thinktags.Habit
+	calls      int // number of tool calls so far
 
+	lost   bool // a text held a call of a tool that the server has not read
 	ended  bool
 	stop   llm.Stop
 	reason string
-	usage  *usage.Report
+	usage  *wire.Usage
 	moved  bool // the last event has brought something of the answer
 	size   int  // bytes of text and arguments, from which tokens are estimated
 	kept   int  // bytes of everything that is kept
 }
 
 // NewAssembly returns an empty Assembly of an answer of a host's. It calls emit for each
-// piece of text that is added.
-func NewAssembly(host string, emit func(llm.Delta)) *Assembly {
-	return &Assembly{host: host, emit: emit}
+// piece of text that is added. thinksBare remembers, from answer to answer, whether the model's
+// texts begin with thinking that no tag begins.
+func NewAssembly(host string, emit func(llm.Delta), thinksBare *thinktags.Habit) *Assembly {
+	return &Assembly{host: host, emit: emit, thinksBare: thinksBare}
 }
 
 // Ended reports whether the server has said that the answer has ended.
@@ -79,6 +83,9 @@ func (a *Assembly) Thinks() bool {
 // Add adds one event of the stream. It returns a *Failure if the event says that the
 // server failed.
 func (a *Assembly) Add(raw []byte) error {
+	if bytes.HasPrefix(raw, []byte("[")) { // Google lists its errors
+		return &Failure{Raw: raw}
+	}
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
@@ -104,7 +111,7 @@ func (a *Assembly) add(e event, raw []byte) error {
 		if err != nil {
 			return err
 		}
-		return a.addMessage(i, string(e.Delta))
+		return a.addMessage(i, i.joiner.Add(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning.delta":
 		return a.addReasoning(e)
 	case "response.function_call_arguments.delta", eventArgumentsDone:
@@ -116,7 +123,7 @@ func (a *Assembly) add(e event, raw []byte) error {
 	case "error":
 		return &Failure{Raw: raw}
 	}
-	if !lenient.IsEmpty(e.Error) {
+	if e.isFailure() {
 		return &Failure{Raw: raw}
 	}
 	if e.Object == "response" {
@@ -171,8 +178,9 @@ func (a *Assembly) end(kind string, raw json.RawMessage) error {
 	if len(raw) > 0 && json.Unmarshal(raw, &r) != nil {
 		return fmt.Errorf("%w: an end of %d bytes", errGarbled, len(raw))
 	}
-	status := ending.Word(r.Status)
-	if !lenient.IsEmpty(r.Error) {
+	status := wire.ReasonWord(r.Status)
+	a.usage = r.Usage // a failure may come with it
+	if !wire.IsEmpty(r.Error) {
 		return &Failure{Raw: []byte(`{"error":` + string(r.Error) + `}`)}
 	}
 	if kind == "response.failed" || status == "failed" {
@@ -197,10 +205,10 @@ func (a *Assembly) end(kind string, raw json.RawMessage) error {
 			return err
 		}
 	}
-	a.ended, a.usage = true, r.Usage
-	switch reason := ending.Word(r.Incomplete.Reason); {
+	a.ended = true
+	switch reason := wire.ReasonWord(r.Incomplete.Reason); {
 	case reason != "":
-		a.stop, a.reason = ending.StopOf(reason), reason
+		a.stop, a.reason = wire.StopOf(reason), reason
 		if a.stop == llm.StopWhole {
 			a.stop = llm.StopUnknown
 		}
@@ -231,13 +239,18 @@ func (a *Assembly) listedAs(w wireItem) *item {
 	return first
 }
 
+// Void returns an answer that was broken off, without its blocks; see [wire.Void].
+func (a *Assembly) Void(requestSize int) *llm.Answer { return wire.Void(a.usage, requestSize, a.size) }
+
 // Answer returns the answer that the events make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
 func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	for _, i := range a.items {
 		if i.kind == typeMessage && !i.done {
-			thought, said := i.split.Flush()
-			if err := a.addSaid(i, thought, said); err != nil {
+			if err := a.addMessage(i, i.joiner.Flush()); err != nil {
+				return nil, err
+			}
+			if err := a.flush(i); err != nil {
 				return nil, err
 			}
 		}
@@ -245,8 +258,11 @@ func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	if a.stop == llm.StopWindow && len(a.blocks) == 0 {
 		return nil, &Failure{Raw: []byte(`{"error":{"code":"context_length_exceeded","message":"the model's window is full"}}`)}
 	}
-	out := &llm.Answer{Stop: a.stop, Usage: usage.Of(a.usage, requestSize, a.size)}
-	if toolcall.WellFormed(a.reason) {
+	if a.lost && a.calls == 0 && a.stop == llm.StopWhole {
+		a.stop = llm.StopLost
+	}
+	out := &llm.Answer{Stop: a.stop, Usage: wire.UsageOf(a.usage, requestSize, a.size)}
+	if wire.WellFormed(a.reason) {
 		out.Reason = a.reason
 	}
 	seen := map[string]bool{}
@@ -261,7 +277,7 @@ func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 			}
 			return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 		}
-		use := llm.Block{Kind: b.kind, Name: b.name, Args: toolcall.ReadArgs(b.text.String())}
+		use := llm.Block{Kind: b.kind, Name: b.name, Args: wire.ReadArgs(b.text.String())}
 		if !seen[b.id] { // calls that share an id get ids of our own
 			use.ProviderID, seen[b.id] = b.id, true
 		}
@@ -276,7 +292,7 @@ func (b *block) toSave(host string) json.RawMessage {
 		return nil
 	}
 	b.saved.By = host
-	raw, err := json.Marshal(b.saved)
+	raw, err := plainjson.Marshal(b.saved)
 	if err != nil { // it was read from JSON
 		return nil
 	}

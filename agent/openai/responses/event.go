@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/agent/openai/lenient"
-	"parley/agent/openai/usage"
+	"parley/agent/openai/wire"
+	"parley/tools/plainjson"
 )
 
 // errGarbled is the error of a stream that breaks the protocol or a bound.
@@ -26,24 +26,36 @@ type event struct {
 	Type      string          `json:"type"`
 	Response  json.RawMessage `json:"response"`
 	Item      json.RawMessage `json:"item"`
-	ItemID    lenient.String  `json:"item_id"`
-	At        *int            `json:"output_index"`
-	Part      *int            `json:"summary_index"`
-	Delta     lenient.String  `json:"delta"`
-	Arguments lenient.String  `json:"arguments"`
+	ItemID    wire.String     `json:"item_id"`
+	At        *wire.Int       `json:"output_index"`
+	Part      *wire.Int       `json:"summary_index"`
+	Delta     wire.Text       `json:"delta"` // a piece of a text
+	Arguments wire.String     `json:"arguments"`
 	Error     json.RawMessage `json:"error"`
-	Object    lenient.String  `json:"object"` // "response" if there is no stream, but the whole answer at once
+	Object    wire.String     `json:"object"` // "response" if there is no stream, but the whole answer at once
+	// An error in the forms of gateways, which has no type.
+	Detail  json.RawMessage `json:"detail"`
+	Errors  json.RawMessage `json:"errors"`
+	Message json.RawMessage `json:"message"`
+}
+
+// isFailure reports whether an event of no known type says that the server failed.
+func (e *event) isFailure() bool {
+	if !wire.IsEmpty(e.Error) {
+		return true
+	}
+	return e.Type == "" && e.Object != "response" && (!wire.IsEmpty(e.Detail) || !wire.IsEmpty(e.Errors) || len(e.Message) > 2 && e.Message[0] == '"')
 }
 
 // A response is an answer as a whole, as far as it has come.
 type response struct {
-	Status     lenient.String  `json:"status"`
+	Status     wire.String     `json:"status"`
 	Error      json.RawMessage `json:"error"`
 	Incomplete struct {
-		Reason lenient.String `json:"reason"`
+		Reason wire.String `json:"reason"`
 	} `json:"incomplete_details"`
 	Output []json.RawMessage `json:"output"`
-	Usage  *usage.Report     `json:"usage"`
+	Usage  *wire.Usage       `json:"usage"`
 }
 
 // The types of items that Parley knows. Those of tools that run at the provider are none
@@ -56,22 +68,22 @@ const (
 
 // A wireItem is one item of an answer's output.
 type wireItem struct {
-	Type      string         `json:"type"`
-	ID        lenient.String `json:"id"`
-	CallID    lenient.String `json:"call_id"`
-	Name      lenient.String `json:"name"`
-	Arguments lenient.String `json:"arguments"`
-	Phase     lenient.String `json:"phase"`
-	Content   []wirePart     `json:"content"`
-	Summary   []wirePart     `json:"summary"`
-	Encrypted lenient.String `json:"encrypted_content"`
+	Type      string      `json:"type"`
+	ID        wire.String `json:"id"`
+	CallID    wire.String `json:"call_id"`
+	Name      wire.String `json:"name"`
+	Arguments wire.String `json:"arguments"`
+	Phase     wire.String `json:"phase"`
+	Content   []wirePart  `json:"content"`
+	Summary   []wirePart  `json:"summary"`
+	Encrypted wire.String `json:"encrypted_content"`
 }
 
 // A wirePart is one part of an item's text.
 type wirePart struct {
-	Type    string         `json:"type"`
-	Text    lenient.String `json:"text"`
-	Refusal lenient.String `json:"refusal"`
+	Type    string      `json:"type"`
+	Text    wire.String `json:"text"`
+	Refusal wire.String `json:"refusal"`
 }
 
 // readItem decodes an item, and reports false if it is of no type that Parley knows.
@@ -118,11 +130,11 @@ func (i wireItem) toSave(raw json.RawMessage) json.RawMessage {
 	}
 	back := map[string]json.RawMessage{"type": json.RawMessage(`"reasoning"`), "summary": json.RawMessage(`[]`)}
 	for _, name := range []string{"id", "summary", "content", "encrypted_content"} {
-		if value := fields[name]; !lenient.IsEmpty(value) && (name != "id" || i.Encrypted == "") {
+		if value := fields[name]; !wire.IsEmpty(value) && (name != "id" || i.Encrypted == "") {
 			back[name] = value
 		}
 	}
-	item, err := json.Marshal(back)
+	item, err := plainjson.Marshal(back)
 	if err != nil { // the values were read from JSON
 		return nil
 	}

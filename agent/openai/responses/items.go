@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/agent/llm"
-	"parley/agent/openai/lenient"
 	"parley/agent/openai/thinktags"
+	"parley/agent/openai/wire"
 )
 
 // An item is one item of the output while it grows. It becomes a block of the answer
@@ -17,15 +18,16 @@ type item struct {
 	kind   string // typeMessage, typeReasoning or typeCall
 	id     string // may differ from event to event
 	callID string
-	at     int // its index in the output; -1 if the server does not say, and not always its own
+	at     wire.Int // its index in the output; -1 if the server does not say, and not always its own
 	block  *block
 	got    strings.Builder // the text as it came
+	joiner wire.Joiner     // of its pieces
 	done   bool
 	listed bool // the list at the end has it too
 
 	split  thinktags.Splitter // of a message
 	source string             // of reasoning: the type of the events that bring its text
-	part   int                // of reasoning: the part of the summary that grows
+	part   wire.Int           // of reasoning: the part of the summary that grows
 }
 
 // A block is one block of the answer while it grows.
@@ -41,7 +43,7 @@ type block struct {
 // find returns the newest item that an event may belong to: that of its id, or else that
 // of its index, or else the one that goes on; nil if there is none. Gateways give the
 // events of one item different ids, several items one index, or leave out either.
-func (a *Assembly) find(kind, id string, at *int) *item {
+func (a *Assembly) find(kind, id string, at *wire.Int) *item {
 	var byID, byIndex, open *item
 	for _, i := range a.items {
 		if i.kind != kind || i == a.tagged {
@@ -62,7 +64,7 @@ func (a *Assembly) find(kind, id string, at *int) *item {
 
 // begin appends an item that the server has announced, or of which it sends something
 // without having announced it.
-func (a *Assembly) begin(kind, id string, at *int) (*item, error) {
+func (a *Assembly) begin(kind, id string, at *wire.Int) (*item, error) {
 	if len(a.items) == maxItems {
 		return nil, fmt.Errorf("%w: more than %d items", errGarbled, maxItems)
 	}
@@ -129,14 +131,13 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 	if i.done {
 		return nil
 	}
-	i.done = true
+	i.done, i.joiner = true, wire.Joiner{} // what is held back comes once more
 	switch w.Type {
 	case typeMessage:
 		if err := a.completeText(i, w.text()); err != nil {
 			return err
 		}
-		thought, said := i.split.Flush()
-		if err := a.addSaid(i, thought, said); err != nil {
+		if err := a.flush(i); err != nil {
 			return err
 		}
 		if i.block != nil && len(w.Phase) <= maxName {
@@ -178,34 +179,121 @@ func (a *Assembly) completeText(i *item, whole string) error {
 
 // addMessage adds text to a message.
 func (a *Assembly) addMessage(i *item, text string) error {
+	if i.got.Len() == 0 && a.thinksBare.Holds() && a.calls == 0 {
+		i.split.Assume()
+	}
 	i.got.WriteString(text)
-	thought, said := i.split.Add(text)
-	return a.addSaid(i, thought, said)
+	said := &strings.Builder{}
+	if i.block != nil {
+		said = &i.block.text
+	}
+	return a.addParts(i, i.split.Add(text, said))
 }
 
-// addSaid adds what the model thought and said in a text in which both stood.
-func (a *Assembly) addSaid(i *item, thought, said string) error {
-	if thought != "" {
-		if a.tagged == nil {
-			t, err := a.begin(typeReasoning, "", nil)
-			if err != nil {
-				return err
-			}
-			t.done, a.tagged = true, t
-		}
-		if err := a.addThinking(a.tagged, thought); err != nil {
+// flush adds what the end of a message's text was held back.
+func (a *Assembly) flush(i *item) error {
+	rest := i.split.Flush(a.calls > 0)
+	a.thinksBare.Note(&i.split, rest)
+	a.lost = a.lost || i.split.LostCall()
+	return a.addParts(i, rest)
+}
+
+// addParts adds what the model thought and said in a message in whose text both stood.
+func (a *Assembly) addParts(i *item, p thinktags.Parts) error {
+	if p.Thinking && i.block != nil {
+		if err := a.turnToThinking(i); err != nil {
 			return err
 		}
 	}
-	if said == "" || i.block == nil && a.calls > 0 && strings.TrimSpace(said) == "" {
+	if p.Speech && a.tagged != nil {
+		if err := a.turnToText(i); err != nil {
+			return err
+		}
+	}
+	if p.Thought != "" {
+		t, err := a.taggedItem()
+		if err != nil {
+			return err
+		}
+		if err := a.addThinking(t, p.Thought); err != nil {
+			return err
+		}
+	}
+	if p.Said == "" || i.block == nil && a.calls > 0 && strings.TrimSpace(p.Said) == "" {
 		return nil
 	}
 	b, err := a.blockOf(i, llm.BlockText)
 	if err != nil {
 		return err
 	}
-	a.grow(b, said)
+	a.grow(b, p.Said)
 	return nil
+}
+
+// taggedItem returns the item of the thinking that came within the text, and begins it if needed.
+func (a *Assembly) taggedItem() (*item, error) {
+	if a.tagged == nil {
+		t, err := a.begin(typeReasoning, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		t.done, a.tagged = true, t
+	}
+	return a.tagged, nil
+}
+
+// turnToThinking makes thinking of what a message has said so far.
+func (a *Assembly) turnToThinking(i *item) error {
+	t, err := a.taggedItem()
+	if err != nil {
+		return err
+	}
+	text := i.block.text.String()
+	a.remove(i)
+	b, err := a.blockOf(t, llm.BlockThinking)
+	if err != nil {
+		return err
+	}
+	b.text.WriteString(text)
+	a.showAgain()
+	return nil
+}
+
+// turnToText makes what a message says of the thinking that came within the text.
+func (a *Assembly) turnToText(i *item) error {
+	if a.tagged.block == nil {
+		return nil
+	}
+	text := a.tagged.block.text.String()
+	a.remove(a.tagged)
+	b, err := a.blockOf(i, llm.BlockText)
+	if err != nil {
+		return err
+	}
+	b.text.WriteString(text)
+	a.showAgain()
+	return nil
+}
+
+// remove takes an item's block out of the answer.
+func (a *Assembly) remove(i *item) {
+	a.blocks = slices.DeleteFunc(a.blocks, func(b *block) bool { return b == i.block })
+	i.block = nil
+	for n, b := range a.blocks {
+		b.index = n
+	}
+}
+
+// showAgain tells watchers that what they have seen is void, and shows them all blocks as they are.
+func (a *Assembly) showAgain() {
+	a.emit(llm.Delta{Void: true})
+	for _, b := range a.blocks {
+		if b.kind == llm.BlockToolUse {
+			a.emit(llm.Delta{Block: b.index, Kind: b.kind, Name: b.name})
+		} else if b.text.Len() > 0 {
+			a.emit(llm.Delta{Block: b.index, Kind: b.kind, Text: b.text.String()})
+		}
+	}
 }
 
 // addThinking adds text to an item of reasoning.
@@ -235,7 +323,7 @@ func (a *Assembly) addReasoning(e event) error {
 	if i.source != e.Type {
 		return nil
 	}
-	text := string(e.Delta)
+	text := i.joiner.Add(e.Delta)
 	if e.Part != nil && *e.Part != i.part {
 		i.part = *e.Part
 		if i.got.Len() > 0 {
@@ -259,16 +347,17 @@ func (a *Assembly) addArguments(e event) error {
 		a.replaceArguments(i, string(e.Arguments))
 		return nil
 	}
-	i.got.WriteString(string(e.Delta))
-	a.size += len(e.Delta)
-	a.kept += len(e.Delta)
-	b.text.WriteString(string(e.Delta))
+	text := i.joiner.Add(e.Delta)
+	i.got.WriteString(text)
+	a.size += len(text)
+	a.kept += len(text)
+	b.text.WriteString(text)
 	return nil
 }
 
 // replaceArguments takes a call's arguments as the server sends them at their end.
 func (a *Assembly) replaceArguments(i *item, whole string) {
-	if lenient.IsEmpty(json.RawMessage(whole)) || whole == i.block.text.String() {
+	if wire.IsEmpty(json.RawMessage(whole)) || whole == i.block.text.String() {
 		return
 	}
 	a.size += max(0, len(whole)-i.block.text.Len())

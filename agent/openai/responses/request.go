@@ -18,10 +18,11 @@ import (
 	"strings"
 
 	"parley/agent/llm"
-	"parley/agent/openai/toolcall"
+	"parley/agent/openai/wire"
+	"parley/tools/plainjson"
 )
 
-// Options are what a request says beside the conversation, and what its server does not
+// Options are what a request says besides the conversation, and what its server does not
 // take.
 type Options struct {
 	Host     string // of the server: only what it has sent itself is sent back to it
@@ -124,9 +125,7 @@ func Encode(r *llm.Request, o Options) ([]byte, error) {
 	}
 	w.Input = c.items
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
-	if err := e.Encode(w); err != nil {
+	if err := plainjson.NewEncoder(&b).Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
@@ -152,7 +151,7 @@ func (o Options) reasoning() *reasoning {
 type conversation struct {
 	options Options
 	items   []any
-	ids     toolcall.IDs
+	ids     wire.CallIDs
 }
 
 // add appends one item.
@@ -214,7 +213,7 @@ func (c *conversation) addAssistant(blocks []llm.Block) {
 				follow(message{Type: "message", Role: "assistant", Phase: back.Phase, Content: []part{{Type: "output_text", Text: b.Text}}})
 			}
 		case llm.BlockToolUse:
-			follow(call{Type: "function_call", CallID: c.ids.Of(b), Name: b.Name, Arguments: toolcall.WriteArgs(b.Args)})
+			follow(call{Type: "function_call", CallID: c.ids.Of(b), Name: b.Name, Arguments: wire.WriteArgs(b.Args)})
 		}
 	}
 }

@@ -1,56 +1,160 @@
 // Package thinktags separates a model's thinking from what it says where its server sends
 // both as one text.
+//
+// thinktags.go has the Splitter; harmony.go reads the channels of OpenAI's open models.
 package thinktags
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+)
 
-// A Splitter separates a model's thinking from what it says. Some servers send both as
-// one text, with the thinking in <think>…</think> at its beginning.
+const (
+	white = " \t\r\n" // the white space around tags
+	// mostSpoken bounds how many closing tags that end no thinking are looked at. A text with
+	// more speaks of tags.
+	mostSpoken = 32
+	// mostPadding is how many spaces may stand between a bare closing tag and the end of its line.
+	mostPadding = 16
+)
+
+// A Splitter separates a model's thinking from what it says. Servers that send both as one text
+// have the thinking at its beginning, between two tags or in channels of its own. Some leave the
+// first tag to the model's template, so that only the second is in the text: then all that was
+// said before it was thinking.
 type Splitter struct {
 	state   splitState
-	held    string // the end of the text so far if it may be part of a tag
-	closing string // the tag that ends the thinking
-	begun   bool   // some of the thinking was returned
+	held    string          // the end of the text so far if it may be part of a tag
+	closing string          // the tag that ends the thinking
+	begun   bool            // some of the thinking was returned
+	assumed bool            // that the text begins with thinking; its first tag did not come
+	thought strings.Builder // what was thought so far, if that is assumed
+	ends    bool            // held begins with a bare tag that ends the thinking if the text ends with it
+	bare    bool            // a text without a first tag has turned out to begin with thinking
+	spoken  int             // number of closing tags that ended no thinking: the text speaks of tags
+	harmony harmony
+}
+
+// Parts are what a piece of text adds to the thinking and to what is said.
+type Parts struct {
+	Thought, Said string
+	// Thinking says that all that was said before, in earlier pieces, was thinking.
+	Thinking bool
+	// Speech says that all that was thought before, in earlier pieces, was said.
+	Speech bool
 }
 
 // A splitState is the place in the text that a Splitter has reached.
 type splitState int
 
 const (
-	splitStart  splitState = iota // it is not certain yet whether there is an opening tag
-	splitInside                   // between the tags
-	splitAfter                    // right after the closing tag: white space is dropped
-	splitPlain                    // outside of the thinking for good: everything is what the model says
+	splitStart   splitState = iota // it is not certain yet whether there is an opening tag
+	splitInside                    // between the tags
+	splitAfter                     // right after the closing tag: white space is dropped
+	splitPlain                     // outside of the thinking: the model speaks, unless a bare closing tag follows
+	splitHarmony                   // in channels
+	splitClosed                    // outside of the thinking for good
 )
 
-// Add splits the next piece of text. The stream may cut the text anywhere, even within a
-// tag.
-func (s *Splitter) Add(text string) (thought, said string) {
+// pairs returns the tags by which models begin and end their thinking.
+func pairs() [][2]string {
+	return [][2]string{
+		{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
+		{"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"}, {"◁think▷", "◁/think▷"}, {"<|START_THINKING|>", "<|END_THINKING|>"},
+	}
+}
+
+// bareEnds returns the tags that end thinking whose beginning is in the template of a model.
+func bareEnds() []string {
+	return []string{"</think>", "</thinking>", "</thought>", "</seed:think>", afterThought, finalChannel}
+}
+
+// Assume makes the Splitter take the beginning of a text for thinking that a bare tag will end, as
+// this model has begun texts before. If none comes, Flush says that it was not.
+func (s *Splitter) Assume() { s.assumed = s.state == splitStart }
+
+// Forgo takes back what Assume has said: the thinking comes apart from the text.
+func (s *Splitter) Forgo() {
+	if s.state == splitStart {
+		s.assumed = false
+	}
+}
+
+// A Habit remembers whether a model's texts begin with thinking that no tag begins. The zero Habit
+// knows of none. It is safe for concurrent use.
+type Habit struct {
+	bare atomic.Int32 // how many of the newest texts in a row did, up to enoughBare
+}
+
+// enoughBare is how many texts make a habit: one alone may have spoken of tags.
+const enoughBare = 2
+
+// Holds reports whether the next text is likely to begin with thinking.
+func (h *Habit) Holds() bool { return h.bare.Load() >= enoughBare }
+
+// Note learns from a text that a Splitter has split. rest is what Flush has returned.
+func (h *Habit) Note(s *Splitter, rest Parts) {
+	before := h.bare.Load()
+	switch {
+	case s.bare && before < enoughBare:
+		h.bare.CompareAndSwap(before, before+1)
+	case rest.Speech, !s.bare && before < enoughBare:
+		h.bare.Store(0)
+	}
+}
+
+// LostCall reports whether the text held a call of a tool that its server has not read.
+func (s *Splitter) LostCall() bool { return s.harmony.call }
+
+// Add splits the next piece of text. The stream may cut the text anywhere, even within a tag.
+// said is what was said so far.
+func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 	if s.state == splitStart {
 		text = s.awaitOpeningTag(s.held + text)
 	}
 	if s.state == splitInside {
-		thought, text = s.splitThinking(s.held + text)
+		p.Thought, text = s.splitThinking(s.held + text)
+	}
+	if s.state == splitHarmony {
+		thought, said := s.splitHarmony(text)
+		p.Thought, p.Said = p.Thought+thought, said
+		return p
+	}
+	if s.state == splitPlain {
+		text = s.awaitBareEnd(text, said, &p)
 	}
 	if s.state == splitAfter {
-		text = strings.TrimLeft(text, " \t\r\n")
+		text = strings.TrimLeft(text, white)
 		if text != "" {
-			s.state = splitPlain
+			s.state = splitClosed
 		}
 	}
-	return thought, text
+	p.Said += text
+	return p
 }
 
 // awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the
 // text back while that may still be the beginning of a tag.
 func (s *Splitter) awaitOpeningTag(text string) string {
 	s.held = ""
-	first := strings.TrimLeft(text, " \t\r\n")
-	for _, name := range []string{"think", "thinking"} {
-		opening := "<" + name + ">"
+	first := strings.TrimLeft(text, white)
+	for _, tags := range pairs() {
+		opening := tags[0]
 		if rest, ok := strings.CutPrefix(first, opening); ok {
-			s.state, s.closing = splitInside, "</"+name+">"
+			s.state, s.closing, s.assumed = splitInside, tags[1], false
 			return rest
+		}
+		if strings.HasPrefix(opening, first) {
+			s.held = text
+		}
+	}
+	for _, opening := range []string{startToken, channelToken} {
+		if strings.HasPrefix(first, opening) {
+			s.state = splitHarmony
+			return first
 		}
 		if strings.HasPrefix(opening, first) {
 			s.held = text
@@ -61,6 +165,9 @@ func (s *Splitter) awaitOpeningTag(text string) string {
 		return ""
 	}
 	s.state = splitPlain
+	if s.assumed {
+		s.state, s.closing = splitInside, "</think>"
+	}
 	return text
 }
 
@@ -68,34 +175,203 @@ func (s *Splitter) awaitOpeningTag(text string) string {
 // an end that may be the beginning of the closing tag.
 func (s *Splitter) splitThinking(text string) (thought, rest string) {
 	s.held = ""
-	thought, rest, closed := strings.Cut(text, s.closing)
-	if closed {
-		s.state = splitAfter
+	if s.assumed {
+		thought, rest = s.splitAssumed(text)
 	} else {
-		keep := 0
-		for n := min(len(s.closing)-1, len(thought)); n > 0 && keep == 0; n-- {
-			if strings.HasSuffix(thought, s.closing[:n]) {
-				keep = n
-			}
+		var closed bool
+		if thought, rest, closed = strings.Cut(text, s.closing); closed {
+			s.state = splitAfter
+		} else {
+			thought = s.holdBack(thought, []string{s.closing})
 		}
-		thought, s.held = thought[:len(thought)-keep], thought[len(thought)-keep:]
 	}
 	if !s.begun {
-		thought = strings.TrimLeft(thought, " \t\r\n")
+		thought = strings.TrimLeft(thought, white)
 		s.begun = thought != ""
 	}
 	return thought, rest
 }
 
-// Flush returns, at the end of the text, what Add has held back.
-func (s *Splitter) Flush() (thought, said string) {
+// splitAssumed does that with thinking that no tag has begun.
+func (s *Splitter) splitAssumed(text string) (thought, rest string) {
+	at, tag, certain := s.findBareEnd(text, &s.thought)
+	if !certain {
+		thought = s.holdFrom(text, at)
+		s.thought.WriteString(thought)
+		return thought, ""
+	}
+	s.bare = true
+	s.endAt(tag)
+	return text[:at], text[at+len(tag):]
+}
+
+// awaitBareEnd returns what is said in a text before which no tag has begun thinking. If a tag
+// ends one, all that came before it was thinking.
+func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) string {
+	text, s.held = s.held+text, ""
+	at, tag, certain := s.findBareEnd(text, said)
+	if !certain {
+		return s.holdFrom(text, at)
+	}
+	p.Thinking, p.Thought, s.bare = true, text[:at], true
+	rest := text[at+len(tag):]
+	if s.endAt(tag); s.state == splitHarmony {
+		thought, final := s.splitHarmony(rest)
+		p.Thought, p.Said = p.Thought+thought, final
+		return ""
+	}
+	return rest
+}
+
+// findBareEnd returns where a tag in a text ends thinking that no tag has begun, and which it is. If
+// that depends on what follows, it is not certain; at is -1 if there is no such tag. before is what
+// came before the text.
+func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, tag string, certain bool) {
+	for from := 0; s.spoken <= mostSpoken; from = at + len(tag) {
+		if at, tag = firstOf(text[from:], bareEnds()); at < 0 {
+			return at, "", false
+		}
+		at += from
+		switch judge(before.String()+text[:at], tag, text[at+len(tag):]) {
+		case ends:
+			return at, tag, true
+		case endsAtEnd:
+			s.ends = true
+			return at, tag, false
+		case mayEnd:
+			s.ends = false
+			return at, tag, false
+		}
+		s.spoken++
+	}
+	return -1, "", false
+}
+
+// holdFrom returns the text before a tag, and keeps the rest for the next piece; without a tag, it
+// keeps what may be the beginning of one.
+func (s *Splitter) holdFrom(text string, at int) string {
+	if at < 0 {
+		return s.holdBack(text, bareEnds())
+	}
+	s.held = text[at:]
+	return text[:at]
+}
+
+// holdBack returns a text without an end that may be the beginning of one of these tags, and keeps
+// that end for the next piece.
+func (s *Splitter) holdBack(text string, tags []string) string {
+	keep := heldBack(text, tags)
+	s.held = text[len(text)-keep:]
+	return text[:len(text)-keep]
+}
+
+// endAt goes to the state after a tag that has ended the thinking.
+func (s *Splitter) endAt(tag string) {
+	s.state = splitAfter
+	if strings.HasSuffix(tag, finalChannel) {
+		s.state, s.harmony.where, s.harmony.role = splitHarmony, inBody, channelFinal
+	}
+}
+
+// A verdict says whether a closing tag ends thinking that no tag has begun.
+type verdict int
+
+const (
+	speaks    verdict = iota // the text speaks of the tag
+	ends                     // it does
+	endsAtEnd                // that depends on what follows; it does if nothing follows
+	mayEnd                   // that depends on what follows; it does not if nothing follows
+)
+
+// judge tells whether a closing tag between these texts ends thinking that no tag has begun. It does
+// not if the text only speaks of tags: then there is an opening one before it, or quotes around it, or
+// it stands in code, or within a sentence. Templates write it on a line of its own or at the end of a
+// line; models that were trained without line breaks, between two words without any space.
+func judge(before, tag, after string) verdict {
+	opening := strings.Replace(tag, "</", "<", 1)
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	quoted := strings.HasSuffix(before, "`") || strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") || strings.HasSuffix(before, "“")
+	switch {
+	case quoted, strings.Count(before, "```")%2 == 1, strings.Count(line, "`")%2 == 1, opening != tag && strings.Count(before, opening) > strings.Count(before, tag):
+		return speaks
+	case opening == tag, strings.Trim(line, white) == "": // opening == tag: a channel's tokens
+		return ends
+	}
+	beside := !strings.HasSuffix(line, " ") && !strings.HasSuffix(line, "\t")
+	next := strings.TrimLeft(after, " \t")
+	switch {
+	case next == "" && len(after) <= mostPadding, next == after && !utf8.FullRuneInString(next):
+		if beside {
+			return endsAtEnd
+		}
+		return mayEnd
+	case strings.HasPrefix(next, "\n"), strings.HasPrefix(next, "\r"), beside && next == after && begins(after):
+		return ends
+	}
+	return speaks
+}
+
+// begins reports whether a text may be the beginning of what is said, and not the rest of a sentence.
+func begins(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return !unicode.IsSpace(first) && !strings.ContainsRune(",.;:!?)]}'\"`’”»…", first)
+}
+
+// firstOf returns where the first of these tags is in a text, and which it is; -1 if none is.
+func firstOf(text string, tags []string) (at int, tag string) {
+	at = -1
+	if !strings.ContainsAny(text, "<[◁") {
+		return at, ""
+	}
+	for _, t := range tags {
+		if n := strings.Index(text, t); n >= 0 && (at < 0 || n < at) {
+			at, tag = n, t
+		}
+	}
+	return at, tag
+}
+
+// heldBack returns how many bytes at the end of a text may be the beginning of one of these tags.
+func heldBack(text string, tags []string) int {
+	longest := 0
+	for _, t := range tags {
+		longest = max(longest, len(t))
+	}
+	if !strings.ContainsAny(text[max(0, len(text)-longest):], "<[◁") {
+		return 0
+	}
+	for n := min(longest-1, len(text)); n > 0; n-- {
+		end := text[len(text)-n:]
+		if slices.ContainsFunc(tags, func(t string) bool { return len(t) > n && strings.HasPrefix(t, end) }) {
+			return n
+		}
+	}
+	return 0
+}
+
+// Flush returns, at the end of the text, what Add has held back. called says that the model has
+// called tools.
+func (s *Splitter) Flush(called bool) (p Parts) {
 	held := s.held
 	s.held = ""
-	if s.state == splitInside {
-		return held, ""
+	if at, tag := firstOf(held, bareEnds()); at == 0 && s.ends && (s.state == splitPlain || s.state == splitInside && s.assumed) {
+		p.Thinking, p.Said = s.state == splitPlain, strings.TrimLeft(held[len(tag):], white)
+		s.state, s.bare = splitClosed, true
+		return p
 	}
-	if strings.TrimSpace(held) == "" {
-		return "", ""
+	switch {
+	case s.state == splitHarmony:
+		p.Thought, p.Said = s.harmony.flush(held)
+		return p
+	case s.state == splitInside && s.assumed && !called:
+		p.Speech, p.Said, s.state = true, held, splitClosed
+		return p
+	case s.state == splitInside:
+		p.Thought = held
+		return p
+	case strings.TrimSpace(held) == "":
+		return p
 	}
-	return "", held
+	p.Said = held
+	return p
 }

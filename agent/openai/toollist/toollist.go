@@ -1,5 +1,9 @@
-// Package toollist writes the tools of a request as JSON, and keeps the lists that it
-// has written.
+// Package toollist writes the tools of a request as JSON, in a form that the server takes, and
+// keeps the lists that it has written.
+//
+// A server that takes offence at one tool refuses the whole request, and so each turn of an agent.
+// So a tool is fitted as far as that is possible (fit.go): its own description and schema stay, and
+// with them its arguments are checked. What does not fit is left out and named.
 package toollist
 
 import (
@@ -7,31 +11,63 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
-// maxKept bounds how many lists a Writer keeps: agents and conversations have different
-// tools.
-const maxKept = 8
+const (
+	// maxKept bounds how many lists a Writer keeps: agents and conversations have different
+	// tools.
+	maxKept = 8
+	// DefaultMost is how many tools most servers take at most.
+	DefaultMost = 128
+	// maxTold bounds how many tools a Writer remembers to have told of.
+	maxTold = 4096
+)
+
+// A Form says how a server takes tools.
+type Form struct {
+	// Flat is the form of OpenAI's Responses API, in which a function's name and schema stand in
+	// the tool itself.
+	Flat bool
+	// Described is how many characters a description may have; 0 is any number.
+	Described int
+	// Most is how many tools the server takes; 0 is DefaultMost.
+	Most int
+}
+
+// A List is a list of tools as it stands in a request. Nobody may change it.
+type List struct {
+	JSON  []byte       // nil if there are none
+	Sent  []tools.Spec // the tools in it, in their order
+	Left  []Left       // the tools that are not in it, by name
+	specs []tools.Spec // all tools for which it was made
+	form  Form
+}
+
+// Left is a tool that is left out of a list.
+type Left struct {
+	Name string
+	Why  string // in a few words
+}
 
 // A Writer writes lists of tools as JSON. Each model call sends a list, nearly always
 // the same as the call before, and in a short conversation the list is the largest part
-// of a request. A Writer is safe for concurrent use.
+// of a request. A Writer is safe for concurrent use. The zero Writer is ready.
 type Writer struct {
-	// Flat writes the form of OpenAI's Responses API, in which a function's name and
-	// schema stand in the tool itself.
-	Flat bool
-
-	mu   sync.Mutex
-	kept []list // the list that was used last stands last
+	mu      sync.Mutex
+	kept    []*List // the list that was used last stands last
+	refused []refusal
+	told    map[Left]bool // tools that List has returned as newly left out
 }
 
-// A list is a list of tools and its JSON.
-type list struct {
-	specs []tools.Spec
-	json  []byte
+// A refusal is a tool that the server refuses.
+type refusal struct {
+	spec tools.Spec
+	why  string
 }
 
 // The form of a tool in a request.
@@ -54,26 +90,137 @@ type (
 	}
 )
 
-// JSON returns a list of tools in the protocol's form. The caller must not change it.
-func (w *Writer) JSON(specs []tools.Spec) ([]byte, error) {
+// List returns a list of tools in the server's form. newly are the tools that are left out of it and
+// were not left out of any list before.
+func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, l := range w.kept {
-		if slices.EqualFunc(l.specs, specs, looksLike) {
+		if l.form == f && slices.EqualFunc(l.specs, specs, looksLike) {
 			w.kept = append(slices.Delete(w.kept, i, i+1), l)
-			return l.json, nil
+			return l, nil, nil
 		}
 	}
-	written, err := encode(specs, w.Flat)
-	if err != nil {
-		return nil, fmt.Errorf("encode the tools: %w", err)
+	l = &List{specs: slices.Clone(specs), form: f}
+	l.Sent, l.Left = w.choose(specs, f)
+	if l.JSON, err = encode(l.Sent, f); err != nil {
+		return nil, nil, fmt.Errorf("encode the tools: %w", err)
 	}
 	if len(w.kept) == maxKept {
 		w.kept = slices.Delete(w.kept, 0, 1)
 	}
-	w.kept = append(w.kept, list{slices.Clone(specs), written})
-	return written, nil
+	w.kept = append(w.kept, l)
+	for _, one := range l.Left {
+		if !w.told[one] {
+			newly = append(newly, one)
+		}
+	}
+	w.tell(newly)
+	return l, newly, nil
 }
+
+// tell remembers of which tools was told that they are left out. It forgets what it knows rather than
+// to grow with each change of a server's tools.
+func (w *Writer) tell(newly []Left) {
+	if w.told == nil || len(w.told) > maxTold {
+		w.told = map[Left]bool{}
+	}
+	for _, one := range newly {
+		w.told[one] = true
+	}
+}
+
+// Refuse leaves a tool out of all further lists, as long as it looks as it does now, because the
+// server has refused it. It returns false if it is left out already.
+func (w *Writer) Refuse(spec tools.Spec, why string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refusal(spec) != "" {
+		return false
+	}
+	w.refused = append(w.refused, refusal{spec, why})
+	w.kept = nil
+	return true
+}
+
+// Readmit takes back what Refuse has done.
+func (w *Writer) Readmit(specs []tools.Spec) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = slices.DeleteFunc(w.refused, func(r refusal) bool {
+		return slices.ContainsFunc(specs, func(s tools.Spec) bool { return looksLike(r.spec, s) })
+	})
+	w.kept = nil
+}
+
+// Left returns the tools that are left out of the lists that were used last, by name. A tool that
+// looks different in a list that was used later, and stands in it, is mended.
+func (w *Writer) Left() (all []Left) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, l := range w.kept {
+		for _, one := range l.Left {
+			if !slices.Contains(all, one) && !slices.ContainsFunc(w.kept[i+1:], func(later *List) bool { return later.mends(l, one.Name) }) {
+				all = append(all, one)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// mends reports whether a tool that an earlier list had to leave out looks different in this one, and
+// stands in it.
+func (l *List) mends(earlier *List, name string) bool {
+	named := func(s tools.Spec) bool { return s.Name == name }
+	is, was := slices.IndexFunc(l.Sent, named), slices.IndexFunc(earlier.specs, named)
+	return is >= 0 && was >= 0 && !looksLike(l.Sent[is], earlier.specs[was])
+}
+
+// refusal returns why the server has refused a tool; "" if it has not.
+func (w *Writer) refusal(spec tools.Spec) string {
+	i := slices.IndexFunc(w.refused, func(r refusal) bool { return looksLike(r.spec, spec) })
+	if i < 0 {
+		return ""
+	}
+	return w.refused[i].why
+}
+
+// choose returns which tools stand in a list, and which do not. If there are more than the server
+// takes, the program's own tools come before those of MCP servers and skills.
+func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
+	own := 0
+	for _, s := range specs {
+		if why := w.refusal(s); why != "" {
+			left = append(left, Left{s.Name, why})
+			continue
+		}
+		sent = append(sent, s)
+		if !isForeign(s) {
+			own++
+		}
+	}
+	most := f.Most
+	if most == 0 {
+		most = DefaultMost
+	}
+	if len(sent) <= most {
+		return sent, left
+	}
+	room := map[bool]int{false: min(own, most), true: most - min(own, most)}
+	sent = slices.DeleteFunc(sent, func(s tools.Spec) bool {
+		if room[isForeign(s)]--; room[isForeign(s)] >= 0 {
+			return false
+		}
+		left = append(left, Left{s.Name, fmt.Sprintf("the model's server takes %d tools at most", most)})
+		return true
+	})
+	slices.SortFunc(left, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	return sent, left
+}
+
+// isForeign reports whether a tool is one of an MCP server's or a skill's.
+func isForeign(s tools.Spec) bool { return strings.Contains(s.Name, "__") }
 
 // looksLike reports whether two tools are the same for a model: their name, description
 // and schema.
@@ -81,27 +228,21 @@ func looksLike(a, b tools.Spec) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 }
 
-// encode writes a list of tools as JSON. A tool without a schema gets that of an object
-// without properties.
-func encode(specs []tools.Spec, flat bool) ([]byte, error) {
+// encode writes a list of tools as JSON; nil if there are none. A tool without a schema gets that of
+// an object without properties.
+func encode(specs []tools.Spec, f Form) ([]byte, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
 	all := make([]any, len(specs))
 	for i, s := range specs {
-		schema := s.Schema
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		function := spec{Name: s.Name, Description: s.Description, Parameters: schema}
-		if flat {
+		function := spec{Name: s.Name}
+		function.Parameters, function.Description = fit(s, f)
+		if f.Flat {
 			all[i] = flatTool{Type: "function", spec: function}
 		} else {
 			all[i] = tool{Type: "function", Function: function}
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
-	if err := e.Encode(all); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return plainjson.Marshal(all)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/agent/llm"
+	"parley/tools/plainjson"
 )
 
 // mostRead bounds how many bytes of a server's answer are read.
@@ -106,7 +107,7 @@ func (f *Finder) askOllama(ctx context.Context) Size {
 			Context number `json:"context_length"`
 		} `json:"models"`
 	}
-	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is no Ollama
+	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is not Ollama
 		return Size{}
 	}
 	f.mu.Lock()
@@ -207,7 +208,7 @@ func (f *Finder) get(ctx context.Context, address string, into any) error {
 
 // post sends body as JSON and decodes the JSON answer. See do.
 func (f *Finder) post(ctx context.Context, address string, body, into any) error {
-	raw, err := json.Marshal(body)
+	raw, err := plainjson.Marshal(body)
 	if err != nil {
 		return err
 	}

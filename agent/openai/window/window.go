@@ -56,9 +56,9 @@ const fewTokens = 16_384
 
 // How long a Finder waits.
 const (
-	patience   = 3 * time.Second  // for a server's answer, before a request
-	askAgain   = 30 * time.Second // before a server that did not answer is asked again
-	loadedStay = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
+	answerTimeout = 3 * time.Second  // for a server's answer, before a request
+	askAgain      = 30 * time.Second // before a server that did not answer is asked again
+	loadedStay    = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
 )
 
 // A Finder finds out the window of one model, and remembers it.
@@ -190,7 +190,7 @@ func (f *Finder) find(ctx context.Context) {
 		f.record(Size{tokens, Published}, 0)
 		return
 	}
-	asking, cancel := context.WithTimeout(ctx, patience)
+	asking, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	found, answered := f.askServer(asking)
 	switch {

@@ -1,15 +1,15 @@
 --! clock contact box line page
--- claim leases due mailboxes to one process. It returns the only letter of a
+-- claim leases due mailboxes to one process. It returns the only message of a
 -- mailbox with it, and several of a mailbox whose list is declared in KEYS.
 -- KEYS clock contact pause state due leased wake heads, then lists of mailboxes
 -- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
 -- Returns how long until there is something to do (-1: nothing to wait for), per
--- mailbox {key, fence, attempts, first, count, letters}, and the mailboxes next in line.
+-- mailbox {key, fence, attempts, first, count, messages}, and the mailboxes next in line.
 local clock, contact, pause, state, due, leased, wake, heads = unpack(KEYS, 1, 8)
 local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local REAPED_AT_ONCE = 32
-local LETTERS, BYTES, ALL_BYTES = 16, 65536, 1048576
+local MESSAGES, BYTES, ALL_BYTES = 16, 65536, 1048576
 
 local now, spared = note_contact(contact, clock, lease)
 
@@ -59,10 +59,10 @@ if #keys > 0 then
         states[#states + 1], states[#states + 2] = key, pack_box(box)
         leases[#leases + 1], leases[#leases + 2] = ends, key
         local page, size = {}, 0
-        -- A mailbox with several letters whose list is not declared gives none: its
+        -- A mailbox with several messages whose list is not declared gives none: its
         -- holder reads them all together.
         if total < ALL_BYTES and (box.count == 1 or lists[key]) then
-          page, size = read_page(heads, lists[key], key, 0, math.min(LETTERS, box.count), BYTES)
+          page, size = read_page(heads, lists[key], key, 0, math.min(MESSAGES, box.count), BYTES)
           total = total + size
         end
         granted[#granted + 1] = {key, whole(box.fence), box.attempts, whole(box.first), box.count, page}

@@ -2,7 +2,7 @@
 -- extend extends leases of one topic, each to a time of its own from now on.
 -- KEYS clock contact state leased
 -- ARGV lease, then per lease: key fence time
--- Returns per lease the number of the last letter, or -1 if the lease is lost.
+-- Returns per lease the number of the last message, or -1 if the lease is lost.
 local now = note_contact(KEYS[2], KEYS[1], tonumber(ARGV[1]))
 local answers = {}
 for i = 2, #ARGV, 3 do

@@ -1,11 +1,11 @@
 --! clock box line
--- forget removes letters from a mailbox, and takes the mailbox from its holder, who
--- may be working on one of them. The letters that are left get new numbers above
--- all old ones, so that no number means two letters.
+-- forget removes messages from a mailbox, and takes the mailbox from its holder, who
+-- may be working on one of them. The messages that are left get new numbers above
+-- all old ones, so that no number means two messages.
 -- KEYS clock state due leased wake heads mail
 -- ARGV key, start of the channel names of notes, how long the mailbox rests so that
--- work under way can end, 1 if an earlier run took the mailbox from its holder, letters
--- Returns how many letters were removed, and 1 if somebody held the mailbox.
+-- work under way can end, 1 if an earlier run took the mailbox from its holder, messages
+-- Returns how many messages were removed, and 1 if somebody held the mailbox.
 local clock, state, due, leased, wake, heads, mail = unpack(KEYS)
 local key, notes, wind_down, rests = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
@@ -14,8 +14,8 @@ if not box then
   return {0, 0}
 end
 
--- A letter is removed by its text, which holds its id: an earlier run may have given
--- it another number. The first letter is in heads, and the others are in the list.
+-- A message is removed by its text, which holds its id: an earlier run may have given
+-- it another number. The first message is in heads, and the others are in the list.
 local removed, first_gone = 0, false
 for i = 5, #ARGV do
   if call('HGET', heads, key) == ARGV[i] then
@@ -47,7 +47,7 @@ box.first, box.count = box.first + box.count, box.count - removed
 if box.count == 0 then
   call('HDEL', state, key)
   call('ZREM', due, key)
-  -- An empty mailbox keeps no state. The next letter is numbered from the clock, which
+  -- An empty mailbox keeps no state. The next message is numbered from the clock, which
   -- therefore must not be behind the numbers given here.
   if box.first > now then
     call('SET', clock, whole(box.first))
@@ -69,7 +69,7 @@ if box.urgent > 0 then
   end
 end
 if first_gone then
-  box.attempts = 0 -- those were the claims of the first letter, which is gone
+  box.attempts = 0 -- those were the claims of the first message, which is gone
 end
 local not_before, published = string.match(head, '^(%d+) (%d+) ')
 box.since = tonumber(published)

@@ -1,9 +1,9 @@
 --! clock box page
--- peek returns letters of a mailbox, whether or not somebody holds it.
+-- peek returns messages of a mailbox, whether or not somebody holds it.
 -- KEYS state heads mail
 -- ARGV key place
--- Returns how often the mailbox was claimed, the number of its first letter, and
--- letters from that place on; {} if there is none.
+-- Returns how often the mailbox was claimed, the number of its first message, and
+-- messages from that place on; {} if there is none.
 local box = load_box(KEYS[1], ARGV[1])
 if not box or tonumber(ARGV[2]) >= box.count then
   return {}

@@ -1,4 +1,4 @@
---! clock box line letter accept
+--! clock box line message accept
 -- publish stores a message, unless its id is known.
 -- KEYS clock topics state due wake heads mail seen_today seen_yesterday
 -- ARGV topic key id cap bytes urgent not_before day notes body

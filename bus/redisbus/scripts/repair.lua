@@ -1,6 +1,6 @@
 --! clock box line
 -- repair mends mailboxes that are neither due nor leased, or whose state does not
--- fit their letters. The scripts never leave such a mailbox behind, but an operator,
+-- fit their messages. The scripts never leave such a mailbox behind, but an operator,
 -- a restore or a bug can. Where the state says that a mailbox is leased and `leased`
 -- lacks it, repair enters it there for one lease time: a holder that lives extends the
 -- lease, and otherwise it runs out.
@@ -16,9 +16,9 @@ local function remove(key)
   call('ZREM', due, key)
 end
 
--- count_letters counts a mailbox's letters. If its head is missing, the first of the
+-- count_messages counts a mailbox's messages. If its head is missing, the first of the
 -- list becomes the head.
-local function count_letters(key, list)
+local function count_messages(key, list)
   local behind = call('LLEN', list)
   if call('HEXISTS', heads, key) == 0 and behind > 0 then
     call('HSET', heads, key, call('LPOP', list))
@@ -51,7 +51,7 @@ for i = 2, #ARGV do
   local packed = call('HGET', state, key)
   if packed then
     local box = parse_box(packed)
-    local count = count_letters(key, KEYS[i + 5])
+    local count = count_messages(key, KEYS[i + 5])
     local right = box and count == box.count
     if count == 0 then
       remove(key)

@@ -1,5 +1,5 @@
---! clock box line letter page
--- settle ends a lease: it removes the letters up to done, makes dead letters of
+--! clock box line message page
+-- settle ends a lease: it removes the messages up to done, makes dead letters of
 -- those after it up to dead, and makes the rest claimable again.
 -- KEYS clock state due leased wake heads mail dead graves
 -- ARGV key fence done dead reason after uncounted seen
@@ -19,16 +19,16 @@ local last = box.first + box.count - 1
 local upto = math.min(math.max(done, bury), last)
 call('ZREM', leased, key)
 
--- bury_letters makes dead letters of those after done and up to dead. It reads 16 at a
+-- bury_messages makes dead letters of those after done and up to dead. It reads 16 at a
 -- time, so that a long mailbox is never whole in the script's memory.
-local function bury_letters(now)
+local function bury_messages(now)
   local from = math.max(done + 1, box.first)
   local newest = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')
   local place = math.max(now, (newest[2] or 0) + 1) -- no two dead letters share a score, so that pages can go on after one
   for number = from, upto, 16 do
     local some = read_page(heads, mail, key, number - box.first, math.min(16, upto - number + 1), math.huge)
     for i, text in ipairs(some) do
-      local id = read_letter(text).id
+      local id = read_message(text).id
       local head = string.format('%d %.0f %.0f %d %d ', box.attempts, now, number + i - 1, #key, #reason)
       call('HSET', dead, id, head .. key .. reason .. text)
       call('ZADD', graves, whole(place + number + i - 1 - from), id)
@@ -37,7 +37,7 @@ local function bury_letters(now)
 end
 
 if bury > done then
-  bury_letters(read_clock(clock))
+  bury_messages(read_clock(clock))
 end
 
 local removed = math.max(0, upto - box.first + 1)
@@ -47,7 +47,7 @@ if removed == box.count then
   if box.count > 1 then
     call('DEL', mail)
   end
-  -- An empty mailbox keeps no state. The next letter is numbered from the clock, so
+  -- An empty mailbox keeps no state. The next message is numbered from the clock, so
   -- the clock must not be behind the last number given here.
   if last > box.fence and last > read_clock(clock) then
     call('SET', clock, whole(last))
@@ -61,7 +61,7 @@ if removed > 0 then
     call('LTRIM', mail, removed - 1, -1)
   end
   call('HSET', heads, key, call('LPOP', mail))
-  -- Attempts are claims of the first letter, and that is a new one.
+  -- Attempts are claims of the first message, and that is a new one.
   box.first, box.count, box.attempts = box.first + removed, box.count - removed, 0
 elseif ARGV[7] == '1' then
   box.attempts = box.attempts - 1
@@ -69,7 +69,7 @@ end
 if box.urgent < box.first then
   box.urgent = 0
 end
-local head = read_letter(call('HGET', heads, key))
+local head = read_message(call('HGET', heads, key))
 box.since = head.published
 box.owner, box.fence = FREE, 0
 save_box(state, key, box)

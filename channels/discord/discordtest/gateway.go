@@ -56,7 +56,7 @@ func newGateway(token string) *gateway {
 
 // parseID returns the number that an id is; 0 if the text is not an id.
 func parseID(id string) uint64 {
-	n, _ := strconv.ParseUint(id, 10, 64) // 0 is no id
+	n, _ := strconv.ParseUint(id, 10, 64) // 0 is not an id
 	return n
 }
 

@@ -47,8 +47,9 @@ func (p Place) asJSON() map[string]any {
 	if p.Parent != "" {
 		w["parent_id"] = p.Parent
 	}
+	w["last_message_id"] = nil // as Discord writes it of a place in which nothing was said
 	if p.Last != "" {
-		w["last_message_id"] = p.Last
+		w["last_message_id"] = p.Last // also if that message was deleted since
 	}
 	if p.rules != nil {
 		w["permission_overwrites"] = p.rules

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"parley/channels"
+	"parley/tools/plainjson"
 )
 
 // version is the version of the gateway's protocol and of the REST API.
@@ -254,7 +255,7 @@ func (c *connection) sendHeartbeat() error {
 
 // send writes one frame.
 func (c *connection) send(op int, data any) error {
-	body, err := json.Marshal(map[string]any{"op": op, "d": data})
+	body, err := plainjson.Marshal(map[string]any{"op": op, "d": data})
 	if err != nil {
 		return fmt.Errorf("encode a frame: %w", err)
 	}

@@ -83,7 +83,7 @@ func formulaEnd(line, end []byte) int {
 const formulaMark = "formula"
 
 // isFormula reports whether the text between such brackets is mathematics. People also
-// write square brackets like this so that they are no link, as in \[x\].
+// write square brackets like this so that they are not a link, as in \[x\].
 func isFormula(bracket byte, inside []byte) bool {
 	if !bytes.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return false

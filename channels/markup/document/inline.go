@@ -58,11 +58,7 @@ func (t *tree) appendSpans(to *[]Span, parent ast.Node, st Style, url string) {
 		case *ast.Link:
 			t.addLink(to, n, linkTarget(n.Destination), st)
 		case *ast.Image:
-			if url != "" { // for a badge, the link counts more than the picture
-				t.appendSpans(to, n, st, url)
-				continue
-			}
-			t.addLink(to, n, linkTarget(n.Destination), st)
+			t.addImage(to, n, st, url)
 		case *ast.AutoLink:
 			label, target := string(n.Label(t.source)), string(n.URL(t.source))
 			if n.AutoLinkType == ast.AutoLinkEmail {
@@ -167,6 +163,31 @@ func (t *tree) addLink(to *[]Span, n ast.Node, target string, st Style) {
 	if len(*to) == before {
 		appendSpan(to, target, st, target)
 	}
+}
+
+// addImage appends an image as its description, which links to the picture. The description is text
+// alone: no style and no link within it counts, since whoever wrote it could dress it up as more.
+func (t *tree) addImage(to *[]Span, n *ast.Image, st Style, url string) {
+	var described []Span
+	t.appendSpans(&described, n, 0, "")
+	var text strings.Builder
+	for _, s := range described {
+		text.WriteString(s.Text)
+	}
+	target, more := url, "" // for a badge, the link counts more than the picture
+	if target == "" {
+		if target = linkTarget(n.Destination); !isLink(target) {
+			if target != "" {
+				more = " (" + target + ")"
+			}
+			target = ""
+		}
+	}
+	if text.Len() == 0 && url == "" {
+		text.WriteString(target)
+	}
+	appendSpan(to, text.String(), st, target)
+	appendSpan(to, more, st, "")
 }
 
 // isLink reports whether a target may be a link; others could run or open something.

@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"parley/tools/plainjson"
 )
 
 const (
@@ -89,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "it cannot be taken now", http.StatusServiceUnavailable)
 	case show != nil:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(show) // the caller may be gone
+		_ = plainjson.NewEncoder(w).Encode(show) // the caller may be gone
 	default:
 		w.WriteHeader(http.StatusOK)
 	}
@@ -190,7 +192,7 @@ func (d Delivery) readForm(body []byte) (Delivery, string, error) {
 	for name := range form {
 		fields[name] = form.Get(name)
 	}
-	if d.Payload, err = json.Marshal(fields); err != nil {
+	if d.Payload, err = plainjson.Marshal(fields); err != nil {
 		return d, "", errUnreadable
 	}
 	d.Kind = Command

@@ -74,7 +74,7 @@ func Limit(seconds string) Act {
 	}
 }
 
-// Status returns an Act that answers with a status and a text that is no answer of the Web
+// Status returns an Act that answers with a status and a text that is not an answer of the Web
 // API.
 func Status(status int, body string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {

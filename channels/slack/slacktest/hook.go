@@ -161,7 +161,7 @@ func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 		return nil, false
 	}
 	defer func() { _ = resp.Body.Close() }()              // it is read
-	if json.NewDecoder(resp.Body).Decode(&shown) != nil { // what is no JSON is not shown
+	if json.NewDecoder(resp.Body).Decode(&shown) != nil { // what is not JSON is not shown
 		shown = nil
 	}
 	return shown, resp.StatusCode == http.StatusOK

@@ -10,22 +10,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"parley/cmd/parley/api/exchange"
 )
 
 // OwnerName is the owner's name in logs and in the audit, where other callers have the names of
 // their tokens.
 const OwnerName = "owner"
-
-// The scopes of tokens: what a token allows its holder to do.
-const (
-	scopeSend    = "send"  // to any target or address
-	scopeSendTo  = "send:" // followed by a target: to that target alone
-	scopeAgent   = "agent"
-	scopeRead    = "read"
-	scopeMetrics = "metrics"
-	scopeApprove = "approve"
-	scopeAdmin   = "admin"
-)
 
 // A Token is a secret that a program sends with its requests, with a name and the scopes that it
 // has.
@@ -49,64 +40,34 @@ type Access struct {
 	Public func() []string
 }
 
-// A caller is who has sent a request.
-type caller struct {
-	name  string
-	owner bool
-	local bool
-	may   []string
-}
-
-// hasScope reports whether the caller has one of these scopes; the owner and admins have
-// all.
-func (c caller) hasScope(scopes ...string) bool {
-	return c.owner || slices.ContainsFunc(c.may, func(s string) bool { return s == scopeAdmin || slices.Contains(scopes, s) })
-}
-
-func (c caller) isAdmin() bool        { return c.hasScope() }
-func (c caller) mayReadAll() bool     { return c.hasScope(scopeRead) }
-func (c caller) mayApprove() bool     { return c.hasScope(scopeApprove) }
-func (c caller) mayReadMetrics() bool { return c.hasScope(scopeMetrics) }
-func (c caller) mayTalkToAgent() bool { return c.hasScope(scopeAgent) }
-func (c caller) mayWatch() bool       { return c.mayReadAll() || c.mayTalkToAgent() }
-
-// maySendSomewhere reports whether the caller may send to anybody at all.
-func (c caller) maySendSomewhere() bool {
-	return c.hasScope(scopeSend, scopeAgent) || slices.ContainsFunc(c.may, func(s string) bool { return strings.HasPrefix(s, scopeSendTo) })
-}
-
-// maySendTo reports whether the caller may send to this target or address.
-func (c caller) maySendTo(to string) bool { return c.hasScope(scopeSend, scopeSendTo+to) }
-
 // identify finds the caller by the token. It compares all tokens, each in the same time,
 // so that the time tells nothing about them.
-func (a *API) identify(r *http.Request) (caller, error) {
-	access := a.cfg.Access
-	if access.Local {
-		return caller{name: OwnerName, owner: true, local: true}, nil
+func (a Access) identify(r *http.Request) (exchange.Caller, error) {
+	if a.Local {
+		return exchange.Caller{Name: OwnerName, Owner: true, Local: true}, nil
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given = strings.TrimSpace(given)
 	if !strings.EqualFold(scheme, "Bearer") || given == "" {
-		return caller{}, unauthorized("give a token: Authorization: Bearer TOKEN")
+		return exchange.Caller{}, exchange.Unauthorized("give a token: Authorization: Bearer TOKEN")
 	}
-	var found caller
+	var found exchange.Caller
 	known := false
 	sum := sha256.Sum256([]byte(given))
-	compare := func(secret string, c caller) {
+	compare := func(secret string, c exchange.Caller) {
 		other := sha256.Sum256([]byte(secret))
 		if subtle.ConstantTimeCompare(sum[:], other[:]) == 1 && secret != "" {
 			found, known = c, true
 		}
 	}
-	if access.Tokens != nil {
-		for _, t := range access.Tokens() {
-			compare(t.Secret, caller{name: t.Name, may: t.May})
+	if a.Tokens != nil {
+		for _, t := range a.Tokens() {
+			compare(t.Secret, exchange.Caller{Name: t.Name, Scopes: t.May})
 		}
 	}
-	compare(access.Owner, caller{name: OwnerName, owner: true})
+	compare(a.Owner, exchange.Caller{Name: OwnerName, Owner: true})
 	if !known {
-		return caller{}, unauthorized("this token is not known")
+		return exchange.Caller{}, exchange.Unauthorized("this token is not known")
 	}
 	return found, nil
 }
@@ -114,19 +75,19 @@ func (a *API) identify(r *http.Request) (caller, error) {
 // checkHostAndOrigin refuses requests that a foreign web page may have made in the owner's
 // browser: those to a host name that is not this server's, and those from another origin.
 // Requests about health are exempt.
-func (a *API) checkHostAndOrigin(r *http.Request) error {
-	if a.cfg.Access.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
+func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
+	if a.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
 	}
 	var names []string
-	if a.cfg.Access.Hosts != nil {
-		names = a.cfg.Access.Hosts()
+	if a.Hosts != nil {
+		names = a.Hosts()
 	}
-	if a.cfg.Access.Public != nil && (strings.HasPrefix(r.URL.Path, channelsPath) || strings.HasPrefix(r.URL.Path, mcpPath)) {
-		names = append(slices.Clone(names), a.cfg.Access.Public()...)
+	if a.Public != nil && slices.ContainsFunc(public, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
+		names = append(slices.Clone(names), a.Public()...)
 	}
 	if !isOwnHost(r.Host, names) {
-		return &refusal{status: http.StatusForbidden, code: "unknown_host", message: "this server does not go by the name in the Host header: add it to [http] hosts"}
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: "unknown_host", Message: "this server does not go by the name in the Host header: add it to [http] hosts"}
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -134,7 +95,7 @@ func (a *API) checkHostAndOrigin(r *http.Request) error {
 	}
 	from, err := url.Parse(origin)
 	if err != nil || !isOwnOrigin(from, r.Host, names) {
-		return &refusal{status: http.StatusForbidden, code: "foreign_origin", message: "this request comes from a web page of another origin"}
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: "foreign_origin", Message: "this request comes from a web page of another origin"}
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"parley/bus"
-	"parley/channels"
-	"parley/cmd/parley/outbox"
+	"parley/channels/outbox"
+	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
 )
 
@@ -35,8 +35,8 @@ type Config struct {
 	Access   Access
 	Forget   Forgetter
 	Asks     Asks
-	// MCP serves requests about the MCP servers, whose tools agents use.
-	MCP MCP
+	// Further has the requests that other packages serve, such as those about MCP servers.
+	Further []exchange.Route
 	// Schedules holds what people have the agent do later.
 	Schedules Schedules
 	Agent     Agent
@@ -52,51 +52,6 @@ type Config struct {
 	Receivers func() map[string]http.Handler
 	Timeouts  Timeouts
 	Log       *slog.Logger
-}
-
-// Mail shows the messages that wait and the dead letters.
-type Mail interface {
-	bus.Inspector
-	bus.DeadLetters
-}
-
-// People knows who is admitted to the bot, in which chats they talk to it, and how they rate its
-// answers.
-type People interface {
-	channels.Pairings
-	channels.Chats
-	channels.Ratings
-}
-
-// Agent connects the API to the agents that programs talk to.
-type Agent struct {
-	// Name is the agent that answers requests which name none.
-	Name string
-	// Models returns all agents by name, and for each whether a model is configured that answers
-	// for it.
-	Models func() map[string]bool
-	// Say publishes what somebody says in a session. Callers of the API are told that a mailbox is full (bus.ErrFull)
-	// or that the message is invalid (bus.ErrInvalid); any other error they get as "not durable now".
-	Say func(ctx context.Context, session string, in bus.Inbound) error
-	// Event returns the session in which the agent answers what was posted to the webhook at this
-	// address; false if the address is no webhook's. Event is nil if there are no such webhooks.
-	Event func(at bus.Address) (session string, ok bool)
-}
-
-// Health describes the process and checks its parts.
-type Health struct {
-	Version string
-	Role    string
-	Started time.Time
-	// Ready checks each part, such as the database, and returns by its name why it is not ready,
-	// or nil if it is.
-	Ready func(ctx context.Context) map[string]error
-	// Channels reports for each channel whether it is connected.
-	Channels func() map[string]bool
-	// Trouble returns why a channel is not connected, as far as is known.
-	Trouble func(channel string) string
-	// Tools returns the counts of tool calls in this process; nil if it calls none.
-	Tools func() []ToolCount
 }
 
 // Timeouts bounds how long callers may take. A zero field means its default.
@@ -124,180 +79,142 @@ func (t Timeouts) withDefaults() Timeouts {
 
 // An API answers the requests of programs and terminals. It is an http.Handler.
 type API struct {
-	cfg         Config
-	mux         *http.ServeMux
-	streams     *streams
-	snapshots   *snapshotCache
-	largeBodies chan struct{} // has an element for each large body in memory
+	cfg       Config
+	mux       *http.ServeMux
+	public    []string // the beginnings of the paths of public routes
+	streams   *streams
+	snapshots *snapshotCache
+	bodies    *exchange.BodyReader
 }
-
-// maxLargeBodies bounds how many large bodies are in memory at once: each takes several
-// times its size there.
-const maxLargeBodies = 4
 
 // New makes an API.
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
-	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), largeBodies: make(chan struct{}, maxLargeBodies)}
+	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), bodies: exchange.NewBodyReader(cfg.Timeouts.Body, cfg.Timeouts.Room)}
 	a.snapshots = newSnapshotCache(cfg.Sessions)
-	for _, r := range a.routes() {
-		a.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
-			a.serveGuarded(w.(*response), req, r)
+	for _, r := range a.Routes() {
+		if r.Public {
+			a.public = append(a.public, publicPath(r))
+		}
+		a.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
+			a.serveGuarded(w.(*exchange.Answer), req, r)
 		})
 	}
 	return a
 }
 
-// A route is one request that the API serves.
-type route struct {
-	pattern string
-	open    bool                                 // whether it needs no token: health, and handlers that check their callers themselves
-	may     func(caller) bool                    // whether a caller may use it; nil if open
-	serve   func(*response, *http.Request) error // its error is reported to the caller
-
-	kind, result string // what the audit records of the request; "" if nothing
+// Routes lists everything that the API serves. A new request is a row here and its handler; where
+// another package has the handlers, its rows are in Config.Further.
+func (a *API) Routes() []exchange.Route {
+	cfg := a.cfg
+	messages := messages{out: cfg.Outbox, log: cfg.Sessions, agent: cfg.Agent}
+	logs := logs{sessions: cfg.Sessions, book: cfg.People, write: cfg.Timeouts.Write}
+	watching := watching{events: cfg.Events, access: cfg.Access, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
+	letters, people, planned := deadLetters{cfg.Mail}, people{cfg.People, cfg.Channels}, planned{cfg.Schedules}
+	forgetting, incoming := forgetting{cfg.Forget, a.snapshots}, incoming{cfg.Webhooks, cfg.Receivers}
+	admin := exchange.Caller.IsAdmin
+	health := health{cfg.Health, cfg.Mail, cfg.Metrics}
+	return append([]exchange.Route{
+		{Pattern: "POST /v1/messages", May: exchange.Caller.MaySendSomewhere, Serve: messages.post},
+		{Pattern: "GET /v1/messages/{id}", May: func(c exchange.Caller) bool { return c.MaySendSomewhere() || c.MayReadAll() }, Serve: messages.get},
+		{Pattern: "GET /v1/sessions", May: exchange.Caller.MayWatch, Serve: logs.list},
+		{Pattern: "GET /v1/sessions/{key}", May: exchange.Caller.MayWatch, Serve: logs.read},
+		{Pattern: "GET /v1/sessions/{key}/export", May: exchange.Caller.MayWatch, Serve: logs.export, Audit: sessions.AuditExport, Result: "read"},
+		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watching.watch},
+		{Pattern: "GET /v1/status", May: exchange.Caller.MayReadAll, Serve: health.status},
+		{Pattern: "GET /v1/dead-letters", May: admin, Serve: letters.list},
+		{Pattern: "GET /v1/dead-letters/{topic}/{id}", May: admin, Serve: letters.show},
+		{Pattern: "DELETE /v1/dead-letters/{topic}/{id}", May: admin, Serve: letters.drop, Audit: sessions.AuditReplay, Result: "dropped"},
+		{Pattern: "POST /v1/dead-letters/{topic}/{id}/replay", May: admin, Serve: letters.replay, Audit: sessions.AuditReplay, Result: "replayed"},
+		{Pattern: "GET /v1/chats", May: admin, Serve: people.chats},
+		{Pattern: "GET /v1/pairings", May: admin, Serve: people.pairings},
+		{Pattern: "POST /v1/pairings", May: admin, Serve: people.admit, Audit: sessions.AuditPairing, Result: "admitted"},
+		{Pattern: "DELETE /v1/pairings/{person}", May: admin, Serve: people.revoke, Audit: sessions.AuditPairing, Result: "revoked"},
+		{Pattern: "POST /v1/pairings/owner", May: admin, Serve: people.offerOwner, Audit: sessions.AuditPairing, Result: "offered"},
+		{Pattern: "POST /v1/forget", May: admin, Serve: forgetting.forget, Audit: sessions.AuditForget, Result: "erased"},
+		{Pattern: "GET /v1/asks", May: mayAnswerAsks, Serve: cfg.Asks.list},
+		{Pattern: "POST /v1/asks/{id}", May: mayAnswerAsks, Serve: cfg.Asks.answer, Audit: sessions.AuditApproval, Result: "answered"},
+		{Pattern: "GET /v1/schedules", May: admin, Serve: planned.list},
+		{Pattern: "DELETE /v1/schedules/{id}", May: admin, Serve: planned.cancel, Audit: sessions.AuditSchedule, Result: "cancelled"},
+		{Pattern: "GET /v1/usage", May: exchange.Caller.MayReadAll, Serve: cfg.Usage.show},
+		{Pattern: "GET /v1/audit", May: admin, Serve: cfg.Audit.list},
+		{Pattern: "GET /metrics", May: exchange.Caller.MayReadMetrics, Serve: health.serveMetrics},
+		{Pattern: "POST /webhooks/{name}", Open: true, Serve: incoming.webhook},
+		{Pattern: "POST /channels/{name}", Open: true, Public: true, Serve: incoming.channel},
+		{Pattern: "GET " + healthPath, Open: true, Serve: health.alive},
+		{Pattern: "GET " + readyPath, Open: true, Serve: health.ready},
+	}, cfg.Further...)
 }
 
-// routes lists everything that the API serves.
-func (a *API) routes() []route {
-	return []route{
-		{pattern: "POST /v1/messages", may: caller.maySendSomewhere, serve: a.postMessage},
-		{pattern: "GET /v1/messages/{id}", may: func(c caller) bool { return c.maySendSomewhere() || c.mayReadAll() }, serve: a.getMessage},
-		{pattern: "GET /v1/sessions", may: caller.mayWatch, serve: a.listSessions},
-		{pattern: "GET /v1/sessions/{key}", may: caller.mayWatch, serve: a.readSession},
-		route{pattern: "GET /v1/sessions/{key}/export", may: caller.mayWatch, serve: a.exportSession}.withAudit(sessions.AuditExport, "read"),
-		{pattern: "GET /v1/sessions/{key}/events", may: caller.mayWatch, serve: a.watchSession},
-		{pattern: "GET /v1/status", may: caller.mayReadAll, serve: a.status},
-		{pattern: "GET /v1/dead-letters", may: caller.isAdmin, serve: a.listDead},
-		{pattern: "GET /v1/dead-letters/{topic}/{id}", may: caller.isAdmin, serve: a.showDead},
-		route{pattern: "DELETE /v1/dead-letters/{topic}/{id}", may: caller.isAdmin, serve: a.dropDead}.withAudit(sessions.AuditReplay, "dropped"),
-		route{pattern: "POST /v1/dead-letters/{topic}/{id}/replay", may: caller.isAdmin, serve: a.replayDead}.withAudit(sessions.AuditReplay, "replayed"),
-		{pattern: "GET /v1/chats", may: caller.isAdmin, serve: a.listChats},
-		{pattern: "GET /v1/pairings", may: caller.isAdmin, serve: a.listPairings},
-		route{pattern: "POST /v1/pairings", may: caller.isAdmin, serve: a.approvePairing}.withAudit(sessions.AuditPairing, "admitted"),
-		route{pattern: "DELETE /v1/pairings/{person}", may: caller.isAdmin, serve: a.revokePairing}.withAudit(sessions.AuditPairing, "revoked"),
-		route{pattern: "POST /v1/pairings/owner", may: caller.isAdmin, serve: a.offerOwner}.withAudit(sessions.AuditPairing, "offered"),
-		route{pattern: "POST /v1/forget", may: caller.isAdmin, serve: a.forget}.withAudit(sessions.AuditForget, "erased"),
-		{pattern: "GET /v1/asks", may: caller.mayAnswerAsks, serve: a.listAsks},
-		route{pattern: "POST /v1/asks/{id}", may: caller.mayAnswerAsks, serve: a.answerAsk}.withAudit(sessions.AuditApproval, "answered"),
-		{pattern: "GET /v1/schedules", may: caller.isAdmin, serve: a.listSchedules},
-		route{pattern: "DELETE /v1/schedules/{id}", may: caller.isAdmin, serve: a.cancelSchedule}.withAudit(sessions.AuditSchedule, "cancelled"),
-		{pattern: "GET /v1/mcp", may: caller.isAdmin, serve: a.serveMCP},
-		{pattern: "GET /v1/mcp/{name}/login", may: caller.isAdmin, serve: a.serveMCP},
-		route{pattern: "POST /v1/mcp/{name}/login", may: caller.isAdmin, serve: a.serveMCP}.withAudit(sessions.AuditApproval, "login"),
-		{pattern: "GET " + mcpPath + "{name}/callback", open: true, serve: a.serveMCPBrowser},
-		{pattern: "GET " + mcpPath + "client.json", open: true, serve: a.serveMCPBrowser},
-		{pattern: "POST /v1/mcp/{name}/test", may: caller.isAdmin, serve: a.serveMCP},
-		route{pattern: "POST /v1/mcp/{name}/accept", may: caller.isAdmin, serve: a.serveMCP}.withAudit(sessions.AuditApproval, "accepted"),
-		{pattern: "GET /v1/usage", may: caller.mayReadAll, serve: a.usage},
-		{pattern: "GET /v1/audit", may: caller.isAdmin, serve: a.listAudit},
-		{pattern: "GET /metrics", may: caller.mayReadMetrics, serve: a.metrics},
-		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},
-		{pattern: "POST " + channelsPath + "{name}", open: true, serve: a.channel},
-		{pattern: "GET " + healthPath, open: true, serve: a.serveHealth},
-		{pattern: "GET " + readyPath, open: true, serve: a.serveReadiness},
-	}
+// publicPath returns the beginning of the paths that a public route serves.
+func publicPath(r exchange.Route) string {
+	_, p, _ := strings.Cut(r.Pattern, " ")
+	p, _, _ = strings.Cut(p, "{")
+	return p[:strings.LastIndexByte(p, '/')+1]
 }
 
 // ServeHTTP answers one request. It checks Host and Origin first, then the token and its
 // scope, then everything else.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ans := &response{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
-	defer a.finishRequest(ans, r)
-	a.setDeadlines(ans, r)
-	if err := a.checkHostAndOrigin(r); err != nil {
-		ans.refuse(err)
+	ans := exchange.New(w, r, a.bodies, 4*a.cfg.Timeouts.Write)
+	defer a.finish(ans, r)
+	if err := a.cfg.Access.checkHostAndOrigin(r, a.public); err != nil {
+		ans.Refuse(refusalOf(err))
 		return
 	}
 	h, pattern := a.mux.Handler(r)
 	if p := r.URL.EscapedPath(); path.Clean(p) != p { // else the mux would answer with a page that redirects
-		ans.refuse(noSuchPath())
+		ans.Refuse(noSuchPath())
 		return
 	}
 	if pattern == "" {
-		ans.refuse(noRouteRefusal(h, r))
+		ans.Refuse(noRouteRefusal(h, r))
 		return
 	}
-	ans.route = pattern
+	ans.Route = pattern
 	a.mux.ServeHTTP(ans, r)
 }
 
 // serveGuarded serves a route to callers whose token allows it, and refuses all others.
-func (a *API) serveGuarded(w *response, r *http.Request, to route) {
-	if !to.open {
-		c, err := a.identify(r)
+func (a *API) serveGuarded(w *exchange.Answer, r *http.Request, to exchange.Route) {
+	if !to.Open {
+		c, err := a.cfg.Access.identify(r)
 		if err != nil {
-			w.refuse(err)
+			w.Refuse(refusalOf(err))
 			return
 		}
-		w.caller = c
-		if !to.may(c) {
-			w.refuse(forbidden("this token's scopes do not allow this request"))
+		w.Caller = c
+		if !to.May(c) {
+			w.Refuse(exchange.Forbidden("this token's scopes do not allow this request"))
 			return
 		}
 	}
-	if err := a.serveRecorded(w, r, to); err != nil {
-		a.reportError(w, r, err)
+	err := a.cfg.Audit.serve(w, r, to, a.cfg.Log)
+	if err == nil {
+		return
 	}
-}
-
-// reportError answers with an error, and logs it if it is the server's fault and not the
-// caller's.
-func (a *API) reportError(w *response, r *http.Request, err error) {
 	e := refusalOf(err)
-	if e.status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		a.cfg.Log.Error("request failed", slog.String("route", w.route), slog.Any("error", err))
+	if e.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // it is the server's fault and not the caller's
+		a.cfg.Log.Error("request failed", slog.String("route", w.Route), slog.Any("error", err))
 	}
-	w.refuse(e)
+	w.Refuse(e)
 }
 
-// setDeadlines bounds the time for a request's body and for its answer; streams set their
-// own deadlines.
-func (a *API) setDeadlines(w *response, r *http.Request) {
-	// A writer without deadlines, as tests have, needs none.
-	_ = w.control.SetWriteDeadline(w.began.Add(4 * a.cfg.Timeouts.Write))
-	if r.ContentLength != 0 {
-		a.setReadDeadline(w, r)
-	}
-}
-
-// setReadDeadline bounds how long, from now on, a request's body may take.
-func (a *API) setReadDeadline(w *response, r *http.Request) {
-	megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
-	_ = w.control.SetReadDeadline(time.Now().Add(a.cfg.Timeouts.Body + megabytes*a.cfg.Timeouts.Body/8))
-}
-
-// finishRequest logs a request, and answers one whose handler panicked.
-func (a *API) finishRequest(w *response, r *http.Request) {
-	if w.large {
-		<-a.largeBodies
-	}
+// finish logs a request, and answers one whose handler panicked.
+func (a *API) finish(w *exchange.Answer, r *http.Request) {
+	w.Close()
 	if p := recover(); p != nil {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
-		a.cfg.Log.Error("request panicked", slog.String("route", w.route),
+		a.cfg.Log.Error("request panicked", slog.String("route", w.Route),
 			slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
-		if w.status != 0 {
+		if w.Status() != 0 {
 			panic(http.ErrAbortHandler) // the caller could take a part of the answer for the whole
 		}
-		w.refuse(&refusal{status: http.StatusInternalServerError, code: "internal", message: "something broke; the server's log says more"})
+		w.Refuse(&exchange.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "something broke; the server's log says more"})
 	}
-	level := slog.LevelDebug
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && (!w.isRoutine || w.status >= http.StatusBadRequest) {
-		level = slog.LevelInfo
-	}
-	a.cfg.Log.LogAttrs(r.Context(), level, "request", slog.String("route", w.route), slog.String("caller", w.caller.name),
-		slog.String("id", truncateForLog(w.id)), slog.Int("status", w.status), slog.String("code", w.code), slog.Int64("bytes_in", max(r.ContentLength, 0)),
-		slog.Int64("bytes_out", w.bytes), slog.Duration("took", time.Since(w.began)))
-}
-
-// truncateForLog returns what a caller wrote, cut to the length that a log gets.
-func truncateForLog(id string) string {
-	if len(id) <= sessions.MaxKey {
-		return id
-	}
-	return strings.ToValidUTF8(id[:sessions.MaxKey], "") + "…"
+	w.LogTo(a.cfg.Log, r)
 }
 
 const shutdownGrace = 10 * time.Second
@@ -328,3 +245,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return err
 }
+
+// Recheck ends the streams of callers who may not watch any more. It is called when the
+// tokens have changed.
+func (a *API) Recheck() { a.streams.recheck() }

@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/web"
+	"parley/cmd/parley/api/exchange"
 )
 
 // Asks reads and answers asks: the approvals and questions for which turns wait until somebody
@@ -56,76 +57,76 @@ func askOf(a bus.Ask) Ask {
 
 // mayAnswerAsks reports whether the caller may answer any asks at all: approvals, or the
 // questions of turns that the caller began.
-func (c caller) mayAnswerAsks() bool { return c.mayApprove() || c.mayTalkToAgent() }
+func mayAnswerAsks(c exchange.Caller) bool { return c.MayApprove() || c.MayTalkToAgent() }
 
 // asPerson returns the caller in the form of a person, so that the same checks hold for programs
 // as for people in a chat.
-func (c caller) asPerson() bus.Person {
-	if c.local {
+func asPerson(c exchange.Caller) bus.Person {
+	if c.Local {
 		return bus.Person{ID: console.Owner, Owner: true}
 	}
-	return bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner, EveryApprover: c.mayApprove()}
+	return bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner, EveryApprover: c.MayApprove()}
 }
 
 // mayReadAsk reports whether the caller may see this ask.
-func (c caller) mayReadAsk(a bus.Ask) bool {
-	return c.mayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.name)
+func mayReadAsk(c exchange.Caller, a bus.Ask) bool {
+	return c.MayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.Name)
 }
 
-// listAsks answers with the asks that nobody has answered yet, if the caller may see them.
-func (a *API) listAsks(w *response, r *http.Request) error {
-	found, err := a.cfg.Asks.Open(r.Context())
+// list answers with the asks that nobody has answered yet, if the caller may see them.
+func (a Asks) list(w *exchange.Answer, r *http.Request) error {
+	found, err := a.Open(r.Context())
 	if err != nil {
 		return err
 	}
 	list := []Ask{}
 	session := r.URL.Query().Get("session")
 	for _, ask := range found {
-		if w.caller.mayReadAsk(ask) && (session == "" || ask.Session == session) {
+		if mayReadAsk(w.Caller, ask) && (session == "" || ask.Session == session) {
 			list = append(list, askOf(ask))
 		}
 	}
-	return w.json(http.StatusOK, struct {
+	return w.JSON(http.StatusOK, struct {
 		Asks []Ask `json:"asks"`
 	}{list})
 }
 
-// answerAsk records a caller's answer to an ask.
-func (a *API) answerAsk(w *response, r *http.Request) error {
-	w.id = r.PathValue("id")
-	raw, err := a.readJSONBody(w, r, maxJSON)
+// answer records a caller's answer to an ask.
+func (a Asks) answer(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("id")
+	raw, err := w.ReadJSON(r, exchange.MaxJSON)
 	if err != nil {
 		return err
 	}
-	said := bus.Answer{By: w.caller.asPerson()}
-	_, err = decode(raw, field{"answer", &said.Text, "a text"}, field{"reason", &said.Reason, "a text"})
+	said := bus.Answer{By: asPerson(w.Caller)}
+	_, err = exchange.Decode(raw, exchange.Field{Name: "answer", Into: &said.Text, Want: "a text"}, exchange.Field{Name: "reason", Into: &said.Reason, Want: "a text"})
 	if err != nil {
 		return err
 	}
-	ask, err := a.cfg.Asks.Lookup(r.Context(), w.id)
-	if err == nil && !w.caller.mayReadAsk(ask) {
+	ask, err := a.Lookup(r.Context(), w.ID)
+	if err == nil && !mayReadAsk(w.Caller, ask) {
 		err = bus.ErrNoAsk // as if the asks of others did not exist
 	}
 	if err == nil {
-		ask, err = a.cfg.Asks.Answer(r.Context(), w.id, said)
+		ask, err = a.Answer(r.Context(), w.ID, said)
 	}
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return notFound("there is no such request")
+		return exchange.NotFound("there is no such request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
-		return forbidden("this request is about a turn of the same token: another has to approve it")
+		return exchange.Forbidden("this request is about a turn of the same token: another has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return forbidden("this question is answered by the person whose turn it is, or by an owner")
+		return exchange.Forbidden("this question is answered by the person whose turn it is, or by an owner")
 	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskApproval:
-		return unprocessable("bad_answer", `"answer" is to be "approve", "session" or "deny"`)
+		return exchange.Unprocessable("bad_answer", `"answer" must be "approve", "session" or "deny"`)
 	case errors.Is(err, bus.ErrBadAnswer):
-		return unprocessable("bad_answer", `"answer" is to be what is said to the question`)
+		return exchange.Unprocessable("bad_answer", `"answer" must be the reply to the question`)
 	case errors.Is(err, bus.ErrDecided):
-		return &refusal{status: http.StatusConflict, code: "decided", message: "it is decided already: " + ask.Ending()}
+		return exchange.Conflict("decided", "it is decided already: "+ask.Ending())
 	case err != nil:
 		return err
 	}
-	return w.json(http.StatusOK, askOf(ask))
+	return w.JSON(http.StatusOK, askOf(ask))
 }
 
 // A resolvedAsk is the data of the event that tells watchers how an ask has ended.
@@ -142,40 +143,4 @@ func resolvedAskOf(a bus.Ask, turn string) resolvedAsk {
 		r.Answer, r.By = a.Answer.Text, a.Answer.By.ID
 	}
 	return r
-}
-
-// MCP serves the API's requests about MCP servers, which are programs elsewhere whose tools
-// agents use.
-type MCP interface {
-	// ServeHTTP lists the servers, tries one, accepts tools of it, and signs in to it.
-	http.Handler
-	// ServeBrowser serves people's browsers that come back from signing in to an MCP server, and
-	// sign-in servers that fetch the data by which Parley is known to them as an OAuth client. It
-	// checks its callers itself.
-	ServeBrowser(w http.ResponseWriter, r *http.Request)
-}
-
-// mcpPath is the beginning of the paths to which browsers come back after signing in to an MCP
-// server.
-const mcpPath = "/mcp/"
-
-// serveMCP passes an admin's request to the MCP servers.
-func (a *API) serveMCP(w *response, r *http.Request) error {
-	if a.cfg.MCP == nil {
-		return notFound("this process has no MCP servers")
-	}
-	w.id = r.PathValue("name")
-	w.auditSubject = w.id
-	a.cfg.MCP.ServeHTTP(w, r)
-	return nil
-}
-
-// serveMCPBrowser passes a request that needs no token to the MCP servers.
-func (a *API) serveMCPBrowser(w *response, r *http.Request) error {
-	if a.cfg.MCP == nil {
-		return notFound("this process has no MCP servers")
-	}
-	w.id = r.PathValue("name")
-	a.cfg.MCP.ServeBrowser(w, r)
-	return nil
 }

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"parley/cmd/parley/api"
 )
 
 // A description is docs/api.yaml.
@@ -187,26 +185,6 @@ func (d *description) validateAs(t testing.TB, name string, raw []byte) {
 		if err := d.validate([]string{"components", "schemas", name}, v); err != nil {
 			t.Errorf("%s is no %s: %v", raw, name, err)
 		}
-	}
-}
-
-// Each route is described, and what is described is a route.
-func TestTheDescriptionHasEveryRoute(t *testing.T) {
-	d := docs(t)
-	served := api.New(api.Config{}).Patterns()
-	var told []string
-	paths, _ := d.at("paths")
-	for p, item := range paths.(map[string]any) {
-		for method := range item.(map[string]any) {
-			if method != "parameters" {
-				told = append(told, strings.ToUpper(method)+" "+p)
-			}
-		}
-	}
-	slices.Sort(served)
-	slices.Sort(told)
-	if !slices.Equal(served, told) {
-		t.Errorf("served:\n%s\ndescribed:\n%s", strings.Join(served, "\n"), strings.Join(told, "\n"))
 	}
 }
 

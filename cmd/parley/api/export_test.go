@@ -1,13 +1,6 @@
 package api
 
-// Patterns lists what an API serves, as METHOD PATH.
-func (a *API) Patterns() []string {
-	var all []string
-	for _, r := range a.routes() {
-		all = append(all, r.pattern)
-	}
-	return all
-}
+import "parley/cmd/parley/api/exchange"
 
 // Streams counts those that are open.
 func (a *API) Streams() int {
@@ -17,7 +10,7 @@ func (a *API) Streams() int {
 }
 
 // MaxLarge is how many large bodies are held at once.
-const MaxLarge = maxLargeBodies
+const MaxLarge = exchange.MaxLarge
 
 // Large counts those that are.
-func (a *API) Large() int { return len(a.largeBodies) }
+func (a *API) Large() int { return a.bodies.Large() }

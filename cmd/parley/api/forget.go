@@ -5,48 +5,56 @@ import (
 	"net/http"
 	"strings"
 
-	"parley/cmd/parley/erase"
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/data/erase"
 )
 
-// A Forgetter erases what people said.
+// A Forgetter erases what people said. It answers once all is erased, and leaves it to somebody else
+// to rewrite the database's file, for which all who write wait; the receipt says so.
 type Forgetter interface {
-	Person(ctx context.Context, person string) (erase.Receipt, error)
-	Session(ctx context.Context, key string) (erase.Receipt, error)
+	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
+	SessionSoon(ctx context.Context, key string) (erase.Receipt, error)
+}
+
+// forgetting serves the erasing of what people said.
+type forgetting struct {
+	Forgetter
+	snapshots *snapshotCache
 }
 
 // forget erases what a person said, or a session, everywhere, and answers with the receipt: a
 // list of what was erased.
-func (a *API) forget(w *response, r *http.Request) error {
-	raw, err := a.readJSONBody(w, r, 64<<10)
+func (f forgetting) forget(w *exchange.Answer, r *http.Request) error {
+	raw, err := w.ReadJSON(r, 64<<10)
 	if err != nil {
 		return err
 	}
 	var user, key string
-	if _, err := decode(raw, field{"user", &user, "a text"}, field{"session", &key, "a text"}); err != nil {
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "user", Into: &user, Want: "a text"}, exchange.Field{Name: "session", Into: &key, Want: "a text"}); err != nil {
 		return err
 	}
 	var receipt erase.Receipt
-	defer a.snapshots.clear()
+	defer f.snapshots.clear()
 	switch {
 	case (user == "") == (key == ""):
-		return unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)
+		return exchange.Unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)
 	case user != "":
 		if !isPerson(user) {
-			return unprocessable("bad_user", "%.80q is no person: write CHANNEL:USER", user)
+			return exchange.Unprocessable("bad_user", "%.80q is no person: write CHANNEL:USER", user)
 		}
-		w.id, w.auditSubject = user, "a person" // the audit must not name the person who is erased
-		receipt, err = a.cfg.Forget.Person(r.Context(), user)
+		w.ID, w.Subject = user, "a person" // the audit must not name the person who is erased
+		receipt, err = f.PersonSoon(r.Context(), user)
 	default:
 		if _, err := parseKey(key); err != nil {
-			return unprocessable("bad_session", "%v", err)
+			return exchange.Unprocessable("bad_session", "%v", err)
 		}
-		w.id, w.auditSubject = key, key
-		receipt, err = a.cfg.Forget.Session(r.Context(), key)
+		w.ID, w.Subject = key, key
+		receipt, err = f.SessionSoon(r.Context(), key)
 	}
 	if err != nil {
 		return err
 	}
-	return w.json(http.StatusOK, receipt)
+	return w.JSON(http.StatusOK, receipt)
 }
 
 // isPerson reports whether a text has the form CHANNEL:USER, which names a person on a channel.

@@ -1,16 +1,33 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"parley/bus"
+	"parley/cmd/parley/api/exchange"
 )
+
+// Health describes the process and checks its parts.
+type Health struct {
+	Version string
+	Role    string
+	Started time.Time
+	// Ready checks each part, such as the database, and returns by its name why it is not ready,
+	// or nil if it is.
+	Ready func(ctx context.Context) map[string]error
+	// Channels reports for each channel whether it is connected.
+	Channels func() map[string]bool
+	// Trouble returns why a channel is not connected, as far as is known.
+	Trouble func(channel string) string
+	// Tools returns the counts of tool calls in this process; nil if it calls none.
+	Tools func() []ToolCount
+	// LeftTools returns the tools that models are not shown because of their servers.
+	LeftTools func() []LeftTool
+}
 
 // The paths that say whether this process works. They need no token, and requests may name any
 // Host.
@@ -22,23 +39,30 @@ const (
 // readyTimeout bounds how long the checks may take that answer a request for readyPath.
 const readyTimeout = 5 * time.Second
 
-// serveHealth answers that the process is alive.
-func (a *API) serveHealth(w *response, _ *http.Request) error {
-	return w.json(http.StatusOK, struct {
+// health serves what is asked about this process.
+type health struct {
+	Health
+	mail    Mail
+	metrics http.Handler
+}
+
+// alive answers that the process is alive.
+func (health) alive(w *exchange.Answer, _ *http.Request) error {
+	return w.JSON(http.StatusOK, struct {
 		OK bool `json:"ok"`
 	}{true})
 }
 
-// serveReadiness answers whether all parts, such as the database, are ready, and which are not.
-func (a *API) serveReadiness(w *response, r *http.Request) error {
+// ready answers whether all parts, such as the database, are ready, and which are not.
+func (h health) ready(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
 		Parts map[string]string `json:"parts"`
 	}{true, map[string]string{}}
-	if a.cfg.Health.Ready != nil {
+	if h.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
-		for name, err := range a.cfg.Health.Ready(ctx) {
+		for name, err := range h.Ready(ctx) {
 			report.Parts[name] = "ok"
 			if err != nil {
 				report.Ready, report.Parts[name] = false, err.Error()
@@ -49,50 +73,16 @@ func (a *API) serveReadiness(w *response, r *http.Request) error {
 	if !report.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	return w.json(status, report)
+	return w.JSON(status, report)
 }
 
-// metrics answers with the metrics of the process.
-func (a *API) metrics(w *response, r *http.Request) error {
-	if a.cfg.Metrics == nil {
-		return notFound("there are no metrics here")
+// serveMetrics answers with the metrics of the process.
+func (h health) serveMetrics(w *exchange.Answer, r *http.Request) error {
+	if h.metrics == nil {
+		return exchange.NotFound("there are no metrics here")
 	}
-	a.cfg.Metrics.ServeHTTP(w, r)
+	h.metrics.ServeHTTP(w, r)
 	return nil
-}
-
-// webhook passes a request to the webhook that the path names.
-func (a *API) webhook(w *response, r *http.Request) error {
-	w.id = r.PathValue("name")
-	if a.cfg.Webhooks != nil {
-		if h := a.cfg.Webhooks()[w.id]; h != nil {
-			h.ServeHTTP(w, r)
-			return nil
-		}
-	}
-	return notFound("no webhook has this name: see [webhooks] in the configuration")
-}
-
-// channelsPath is the beginning of the paths to which chat platforms send what people say; the
-// channel's name follows.
-const channelsPath = "/channels/"
-
-// channel passes a platform's request to the channel that the path names.
-func (a *API) channel(w *response, r *http.Request) error {
-	w.id = r.PathValue("name")
-	if a.cfg.Receivers != nil {
-		if h := a.cfg.Receivers()[w.id]; h != nil {
-			body, err := a.readBody(w, r, maxJSON)
-			if err != nil {
-				return err
-			}
-			w.isRoutine = true
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			h.ServeHTTP(w, r)
-			return nil
-		}
-	}
-	return notFound(`no channel of this name receives over HTTP here: see receive = "http" in the configuration`)
 }
 
 type topicState struct {
@@ -122,9 +112,15 @@ type ToolCount struct {
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
 }
 
+// A LeftTool is a tool that a model is not shown because its server has refused it or takes no more.
+type LeftTool struct {
+	Model string `json:"model"`
+	Tool  string `json:"tool"`
+	Why   string `json:"why"`
+}
+
 // status answers with the state of the process, of its channels, and of the messages that wait.
-func (a *API) status(w *response, r *http.Request) error {
-	h := a.cfg.Health
+func (h health) status(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Version  string         `json:"version"`
 		Role     string         `json:"role"`
@@ -133,9 +129,13 @@ func (a *API) status(w *response, r *http.Request) error {
 		Channels []channelState `json:"channels"`
 		Topics   []topicState   `json:"topics"`
 		Tools    []ToolCount    `json:"tools"`
-	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}}
+		Left     []LeftTool     `json:"left_tools"`
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}}
 	if h.Tools != nil {
 		report.Tools = h.Tools()
+	}
+	if h.LeftTools != nil {
+		report.Left = append(report.Left, h.LeftTools()...)
 	}
 	if h.Channels != nil {
 		up := h.Channels()
@@ -147,16 +147,16 @@ func (a *API) status(w *response, r *http.Request) error {
 			report.Channels = append(report.Channels, state)
 		}
 	}
-	topics, err := a.cfg.Mail.Topics(r.Context())
+	topics, err := h.mail.Topics(r.Context())
 	if err != nil {
 		return err
 	}
 	for _, t := range topics {
-		d, err := a.cfg.Mail.Depth(r.Context(), t)
+		d, err := h.mail.Depth(r.Context(), t)
 		if err != nil {
 			return err
 		}
 		report.Topics = append(report.Topics, topicState{t, d.Waiting, d.Leased, d.Delayed, d.Dead, d.Oldest.Seconds()})
 	}
-	return w.json(http.StatusOK, report)
+	return w.JSON(http.StatusOK, report)
 }

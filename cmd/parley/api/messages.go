@@ -18,10 +18,17 @@ import (
 	"parley/channels"
 	"parley/channels/console"
 	"parley/channels/markup"
+	"parley/channels/outbox"
 	"parley/channels/web"
-	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
 	"parley/tools/spelling"
+)
+
+// How many bytes a message may have.
+const (
+	maxFile = 10 << 20 // its file, once it is decoded from base64
+	maxBody = exchange.MaxJSON + (maxFile+2)/3*4
 )
 
 const (
@@ -30,6 +37,21 @@ const (
 	maxKey         = 255
 	defaultSession = "default" // the name of the terminal's session
 )
+
+// Agent connects the API to the agents that programs talk to.
+type Agent struct {
+	// Name is the agent that answers requests which name none.
+	Name string
+	// Models returns all agents by name, and for each whether a model is configured that answers
+	// for it.
+	Models func() map[string]bool
+	// Say publishes what somebody says in a session. Callers of the API are told that a mailbox is full (bus.ErrFull)
+	// or that the message is invalid (bus.ErrInvalid); any other error they get as "not durable now".
+	Say func(ctx context.Context, session string, in bus.Inbound) error
+	// Event returns the session in which the agent answers what was posted to the webhook at this
+	// address; false if the address is not a webhook's. Event is nil if there are no such webhooks.
+	Event func(at bus.Address) (session string, ok bool)
+}
 
 // A message is the body of POST /v1/messages.
 type message struct {
@@ -42,22 +64,29 @@ type message struct {
 	session string
 }
 
+// messages serves messages to people and to agents.
+type messages struct {
+	out   *outbox.Outbox
+	log   sessions.Reader
+	agent Agent
+}
+
 // readMessage reads the body of POST /v1/messages. digest is a hash of the body, by which a
 // repeated request is told from another one under the same key.
-func (a *API) readMessage(w *response, r *http.Request) (m message, digest string, err error) {
-	raw, err := a.readJSONBody(w, r, maxBody)
+func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string, err error) {
+	raw, err := w.ReadJSON(r, maxBody)
 	if err != nil {
 		return message{}, "", err
 	}
 	var file json.RawMessage
-	sizes, err := decode(raw,
-		field{"to", &m.to, "a text or a list of texts"},
-		field{"text", &m.text, "a text"},
-		field{"file", &file, ""}, // read below
-		field{"key", &m.key, "a text"},
-		field{"expires", &m.expires, "a time as of RFC 3339"},
-		field{"urgent", &m.urgent, "true or false"},
-		field{"session", &m.session, "a text"},
+	sizes, err := exchange.Decode(raw,
+		exchange.Field{Name: "to", Into: &m.to, Want: "a text or a list of texts"},
+		exchange.Field{Name: "text", Into: &m.text, Want: "a text"},
+		exchange.Field{Name: "file", Into: &file, Want: ""}, // read below
+		exchange.Field{Name: "key", Into: &m.key, Want: "a text"},
+		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time as of RFC 3339"},
+		exchange.Field{Name: "urgent", Into: &m.urgent, Want: "true or false"},
+		exchange.Field{Name: "session", Into: &m.session, Want: "a text"},
 	)
 	if err != nil {
 		return message{}, "", err
@@ -65,8 +94,8 @@ func (a *API) readMessage(w *response, r *http.Request) (m message, digest strin
 	if m.expires.IsZero() && sizes["expires"] > len("null") {
 		m.expires = time.Unix(0, 0) // a time long ago, because the zero time means none
 	}
-	if len(raw)-sizes["file"] > maxJSON {
-		return message{}, "", tooLarge(maxJSON)
+	if len(raw)-sizes["file"] > exchange.MaxJSON {
+		return message{}, "", exchange.BodyTooLarge(exchange.MaxJSON)
 	}
 	if m.file, err = readFile(file); err != nil {
 		return message{}, "", err
@@ -75,25 +104,25 @@ func (a *API) readMessage(w *response, r *http.Request) (m message, digest strin
 	return m, hex.EncodeToString(sum[:]), nil
 }
 
-// postMessage accepts a message to people or to the agent.
-func (a *API) postMessage(w *response, r *http.Request) error {
+// post accepts a message to people or to the agent.
+func (a messages) post(w *exchange.Answer, r *http.Request) error {
 	key := r.Header.Get(keyHeader)
 	if len(key) > maxKey {
-		return badRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
+		return exchange.BadRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
 	}
-	m, digest, err := a.readMessage(w, r)
+	m, digest, err := readMessage(w, r)
 	if err != nil {
 		return err
 	}
 	// Scopes are checked before any answer can show what is configured.
 	for _, to := range m.to {
-		if _, agent := a.agentNamed(to); agent && !w.caller.mayTalkToAgent() || !agent && !w.caller.maySendTo(to) {
-			return forbidden(fmt.Sprintf("this token may not send to %.80q", to))
+		if _, agent := a.agentNamed(to); agent && !w.Caller.MayTalkToAgent() || !agent && !w.Caller.MaySendTo(to) {
+			return exchange.Forbidden(fmt.Sprintf("this token may not send to %.80q", to))
 		}
 	}
 	said := outbox.Request{
-		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
-		Expires: m.expires, Urgent: m.urgent, NoBound: w.caller.isAdmin(), Key: key, Digest: digest,
+		Origin: w.Caller.Name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
+		Expires: m.expires, Urgent: m.urgent, NoBound: w.Caller.IsAdmin(), Key: key, Digest: digest,
 	}
 	for _, to := range m.to {
 		if name, ok := a.agentNamed(to); ok {
@@ -101,60 +130,60 @@ func (a *API) postMessage(w *response, r *http.Request) error {
 		}
 	}
 	if m.session != "" {
-		return unprocessable("not_for_people", `"session" is for messages to the agent`)
+		return exchange.Unprocessable("not_for_people", `"session" is for messages to the agent`)
 	}
-	s, err := a.cfg.Outbox.Accept(r.Context(), said)
+	s, err := a.out.Accept(r.Context(), said)
 	if full, ok := errors.AsType[*outbox.FullError](err); ok {
-		w.id = full.ID
+		w.ID = full.ID
 	}
 	if err != nil {
 		return err
 	}
-	w.id = s.ID
-	return w.json(http.StatusAccepted, s)
+	w.ID = s.ID
+	return w.JSON(http.StatusAccepted, s)
 }
 
 // agentNamed returns the agent that a message's destination means; ok is false if the message is
 // for people.
-func (a *API) agentNamed(to string) (name string, ok bool) {
+func (a messages) agentNamed(to string) (name string, ok bool) {
 	if to == toAgent {
-		return a.cfg.Agent.Name, true
+		return a.agent.Name, true
 	}
 	return strings.CutPrefix(to, toAgent+":")
 }
 
 // checkAgent returns a refusal if there is no agent of that name, or no model that answers
 // for it.
-func (a *API) checkAgent(name string) error {
-	models := a.cfg.Agent.Models()
+func (a messages) checkAgent(name string) error {
+	models := a.agent.Models()
 	answers, known := models[name]
 	switch {
 	case answers:
 		return nil
-	case known && name == a.cfg.Agent.Name:
-		return unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
+	case known && name == a.agent.Name:
+		return exchange.Unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
 	case known:
-		return unprocessable("no_model", "no model answers for the agent %s: set agents.%s.model, or [model], in the configuration", name, name)
+		return exchange.Unprocessable("no_model", "no model answers for the agent %s: set agents.%s.model, or [model], in the configuration", name, name)
 	}
 	names := slices.Sorted(maps.Keys(models))
 	if near := spelling.Nearest(name, names); near != "" {
-		return unprocessable("unknown_agent", "there is no agent %.80q; did you mean %q?", name, toAgent+":"+near)
+		return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; did you mean %q?", name, toAgent+":"+near)
 	}
-	return unprocessable("unknown_agent", "there is no agent %.80q: there are %s", name, strings.Join(names, ", "))
+	return exchange.Unprocessable("unknown_agent", "there is no agent %.80q: there are %s", name, strings.Join(names, ", "))
 }
 
 // postToAgent accepts a message to an agent. The outbox records it like a message to
 // people, so that its key and its id mean the same.
-func (a *API) postToAgent(w *response, r *http.Request, agent string, m message, said outbox.Request) error {
+func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
-		return unprocessable("agent_alone", "an agent is spoken to alone: send another message to the others")
+		return exchange.Unprocessable("agent_alone", "an agent is spoken to alone: send another message to the others")
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
-		return unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
+		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
 	case strings.TrimSpace(m.text) == "":
-		return unprocessable("empty", "there is nothing to say: give a text")
+		return exchange.Unprocessable("empty", "there is nothing to say: give a text")
 	}
-	agent, at, from, err := a.agentPlace(w.caller, agent, m)
+	agent, at, from, err := a.agentPlace(w.Caller, agent, m)
 	if err != nil {
 		return err
 	}
@@ -163,18 +192,18 @@ func (a *API) postToAgent(w *response, r *http.Request, agent string, m message,
 	}
 	session, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 	if err != nil {
-		return unprocessable("bad_session", "%v", err)
+		return exchange.Unprocessable("bad_session", "%v", err)
 	}
-	p, err := a.cfg.Outbox.Record(r.Context(), said, a.recorded(agent, at))
+	p, err := a.out.Record(r.Context(), said, a.recorded(agent, at))
 	if err != nil {
 		return err
 	}
-	w.id = p.ID
+	w.ID = p.ID
 	in := bus.Inbound{ID: p.ID, From: from, At: at, Text: m.text, SentAt: p.At}
-	if err := a.cfg.Agent.Say(r.Context(), session, in); err != nil {
+	if err := a.agent.Say(r.Context(), session, in); err != nil {
 		return err
 	}
-	return w.json(http.StatusAccepted, struct {
+	return w.JSON(http.StatusAccepted, struct {
 		ID      string `json:"id"`
 		Session string `json:"session"`
 	}{p.ID, session})
@@ -183,9 +212,9 @@ func (a *API) postToAgent(w *response, r *http.Request, agent string, m message,
 // recorded returns the destinations under which the outbox records a message to an agent: the
 // address at which the caller talks to it and, if it is not the main agent, a second address that
 // names the agent.
-func (a *API) recorded(agent string, at bus.Address) []bus.Address {
+func (a messages) recorded(agent string, at bus.Address) []bus.Address {
 	to := []bus.Address{at}
-	if agent != a.cfg.Agent.Name {
+	if agent != a.agent.Name {
 		to = append(to, bus.Address{Channel: toAgent, Chat: agent})
 	}
 	return to
@@ -194,15 +223,15 @@ func (a *API) recorded(agent string, at bus.Address) []bus.Address {
 // agentPlace returns the agent and the address at which a caller talks to it, and the person as
 // whom the caller speaks there. A session is given by its name, or by its key, which names the
 // agent too; nobody talks in another's session.
-func (a *API) agentPlace(c caller, agent string, m message) (string, bus.Address, bus.Person, error) {
+func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string, bus.Address, bus.Person, error) {
 	refuse := func(err error) (string, bus.Address, bus.Person, error) {
 		return "", bus.Address{}, bus.Person{}, err
 	}
 	if m.session != "" && !isSessionName(m.session) {
 		return refuse(badSessionName())
 	}
-	at, from := web.Address(c.name, m.session), bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner}
-	if c.local {
+	at, from := web.Address(c.Name, m.session), bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner}
+	if c.Local {
 		from.ID, from.Name = console.Owner, ""
 		at = bus.Address{Channel: console.Name, Chat: cmp.Or(m.session, defaultSession)}
 	}
@@ -211,7 +240,7 @@ func (a *API) agentPlace(c caller, agent string, m message) (string, bus.Address
 	}
 	key, err := parseKey(m.session)
 	if err != nil {
-		return refuse(unprocessable("bad_session", "%v", err))
+		return refuse(exchange.Unprocessable("bad_session", "%v", err))
 	}
 	for _, part := range []string{key.at.Chat, key.at.Thread} {
 		if part != "" && !isSessionName(part) {
@@ -222,15 +251,15 @@ func (a *API) agentPlace(c caller, agent string, m message) (string, bus.Address
 		return refuse(badSessionName()) // no token has such a session
 	}
 	if !key.belongsTo(c) {
-		return refuse(forbidden("this session is another's: give a name to talk in one of your own"))
+		return refuse(exchange.Forbidden("this session is another's: give a name to talk in one of your own"))
 	}
 	if m.to[0] != toAgent && key.agent != agent {
-		return refuse(unprocessable("other_agent", "this session is one of the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
+		return refuse(exchange.Unprocessable("other_agent", "this session is one of the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
 	}
 	if key.at.Channel == console.Name {
 		from.ID, from.Name = console.Owner, ""
 	} else {
-		from.ID, from.Name = web.Person(c.name), c.name
+		from.ID, from.Name = web.Person(c.Name), c.Name
 	}
 	return key.agent, key.at, from, nil
 }
@@ -242,38 +271,38 @@ func isSessionName(name string) bool {
 	return bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
 }
 
-func badSessionName() *refusal {
-	return unprocessable("bad_session", `"session" is to be a name without control characters and slashes, or a session's key`)
+func badSessionName() *exchange.Refusal {
+	return exchange.Unprocessable("bad_session", `"session" must be a name without control characters and slashes, or a session's key`)
 }
 
-// getMessage answers with the state of a message. Callers who may not read everything see
+// get answers with the state of a message. Callers who may not read everything see
 // only their own messages, as if there were no others.
-func (a *API) getMessage(w *response, r *http.Request) error {
-	w.id = r.PathValue("id")
-	p, err := a.cfg.Outbox.Find(r.Context(), w.id)
+func (a messages) get(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("id")
+	p, err := a.out.Find(r.Context(), w.ID)
 	if err != nil {
 		return err
 	}
-	if !w.caller.mayReadAll() && p.Origin != w.caller.name {
+	if !w.Caller.MayReadAll() && p.Origin != w.Caller.Name {
 		return channels.ErrNoSend
 	}
 	if session, ok := a.agentSessionOf(p); ok {
 		return a.getAgentMessage(r.Context(), w, p, session)
 	}
-	s, err := a.cfg.Outbox.State(r.Context(), p.ID)
+	s, err := a.out.State(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
-	return w.json(http.StatusOK, s)
+	return w.JSON(http.StatusOK, s)
 }
 
 // agentSessionOf returns the session of a submission to an agent; false if it was for
 // people.
-func (a *API) agentSessionOf(p channels.Submission) (session string, ok bool) {
+func (a messages) agentSessionOf(p channels.Submission) (session string, ok bool) {
 	if len(p.Destinations) == 0 {
 		return "", false
 	}
-	at, agent := p.Destinations[0], a.cfg.Agent.Name
+	at, agent := p.Destinations[0], a.agent.Name
 	if len(p.Destinations) == 2 && p.Destinations[1].Channel == toAgent { // see recorded
 		agent = p.Destinations[1].Chat
 	}
@@ -281,25 +310,25 @@ func (a *API) agentSessionOf(p channels.Submission) (session string, ok bool) {
 		session, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 		return session, err == nil
 	}
-	if a.cfg.Agent.Event == nil {
+	if a.agent.Event == nil {
 		return "", false
 	}
-	return a.cfg.Agent.Event(at)
+	return a.agent.Event(at)
 }
 
 // getAgentMessage answers with the state of a message to an agent: it counts as sent once it is
 // in its session's log, that is, once the agent has begun with it.
-func (a *API) getAgentMessage(ctx context.Context, w *response, p channels.Submission, session string) error {
+func (a messages) getAgentMessage(ctx context.Context, w *exchange.Answer, p channels.Submission, session string) error {
 	at := p.Destinations[0]
 	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}
-	e, err := a.cfg.Sessions.Find(ctx, session, p.ID)
+	e, err := a.log.Find(ctx, session, p.ID)
 	switch {
 	case err == nil:
 		d.State, d.At = channels.Sent, e.At
 	case !errors.Is(err, sessions.ErrNotFound):
 		return err
 	}
-	return w.json(http.StatusOK, struct {
+	return w.JSON(http.StatusOK, struct {
 		outbox.Status
 		Session string `json:"session"`
 	}{outbox.Status{ID: p.ID, Destinations: []outbox.Destination{d}}, session})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,8 +17,8 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/outbox"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/outbox"
 )
 
 type accepted struct {
@@ -379,7 +380,7 @@ func TestLargeBodiesAreFew(t *testing.T) {
 // Files that come at once wait for each other, and none is refused.
 func TestFilesThatComeAtOnce(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Room = time.Minute })
-	file := base64.StdEncoding.EncodeToString(make([]byte, 2<<20))
+	file := base64.StdEncoding.EncodeToString(make([]byte, 1<<20)) // longer than what is no large body
 	var coming sync.WaitGroup
 	for range 3 * api.MaxLarge {
 		coming.Go(func() {
@@ -640,5 +641,62 @@ func TestRequestsForChannels(t *testing.T) {
 		if code := ask(step.path, step.host, step.body); code != step.want {
 			t.Errorf("%s of %s with %d bytes: %d, want %d", step.path, step.host, len(step.body), code, step.want)
 		}
+	}
+}
+
+// A watchedBody records for how many bytes there was room when it was first read.
+type watchedBody struct{ room int }
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	if b.room == 0 {
+		b.room = len(p)
+	}
+	return 0, io.ErrUnexpectedEOF
+}
+
+// A guardedReceiver answers only requests whose header it knows.
+type guardedReceiver struct{ read int }
+
+func (*guardedReceiver) Admits(h http.Header) bool { return h.Get("X-Secret") == "right" }
+
+func (g *guardedReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	g.read += len(body)
+	if !g.Admits(r.Header) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+// Who has not shown that they may speak is given no memory for what they say that they will send, and
+// what they send is not read where their header says already that they may not.
+func TestNobodyIsGivenRoomForAPromise(t *testing.T) {
+	receiver := new(guardedReceiver)
+	x := newRig(t, func(x *rig) {
+		x.cfg.Access.Public = func() []string { return []string{"bot.example"} }
+		x.cfg.Receivers = func() map[string]http.Handler {
+			return map[string]http.Handler{"telegram": receiver, "slack": http.HandlerFunc(receiver.ServeHTTP)}
+		}
+	})
+	ask := func(path, secret string) (code, room int) {
+		body := new(watchedBody)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body)
+		req.Host, req.ContentLength = "bot.example", 1<<20
+		req.Header.Set("X-Secret", secret)
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, req)
+		return w.Code, body.room
+	}
+	if code, room := ask("/channels/slack", ""); code != http.StatusBadRequest || room == 0 || room > 128<<10 {
+		t.Errorf("a body that does not come: %d, with room for %d bytes", code, room)
+	}
+	if code, room := ask("/channels/telegram", "right"); code != http.StatusBadRequest || room == 0 || room > 128<<10 {
+		t.Errorf("with the secret: %d, with room for %d bytes", code, room)
+	}
+	if code, room := ask("/channels/telegram", "wrong"); code != http.StatusUnauthorized || room != 0 || receiver.read != 0 {
+		t.Errorf("without the secret: %d, with room for %d bytes, of which %d were read", code, room, receiver.read)
 	}
 }

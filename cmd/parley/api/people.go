@@ -1,15 +1,22 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"parley/channels"
-	"parley/cmd/parley/outbox"
-	"parley/sessions/schedules"
+	"parley/channels/outbox"
+	"parley/cmd/parley/api/exchange"
 )
+
+// People knows who is admitted to the bot, in which chats they talk to it, and how they rate its
+// answers.
+type People interface {
+	channels.Pairings
+	channels.Chats
+	channels.Ratings
+}
 
 // A Chat is a chat in which the bot was spoken to, in the API's JSON.
 type Chat struct {
@@ -20,9 +27,15 @@ type Chat struct {
 	Since   time.Time `json:"since"`
 }
 
-// listChats lists the chats in which the bot was spoken to.
-func (a *API) listChats(w *response, r *http.Request) error {
-	found, err := a.cfg.People.Chats(r.Context())
+// people serves who is admitted to the bot, and the chats in which they talk to it.
+type people struct {
+	book     People
+	channels func() []string
+}
+
+// chats lists the chats in which the bot was spoken to.
+func (p people) chats(w *exchange.Answer, r *http.Request) error {
+	found, err := p.book.Chats(r.Context())
 	if err != nil {
 		return err
 	}
@@ -30,59 +43,9 @@ func (a *API) listChats(w *response, r *http.Request) error {
 	for i, c := range found {
 		list[i] = Chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen}
 	}
-	return w.json(http.StatusOK, struct {
+	return w.JSON(http.StatusOK, struct {
 		Chats []Chat `json:"chats"`
 	}{list})
-}
-
-// Schedules holds what people have told the agent to do at a later time.
-type Schedules interface {
-	// List returns the schedules of a session, or all if session is "".
-	List(ctx context.Context, session string) ([]schedules.Schedule, error)
-	// Remove removes a schedule; its error is its error is schedules.ErrNone if there is none of
-	// that id.
-	Remove(ctx context.Context, id string) error
-}
-
-// A Schedule is a schedules.Schedule in the API's JSON.
-type Schedule struct {
-	ID      string    `json:"id"`
-	When    string    `json:"when"`
-	Text    string    `json:"text"`
-	Next    time.Time `json:"next"`
-	Zone    string    `json:"time_zone"`
-	Session string    `json:"session"`
-	Person  string    `json:"person"`
-	Made    time.Time `json:"made"`
-}
-
-// listSchedules answers with what people have told the agent to do at later times.
-func (a *API) listSchedules(w *response, r *http.Request) error {
-	found, err := a.cfg.Schedules.List(r.Context(), r.URL.Query().Get("session"))
-	if err != nil {
-		return err
-	}
-	list := []Schedule{}
-	for _, s := range found {
-		list = append(list, Schedule{s.ID, s.When, s.Text, s.DueSince().UTC(), s.Zone, s.Session, s.Person, s.Made.UTC()})
-	}
-	return w.json(http.StatusOK, struct {
-		Schedules []Schedule `json:"schedules"`
-	}{list})
-}
-
-// cancelSchedule removes a schedule.
-func (a *API) cancelSchedule(w *response, r *http.Request) error {
-	w.id = r.PathValue("id")
-	err := a.cfg.Schedules.Remove(r.Context(), w.id)
-	if errors.Is(err, schedules.ErrNone) {
-		return notFound("there is no such schedule: parley schedule list, or GET /v1/schedules, lists those that there are")
-	}
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // A Pairing is a person who is admitted or asks to be, in the API's JSON.
@@ -105,9 +68,9 @@ func pairingOf(p channels.Pairing) Pairing {
 	return Pairing{p.Person, p.Name, state, p.Code, p.At}
 }
 
-// listPairings answers with the people who are admitted to the bot and those who ask to be.
-func (a *API) listPairings(w *response, r *http.Request) error {
-	found, err := a.cfg.People.Pairings(r.Context())
+// pairings answers with the people who are admitted to the bot and those who ask to be.
+func (p people) pairings(w *exchange.Answer, r *http.Request) error {
+	found, err := p.book.Pairings(r.Context())
 	if err != nil {
 		return err
 	}
@@ -115,73 +78,59 @@ func (a *API) listPairings(w *response, r *http.Request) error {
 	for i, p := range found {
 		list[i] = pairingOf(p)
 	}
-	return w.json(http.StatusOK, struct {
+	return w.JSON(http.StatusOK, struct {
 		Pairings []Pairing `json:"pairings"`
 	}{list})
 }
 
-// readTextField reads a request's body, a JSON object with one text in the field of this name,
-// and returns the text.
-func (a *API) readTextField(w *response, r *http.Request, name string) (text string, err error) {
-	raw, err := a.readJSONBody(w, r, 64<<10)
+// admit admits the person to whom the bot gave this code when they first wrote to it.
+func (p people) admit(w *exchange.Answer, r *http.Request) error {
+	code, err := w.ReadText(r, "code")
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, err = decode(raw, field{name, &text, "a text"})
-	if err == nil && text == "" {
-		err = unprocessable("missing_field", "field %q is missing", name)
+	admitted, err := p.book.Admit(r.Context(), channels.Admission{Code: code})
+	if errors.Is(err, channels.ErrNoCode) {
+		return exchange.Unprocessable("unknown_code", "no request has this code, or it is older than an hour: ask the person to write to the bot again")
 	}
-	return text, err
+	if err != nil {
+		return err
+	}
+	w.Subject = admitted.Person
+	return w.JSON(http.StatusOK, pairingOf(admitted))
 }
 
-// approvePairing admits the person to whom the bot gave this code when they first wrote to it.
-func (a *API) approvePairing(w *response, r *http.Request) error {
-	code, err := a.readTextField(w, r, "code")
-	if err != nil {
-		return err
-	}
-	p, err := a.cfg.People.Admit(r.Context(), channels.Admission{Code: code})
+// revoke takes back a person's admission to the bot, or their request for one.
+func (p people) revoke(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("person")
+	err := p.book.Revoke(r.Context(), w.ID)
 	if errors.Is(err, channels.ErrNoCode) {
-		return unprocessable("unknown_code", "no request has this code, or it is older than an hour: ask the person to write to the bot again")
+		return exchange.NotFound("this person is not paired")
 	}
 	if err != nil {
 		return err
 	}
-	w.auditSubject = p.Person
-	return w.json(http.StatusOK, pairingOf(p))
-}
-
-// revokePairing takes back a person's admission to the bot, or their request for one.
-func (a *API) revokePairing(w *response, r *http.Request) error {
-	w.id = r.PathValue("person")
-	err := a.cfg.People.Revoke(r.Context(), w.id)
-	if errors.Is(err, channels.ErrNoCode) {
-		return notFound("this person is not paired")
-	}
-	if err != nil {
-		return err
-	}
-	w.auditSubject = w.id
+	w.Subject = w.ID
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // offerOwner makes a code and answers with it: the first person who says it to the bot on that
 // channel becomes its owner.
-func (a *API) offerOwner(w *response, r *http.Request) error {
-	channel, err := a.readTextField(w, r, "channel")
+func (p people) offerOwner(w *exchange.Answer, r *http.Request) error {
+	channel, err := w.ReadText(r, "channel")
 	if err != nil {
 		return err
 	}
-	if err := (outbox.Directory{Channels: a.cfg.Channels()}).CheckChannel(channel); err != nil {
+	if err := (outbox.Directory{Channels: p.channels()}).CheckChannel(channel); err != nil {
 		return err
 	}
-	code, err := a.cfg.People.OfferOwner(r.Context(), channel)
+	code, err := p.book.OfferOwner(r.Context(), channel)
 	if err != nil {
 		return err
 	}
-	w.auditSubject = channel
-	return w.json(http.StatusOK, struct {
+	w.Subject = channel
+	return w.JSON(http.StatusOK, struct {
 		Code string `json:"code"`
 	}{code})
 }

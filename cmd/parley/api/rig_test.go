@@ -16,13 +16,14 @@ import (
 
 	"parley/bus"
 	"parley/bus/sqlitebus"
+	"parley/channels/outbox"
 	"parley/channels/sqlbook"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/erase"
-	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/data/erase"
+	"parley/sessions/bill"
 	"parley/sessions/sqlstore"
-	"parley/testlog"
+	"parley/tools/testlog"
 )
 
 // The callers of the tests, by token.
@@ -112,8 +113,8 @@ func (x *rig) config() api.Config {
 		Access: api.Access{
 			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
 		},
-		Agent:    api.Agent{Name: "main", Say: web.New(x.bus).Say, Models: func() map[string]bool { return map[string]bool{"main": true, "ops": true, "mute": false} }},
-		Usage:    api.Usage{Sums: x.store.Bill().Usage, Prices: "2026-06-20"},
+		Agent:    api.Agent{Name: "main", Say: web.New(x.bus, "main").Say, Models: func() map[string]bool { return map[string]bool{"main": true, "ops": true, "mute": false} }},
+		Usage:    api.Usage{Sums: x.store.Bill().Usage, Caps: x.caps, Prices: "2026-06-20"},
 		Channels: func() []string { return []string{"discord", "slack", "telegram"} },
 		Health: api.Health{
 			Version: "test", Role: "gateway,worker", Started: time.Now(),
@@ -278,10 +279,20 @@ func (x *rig) useSocket(path string) {
 // forgetful has nothing to erase.
 type forgetful struct{}
 
-func (forgetful) Person(_ context.Context, person string) (erase.Receipt, error) {
+func (forgetful) PersonSoon(_ context.Context, person string) (erase.Receipt, error) {
 	return erase.Receipt{What: "person " + person, At: time.Now()}, nil
 }
 
-func (forgetful) Session(_ context.Context, key string) (erase.Receipt, error) {
+func (forgetful) SessionSoon(_ context.Context, key string) (erase.Receipt, error) {
 	return erase.Receipt{What: "session " + key, At: time.Now()}, nil
+}
+
+// caps is how a cap on all stands, by the rig's own store.
+func (x *rig) caps(ctx context.Context) ([]bill.CapState, error) {
+	aside, err := x.store.Money().SetAside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := x.store.Money().Stands(ctx, aside, bill.Cap{Most: 20_000_000}, "[budget] day", time.Now())
+	return []bill.CapState{all}, err
 }

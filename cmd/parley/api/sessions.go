@@ -4,117 +4,91 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
-	"parley/bus"
-	"parley/channels/console"
-	"parley/channels/web"
+	"parley/channels"
+	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
-// How many sessions or entries a page of an answer has.
-const (
-	pageDefault = 100
-	pageMost    = 1000
-	pageBytes   = 4 << 20 // how many bytes a page of entries has at most
-)
+// pageBytes is how many bytes a page of entries has at most.
+const pageBytes = 4 << 20
 
-// A sessionKey holds the parts of a session's key: which agent talks where, and with whom.
-type sessionKey struct {
-	text  string
-	agent string
-	at    bus.Address
-	user  string // who has this conversation alone; "" if everybody there shares it
+// logs serves the logs of sessions.
+type logs struct {
+	sessions sessions.Reader
+	book     channels.Ratings
+	write    time.Duration // how long a caller may take to read a line of an export
 }
 
-// parseKey splits the key of a session, as sessions.Key or sessions.PersonalKey has made it, into
-// its parts.
-func parseKey(text string) (sessionKey, error) {
-	if err := sessions.CheckKey(text); err != nil {
-		return sessionKey{}, err
-	}
-	var parts [5]string
-	for i, p := range strings.Split(text, ":") {
-		said, err := url.PathUnescape(p)
-		if err != nil {
-			return sessionKey{}, fmt.Errorf("read a session's key: %w", err)
-		}
-		parts[i] = said
-	}
-	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, parts[4]}, nil
-}
-
-// belongsTo reports whether the session is the caller's own. A token owns the sessions that it
-// began; the owner owns also the sessions of the terminals.
-func (k sessionKey) belongsTo(c caller) bool {
-	return k.at.Channel == web.Name && k.at.Chat == c.name || k.at.Channel == console.Name && c.owner
-}
-
-// readableSession returns the session's key in a request's path if the caller may read that
-// session. It decides that before anybody looks whether the session exists, so a refusal does not
-// tell.
-func readableSession(w *response, r *http.Request) (sessionKey, error) {
-	key, err := parseKey(r.PathValue("key"))
-	if !w.caller.mayReadAll() && (err != nil || !key.belongsTo(w.caller)) {
-		return sessionKey{}, forbidden("this token may read the sessions that it began, and no others")
-	}
-	if err != nil {
-		return sessionKey{}, notFound("this is no session's key: parley sessions, or GET /v1/sessions, lists them; in a path a key is percent-encoded once more")
-	}
-	w.id = key.text
-	return key, nil
-}
-
-// queryNumber reads a number from the query's parameter of this name. It returns otherwise if
-// there is none, and at most most.
-func queryNumber(r *http.Request, name string, otherwise, most int64) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || name == "limit" && n == 0 {
-		return 0, badRequest("bad_query", "%s is to be a number", name)
-	}
-	return min(n, most), nil
-}
-
-// listSessions lists the sessions that the caller may read, in the order of their keys.
-func (a *API) listSessions(w *response, r *http.Request) error {
-	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
+// list lists the sessions that the caller may read, in the order of their keys.
+func (l logs) list(w *exchange.Answer, r *http.Request) error {
+	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
 	}
-	list, more, err := a.listVisible(r.Context(), w.caller, r.URL.Query().Get("after"), int(limit))
+	newest, err := exchange.Newest(r)
 	if err != nil {
 		return err
 	}
-	page := struct {
+	since, err := exchange.Moment(r, "since")
+	if err != nil {
+		return err
+	}
+	var page struct {
 		Sessions []sessions.Info `json:"sessions"`
 		Next     string          `json:"next,omitempty"`
-	}{Sessions: list}
-	if more {
+	}
+	asked := r.URL.Query()
+	if q := (sessions.SessionQuery{Person: asked.Get("person"), Since: since, Limit: limit}); newest || q.Person != "" || !q.Since.IsZero() {
+		page.Sessions, err = l.recentVisible(r.Context(), w.Caller, q)
+		if err != nil {
+			return err
+		}
+		return w.JSON(http.StatusOK, page)
+	}
+	list, more, err := l.listVisible(r.Context(), w.Caller, asked.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	if page.Sessions = list; more {
 		page.Next = list[len(list)-1].Key
 	}
-	return w.json(http.StatusOK, page)
+	return w.JSON(http.StatusOK, page)
+}
+
+// recentVisible returns those of the sessions that a query is about that a caller may read.
+func (l logs) recentVisible(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) ([]sessions.Info, error) {
+	most := q.Limit
+	if !c.MayReadAll() {
+		q.Limit = exchange.PageMost // of which some are not the caller's
+	}
+	found, err := l.sessions.Recent(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := []sessions.Info{}
+	for _, info := range found {
+		if key, err := parseKey(info.Key); len(list) < most && (c.MayReadAll() || err == nil && key.belongsTo(c)) {
+			list = append(list, info)
+		}
+	}
+	return list, nil
 }
 
 // listVisible returns the sessions that a caller may read and whose keys follow the key after, at
 // most limit; more is true if others follow.
-func (a *API) listVisible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
+func (l logs) listVisible(ctx context.Context, c exchange.Caller, after string, limit int) (list []sessions.Info, more bool, err error) {
 	list = []sessions.Info{}
 	for {
-		found, err := a.cfg.Sessions.List(ctx, after, pageMost)
+		found, err := l.sessions.List(ctx, after, exchange.PageMost)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, info := range found {
-			if key, err := parseKey(info.Key); !c.mayReadAll() && (err != nil || !key.belongsTo(c)) {
+			if key, err := parseKey(info.Key); !c.MayReadAll() && (err != nil || !key.belongsTo(c)) {
 				continue
 			}
 			if len(list) == limit {
@@ -122,24 +96,24 @@ func (a *API) listVisible(ctx context.Context, c caller, after string, limit int
 			}
 			list = append(list, info)
 		}
-		if len(found) < pageMost {
+		if len(found) < exchange.PageMost {
 			return list, false, nil
 		}
 		after = found[len(found)-1].Key
 	}
 }
 
-// readSession answers with a page of entries from a session's log.
-func (a *API) readSession(w *response, r *http.Request) error {
+// read answers with a page of entries from a session's log.
+func (l logs) read(w *exchange.Answer, r *http.Request) error {
 	key, err := readableSession(w, r)
 	if err != nil {
 		return err
 	}
-	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
+	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
 	}
-	after, err := queryNumber(r, "after", 0, 1<<62)
+	after, err := exchange.After(r)
 	if err != nil {
 		return err
 	}
@@ -150,11 +124,11 @@ func (a *API) readSession(w *response, r *http.Request) error {
 		Ratings []rating         `json:"ratings,omitempty"`
 	}{Key: key.text, Entries: []sessions.Entry{}}
 	size := 0
-	for e, err := range a.cfg.Sessions.Read(r.Context(), key.text, after+1) {
+	for e, err := range l.sessions.Read(r.Context(), key.text, after+1) {
 		if err != nil {
 			return err
 		}
-		if n := len(page.Entries); int64(n) == limit || n > 0 && size+len(e.Data) > pageBytes {
+		if n := len(page.Entries); n == limit || n > 0 && size+len(e.Data) > pageBytes {
 			page.Next = page.Entries[n-1].N
 			break
 		}
@@ -162,11 +136,11 @@ func (a *API) readSession(w *response, r *http.Request) error {
 		size += len(e.Data)
 	}
 	if page.Next == 0 {
-		if page.Ratings, err = a.ratings(r.Context(), key.text); err != nil {
+		if page.Ratings, err = l.ratings(r.Context(), key.text); err != nil {
 			return err
 		}
 	}
-	return w.json(http.StatusOK, page)
+	return w.JSON(http.StatusOK, page)
 }
 
 // A rating is a person's judgement, good or bad, of a turn's answer.
@@ -178,36 +152,35 @@ type rating struct {
 }
 
 // ratings returns what people think of a session's answers.
-func (a *API) ratings(ctx context.Context, session string) (all []rating, err error) {
-	kept, err := a.cfg.People.Ratings(ctx, session)
+func (l logs) ratings(ctx context.Context, session string) (all []rating, err error) {
+	kept, err := l.book.Ratings(ctx, session)
 	for _, r := range kept {
 		all = append(all, rating{r.Turn, r.Person, r.Good, r.Rated.UTC()})
 	}
 	return all, err
 }
 
-// exportSession answers with a session's whole log, one entry on each line. If an error occurs in
+// export answers with a session's whole log, one entry on each line. If an error occurs in
 // the middle it breaks the connection, so that nobody takes a part for the whole.
-func (a *API) exportSession(w *response, r *http.Request) error {
+func (l logs) export(w *exchange.Answer, r *http.Request) error {
 	key, err := readableSession(w, r)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 32<<10)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
+	enc := plainjson.NewEncoder(out)
 	begun := false
-	for e, err := range a.cfg.Sessions.Read(r.Context(), key.text, 1) {
+	for e, err := range l.sessions.Read(r.Context(), key.text, 1) {
 		if err == nil {
 			if !begun {
 				begun = true
 				w.Header().Set("Content-Type", "application/x-ndjson")
 				w.Header().Set("Cache-Control", "no-store")
 			}
-			_ = w.control.SetWriteDeadline(time.Now().Add(a.cfg.Timeouts.Write))
+			w.Extend(l.write)
 			err = enc.Encode(e)
 		}
-		if err != nil && w.status == 0 {
+		if err != nil && w.Status() == 0 {
 			return err
 		}
 		if err != nil {
@@ -217,15 +190,15 @@ func (a *API) exportSession(w *response, r *http.Request) error {
 	if !begun {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 	}
-	if err := a.exportRatings(r.Context(), enc, key.text); err != nil || out.Flush() != nil {
+	if err := l.exportRatings(r.Context(), enc, key.text); err != nil || out.Flush() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
 // exportRatings writes the ratings of a session's answers, one on each line.
-func (a *API) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
-	all, err := a.ratings(ctx, session)
+func (l logs) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
+	all, err := l.ratings(ctx, session)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"parley/agent"
 	"parley/agent/failover"
 	"parley/agent/llm"
+	"parley/agent/worker"
 	"parley/bus"
 	"parley/cmd/parley/api"
 	"parley/sessions"
@@ -71,7 +72,7 @@ func (f *feed) close() {
 }
 
 // next is the next event, io.EOF or another error of a stream that has ended;
-// what is no event is passed over.
+// what is not an event is passed over.
 func (f *feed) next() (frame, error) {
 	var e frame
 	for {
@@ -234,7 +235,7 @@ func (x *rig) work(m llm.Model) {
 			return args.N, nil
 		})
 	m = failover.New(failover.Config{Links: []failover.Link{{Model: m}}}) // as a server asks it
-	w := agent.New(agent.Config{
+	w := worker.New(agent.Config{
 		Bus: x.bus, Events: x.bus, Store: x.store, Budget: x.store,
 		Agents: func(_ context.Context, session string) (agent.Agent, error) {
 			name, _, _ := strings.Cut(session, ":")

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/channels/webhook"
 	"parley/cmd/parley/parleytest"
-	"parley/cmd/parley/webhook"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 )

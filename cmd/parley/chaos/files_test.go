@@ -23,10 +23,10 @@ import (
 	"parley/bus"
 	"parley/bus/redisbus"
 	"parley/channels/discord/discordtest"
+	"parley/channels/files/copies"
 	"parley/channels/slack/slacktest"
 	"parley/channels/sqlbook"
 	"parley/channels/telegram/telegramtest"
-	"parley/cmd/parley/outfiles"
 	"parley/sessions"
 	"parley/sessions/outgoing"
 	"parley/sessions/workspace"
@@ -388,7 +388,7 @@ func (a *audit) checkOutgoing() {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	sweeper := outfiles.Sweeper{Files: outfiles.Files{Store: store}, Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)}
+	sweeper := copies.Sweeper{Files: copies.Files{Store: store}, Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)}
 	if _, err := sweeper.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ type fleet struct {
 func skipUnlessFleet(t *testing.T) {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
-		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
+		t.Skip("a fleet takes its time and the machine for itself: make fleet, or make chaos")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/parleytest"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
-	"parley/sessions/tasks"
+	"parley/sessions/subagents"
 )
 
 // What people have sub-agents do.
@@ -104,7 +104,7 @@ func TestFleetThreeSubAgentsOfAKilledWorkerReportOnceEach(t *testing.T) {
 	}
 	s := newStorm(f, stormSeed, 0, 0, time.Second)
 	s.awaitTasks()
-	if ends := s.auditTasks(); ends[tasks.Done] != 3 {
+	if ends := s.auditTasks(); ends[subagents.Done] != 3 {
 		t.Errorf("the tasks have ended as %v", ends)
 	}
 }
@@ -148,7 +148,7 @@ func tasksThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 	close(s.stopWaking)
 	s.waking.Wait()
 	ends := s.auditTasks()
-	if ends[tasks.Done] == 0 {
+	if ends[subagents.Done] == 0 {
 		t.Error("no task was done: the test has not seen what it is for")
 	}
 	t.Logf("seed %d: tasks ended as %v; %v", seed, ends, s.faults)
@@ -207,7 +207,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 	for i := range taskPeople {
 		person := int64(firstPerson + i)
 		parent := fmt.Sprintf("main:telegram:%d", person)
-		all, err := store.Tasks().Of(t.Context(), parent, 10_000)
+		all, err := store.SubAgents().Of(t.Context(), parent, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 				t.Errorf("task %s is %s", task.ID, task.State)
 			}
 			turns := s.turnsIn(store, task.Session)
-			if turns > 1 || turns == 0 && task.State == tasks.Done {
+			if turns > 1 || turns == 0 && task.State == subagents.Done {
 				t.Errorf("task %s, which is %s, has begun %d turns", task.ID, task.State, turns)
 			}
 			wasCompleted, over := completed[task.Turn]
@@ -232,7 +232,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 				waits = "task:" + task.ID
 			}
 			heard := strings.Count(said, "report of "+task.Title+".")
-			if heard > 1+interrupted || heard == 0 && task.State == tasks.Done && !stopped && completed[waits] {
+			if heard > 1+interrupted || heard == 0 && task.State == subagents.Done && !stopped && completed[waits] {
 				t.Errorf("of task %s, which is %s, its person heard %d times, with %d sends that were cut off", task.ID, task.State, heard, interrupted)
 			}
 			delete(told, "task:"+task.ID)

@@ -1,56 +1,28 @@
 // Package config reads and checks the operator's settings, from file and environment.
 //
-// One table, in declarations.go, declares every setting once: its type, default, bounds
-// and example, since when it has an effect, and when a reload takes it. Load reads the
-// file against it, lets the environment fill the gaps, and reports everything that is
-// wrong at once, each with its place and a remedy. What it returns is resolved: no other
-// code looks at the file, the environment or a default. Each value remembers where it
-// came from.
+// Each section of the file is declared in the file of its noun (agents.go, channels.go, web.go …):
+// the type that holds its settings; below it a function that declares them, each once, with its
+// kind, default, bounds and example, when a reload takes it, and the field that it fills; and what
+// has to fit together. The table sections, here, ties each to a field of Config. The package schema
+// does the rest by these declarations: reading, filling up, showing, comparing with the next ones.
 //
-// The files: config.go has the types of the settings; declarations.go and the files of
-// single sections (agents.go, channels.go, http.go, models.go, routes.go, tools.go)
-// declare which settings there are. Load (load.go) reads the file, takes each key (take.go), decodes
-// its value (decode.go), replaces references and fills the gaps from the environment
-// (env.go), checks the whole and describes mistakes (check.go), and builds the Config
-// (build.go), also one of two whose files were read one after the other. show.go prints the
-// settings in force and knows which values no output may show.
+// Load reports everything that is wrong at once, each with its place and a remedy. What it returns
+// is resolved: no other code looks at the file, the environment or a default. Each value remembers
+// where it came from.
 package config
 
 import (
-	"log/slog"
+	"cmp"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
-	"time"
 
 	"parley/bus"
+	"parley/cmd/parley/config/schema"
+	"parley/tools"
+	"parley/tools/plainjson"
 )
-
-// Options says where to look for settings, and what to check them against.
-type Options struct {
-	File string // from --config; "" means the usual places
-	Home string // from --home; "" means $PARLEY_HOME or ~/.parley
-	// LookLocal reads ./parley.toml too. Only commands that the operator runs on purpose
-	// do that: a chat in a stranger's checkout must not obey its file.
-	LookLocal bool
-	// WithoutSecrets is for commands that use no key and no token: a secret that cannot
-	// be read does not stop them. Its value is of no use then.
-	WithoutSecrets bool
-	// Platforms are the platforms that a channel can be on.
-	Platforms []Platform
-	// CheckTemplate returns what is wrong with the template by which a webhook makes its message;
-	// if it is nil, templates are not checked.
-	CheckTemplate func(text string) error
-	// CheckRule returns the tool that a rule about tool calls names, if there is no such tool
-	// among those that Tools returns, otherwise "". Its error says that the rule cannot be read. If
-	// CheckRule is nil, rules are not checked.
-	CheckRule func(rule string) (unknown string, err error)
-	Tools     func() []string
-	// CheckHook returns why a program that is to be asked about tool calls cannot be run; if it
-	// is nil, programs are not checked.
-	CheckHook func(command string) error
-	// Env looks up an environment variable; nil is os.LookupEnv.
-	Env func(name string) (string, bool)
-}
 
 // A Config is everything that is set, complete with defaults.
 type Config struct {
@@ -82,45 +54,194 @@ type Config struct {
 	HTTPAccess
 	Keeping
 
-	kept *parsedSettings
+	kept kept
 }
 
-// A Secret is a text that no output shows; string(s) returns it.
-type Secret string
+// kept is what a Config was made of.
+type kept struct {
+	settings *schema.Settings // nil if it was made by hand
+	sections []row
+	// answering has the problems that stop a server only if it runs agents.
+	answering []schema.Problem
+}
 
-// hidden is what is shown in the place of a secret.
-const hidden = "***"
-
-// String hides the secret.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
+// sections lists the sections of the file in the order in which they are shown, each with the part
+// of the Config that it fills. home is the home's folder.
+func sections(platforms []Platform, home string) []row {
+	return []row{
+		one(busSection(), func(c *Config) *Bus { return &c.Bus }),
+		one(storeSection(), func(c *Config) *Store { return &c.Store }),
+		one(workspaceSection(home), func(c *Config) *Workspace { return &c.Workspace }),
+		one(serveSection(), func(c *Config) *Serve { return &c.Serve }),
+		one(logSection(), func(c *Config) *Log { return &c.Log }),
+		one(limitsSection(), func(c *Config) *Limits { return &c.Limits }),
+		one(approvalsSection(), func(c *Config) *Approvals { return &c.Approvals }),
+		one(noticesSection(), func(c *Config) *Tell { return &c.Tell }),
+		one(modelSection(), func(c *Config) *Model { return &c.Model }),
+		each(modelsSection(), func(c *Config) *map[string]Model { return &c.Models }, func(m *Model, _ string) { m.Configured = true }),
+		each(agentsSection(), func(c *Config) *map[string]Agent { return &c.Agents }, func(a *Agent, name string) { a.Name = name }),
+		each(channelsSection(platforms), func(c *Config) *map[string]Channel { return &c.Channels }, func(ch *Channel, name string) { ch.Name = name }),
+		{section: targetsSection()}, // fill reads the addresses
+		one(httpSection(), func(c *Config) *HTTP { return &c.HTTP }),
+		each(webhooksSection(), func(c *Config) *map[string]Webhook { return &c.Webhooks }, func(w *Webhook, name string) { w.Name = name }),
+		each(tokensSection(), func(c *Config) *map[string]Token { return &c.Tokens }, func(t *Token, name string) { t.Name = name }),
+		one(retentionSection(), func(c *Config) *Retention { return &c.Retention }),
+		one(knowledgeSection(), func(c *Config) *Knowledge { return &c.Knowledge }),
+		one(toolsSection(), func(c *Config) *Tools { return &c.Tools }),
+		one(sandboxSection(), func(c *Config) *Sandbox { return &c.Sandbox }),
+		one(jobsSection(), func(c *Config) *Jobs { return &c.Jobs }),
+		each(mcpSection(), func(c *Config) *map[string]MCPServer { return &c.MCP }, func(m *MCPServer, name string) { m.Name = name }),
+		one(skillsSection(), func(c *Config) *Skills { return &c.Skills }),
+		one(webSection(), func(c *Config) *Web { return &c.Web }),
+		one(transcribeSection(), func(c *Config) *Transcribe { return &c.Transcribe }),
+		one(auditSection(), func(c *Config) *Audit { return &c.Audit }),
+		one(scheduleSection(), func(c *Config) *Schedule { return &c.Schedule }),
+		one(heartbeatSection(), func(c *Config) *Heartbeat { return &c.Heartbeat }),
+		one(budgetSection(), func(c *Config) *Budget { return &c.Budget }),
 	}
-	return hidden
 }
 
-// GoString hides the secret.
-func (s Secret) GoString() string { return `"` + s.String() + `"` }
-
-// MarshalText hides the secret.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue hides the secret.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// Workspace says where sessions keep their files, and how much.
-type Workspace struct {
-	Root  string // absolute
-	MaxMB int    // of one session
-	// UndoTurns is how many turns of a session can be undone; 0 means none.
-	UndoTurns int
+// A row is a section with the part of a Config that it fills.
+type row struct {
+	section
+	fill func(s *schema.Settings, c *Config) // nil if the section's values need more than that
 }
 
-// A Folder holds the directories of sessions.
-type Folder struct {
-	Agent string // whose sessions; "" means those of all agents that have no folder of their own
-	Key   string // of the setting
-	Dir   string // absolute
+// one ties a section with a single table to a field of Config.
+func one[T any](sec section, field func(*Config) *T) row {
+	return row{sec, func(s *schema.Settings, c *Config) { s.Fill(sec.Name, field(c)) }}
+}
+
+// each ties a section whose tables the operator names to a map in Config, by these names; named
+// tells a T the name of its table.
+func each[T any](sec section, field func(*Config) *map[string]T, named func(one *T, name string)) row {
+	return row{sec, func(s *schema.Settings, c *Config) {
+		all := map[string]T{}
+		for _, name := range s.Names(sec.Name) {
+			var one T
+			named(&one, name)
+			s.Fill(sec.Name+"."+name, &one)
+			all[name] = one
+		}
+		*field(c) = all
+	}}
+}
+
+// retired returns the keys that were given up, which go on working for two releases: none now.
+func retired() []schema.Retired { return nil }
+
+// Load finds the home and the configuration file, reads the file, fills what it
+// leaves out from the environment and from defaults, and checks the whole. Its
+// error is an *Error with every problem that was found.
+func Load(o Options) (*Config, error) {
+	o = o.withEnv()
+	home, wrong := findHome(o)
+	file, named, at := findFile(o, home)
+	rows := sections(o.Platforms, home)
+	var declared []schema.Section
+	for _, r := range rows {
+		declared = append(declared, r.Section)
+	}
+	l := &loader{opts: o, home: home, Values: schema.Read(declared, schema.Source{
+		File: file, Named: named, NamedAt: at, Wrong: wrong, Env: o.Env, WithoutSecrets: o.WithoutSecrets, Retired: retired(),
+	})}
+	l.TakeEnv()
+	for _, r := range rows {
+		if r.prepare != nil {
+			r.prepare(l)
+		}
+	}
+	l.Complete()
+	for _, r := range rows {
+		if r.check != nil {
+			r.check(l)
+		}
+	}
+	settings, err := l.Settings()
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{File: settings.File(), Home: home, FileSearch: seek(o, home), kept: kept{settings, rows, l.answering}}
+	if err := c.fill(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// fill fills the configuration's fields from the settings that it has kept.
+func (c *Config) fill() error {
+	s := c.kept.settings
+	for _, r := range c.kept.sections {
+		if r.fill != nil {
+			r.fill(s, c)
+		}
+	}
+	assignServers(s, c.MCP, c.Agents)
+	c.Limits.TokensWritten = s.IsSet("limits.user_tokens_day")
+	c.Budget.Written = capsCost(s)
+	for name, channel := range c.Channels {
+		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)
+		c.Channels[name] = channel
+	}
+	if c.Model.Name == demoName {
+		c.Model = Model{Demo: true}
+	}
+	c.Model.Configured = c.Model.Demo || c.Model.BaseURL != "" || c.Model.APIKey != ""
+	c.Targets = map[string][]bus.Address{}
+	for _, name := range s.Names("targets") {
+		for _, text := range s.Texts("targets." + name) {
+			to, err := bus.ParseAddress(text)
+			if err != nil {
+				return fmt.Errorf("target %s: %w", name, err)
+			}
+			c.Targets[name] = append(c.Targets[name], to)
+		}
+	}
+	return nil
+}
+
+// Reload compares the configuration that a running process has with the next one, which was read
+// from the changed file. It returns old with those settings from next that can change while the
+// process runs: who may talk, the limits on people, where agents may write, and who may send
+// requests over HTTP. It also returns what differs. It changes neither old nor next.
+func Reload(old, next *Config) (*Config, Changes, error) {
+	merged, changes := schema.Merge(old.kept.settings, next.kept.settings)
+	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, kept: kept{merged, old.kept.sections, next.kept.answering}}
+	if err := c.fill(); err != nil {
+		return nil, changes, err
+	}
+	return c, changes, nil
+}
+
+// CheckServe returns what keeps "parley serve" from starting although other commands can work:
+// channels that hear people while no model answers them, and mistakes in variables that only a
+// server needs. Its error is an *Error; nil if serve can start.
+func (c *Config) CheckServe() error {
+	return schema.ErrorOf(slices.Concat(c.kept.settings.InVariables(), c.kept.answering))
+}
+
+// CheckGateway is CheckServe for a process that only connects channels, while other processes
+// answer.
+func (c *Config) CheckGateway() error { return schema.ErrorOf(c.kept.settings.InVariables()) }
+
+// Notices returns what the operator should know, one line each: settings without effect
+// yet, keys that will be removed, a key that is not used.
+func (c *Config) Notices() []string { return c.kept.settings.Notices() }
+
+// A SettingError says which setting keeps the server from starting although the
+// configuration itself is valid, and what to do.
+type SettingError struct {
+	Where  string // file:line, or in words where else the value comes from; may be empty
+	Key    string
+	Remedy string
+}
+
+// Error returns where the setting is, its name and what to do.
+func (e *SettingError) Error() string {
+	if e.Where == "" {
+		return e.Key + ": " + e.Remedy
+	}
+	return e.Where + ": " + e.Key + ": " + e.Remedy
 }
 
 // Folders lists the folders that hold the directories of sessions, that of all agents first.
@@ -134,128 +255,6 @@ func (c *Config) Folders() []Folder {
 	return all
 }
 
-// Keeping says where data is kept, and for how long.
-type Keeping struct {
-	Workspace Workspace
-	Bus       Bus
-	Store     Store
-	Retention Retention
-	Knowledge Knowledge
-}
-
-// Bus says where messages wait: in Redis at a URL, or in the home if there is none.
-type Bus struct {
-	URL    Secret // it may hold a password
-	Prefix string
-}
-
-// Store says where the logs of sessions are: in a database at a URL, or in the home if there is
-// none.
-type Store struct {
-	URL Secret // it may hold a password
-}
-
-// Retention says how long what was said is kept.
-type Retention struct {
-	Days int // 0 means for ever
-}
-
-// Knowledge is a folder of the operator's documents that all agents can read.
-type Knowledge struct {
-	Dir string // "" means none
-}
-
-// Serve says how the server runs.
-type Serve struct {
-	Drain       time.Duration // how long a shutdown waits for turns that run
-	MaxInFlight int           // how many turns run at once in this process
-}
-
-// Log says how the program logs.
-type Log struct {
-	Level  slog.Level
-	Format string // "text", "json", or "": text on a terminal, else JSON
-}
-
-// Limits bounds how much people may ask of the bot, and how long queues may be.
-type Limits struct {
-	UserTurns     int   // turns at once, of one person who is not an owner
-	UserTurnsHour int   // turns within an hour
-	UserTokensDay int64 // tokens within a day
-	// TokensWritten says that the operator has set UserTokensDay.
-	TokensWritten bool
-	Waiting       int // messages in one session, those being answered included
-	Outbound      int // messages for one address
-}
-
-// Approvals says how people are asked whether a tool call may run.
-type Approvals struct {
-	Expires time.Duration // after which nobody needs to answer any more
-	To      []string      // who is asked: targets and addresses, as written; if there are none, the conversation itself
-}
-
-// Tell says how owners are told of things that need their attention.
-type Tell struct {
-	To    []string      // targets and addresses, as written; if there are none, the chats in which the owners talk to the bot alone
-	After time.Duration // how long a channel is down before they are told
-}
-
-// A Channel is one account on one platform.
-type Channel struct {
-	Name     string
-	Platform string // one of Options.Platforms
-	Mode     string // "chat", or "send": it receives nothing
-	BotToken Secret
-	AppToken Secret // Slack's
-	// Receive is how the channel receives what people say: "socket", "poll" or "http"; ""
-	// means the platform's usual way.
-	Receive       string
-	SigningSecret Secret // of Slack's requests
-	PublicURL     string // where the platform reaches the server; no trailing slash
-	APIURL        string // "" is the platform's own; no trailing slash
-	Access        Access
-	RateLimit     string // whether the platform's rate limits are kept: "platform" or "none"
-	OnUnknown     string // what is done if nobody can say whether a message was sent: "resend" or "drop"
-	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
-	FilesMB       int    // the largest file in MB, received or sent
-	Agent         string // the agent that answers if no route matches
-	Routes        []AgentRoute
-	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
-	Reactions     string // which reactions the agent is told of: ReactionsThumbs or ReactionsAll
-	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
-	About         string // what is added to the introduction
-	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
-}
-
-// DefaultFilesMB is how large a file may be, in MB, if the operator has not set a size.
-const DefaultFilesMB = 20
-
-// DefaultHistory is how many messages of a thread, said before the bot was called into it, are
-// read if the operator has not set a number.
-const DefaultHistory = 20
-
-// The values of Channel.Reactions: which reactions to its answers an agent is told of.
-const (
-	ReactionsThumbs = "thumbs" // 👍 and 👎, which are kept as ratings
-	ReactionsAll    = "all"
-)
-
-// The values of Channel.Introduce: who is told what the bot is.
-const (
-	IntroduceOnce  = "once" // each person, at the first contact
-	IntroduceNever = "never"
-)
-
-// The values of Channel.Session: what has a conversation of its own.
-const (
-	SessionThread  = "thread"  // each thread, and a chat outside of its threads
-	SessionChannel = "channel" // each chat with all its threads
-	SessionUser    = "user"    // in groups each person, in each thread
-)
-
-// ByHTTP reports whether the platform sends what people say as HTTP requests to this server.
-func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
-
 // ChannelsByName lists the channels in the order of their names.
 func (c *Config) ChannelsByName() []Channel {
 	var list []Channel
@@ -265,26 +264,46 @@ func (c *Config) ChannelsByName() []Channel {
 	return list
 }
 
-// Access says who may talk to the bot on a channel. It names people by the platform's ids,
-// without the channel's name.
-type Access struct {
-	Policy    string // "pairing", "list", "members" or "open"
-	AllowFrom []string
-	Owners    []string
-	Approvers []string // people who may approve what conversations on the channel ask for
-	Chats     []Chat   // the groups in which the bot listens; nil is all
-	Mention   string   // when it listens there: "always", "threads" or "never"
+// RunsCommands reports whether any agent has a capability for running commands.
+func (c *Config) RunsCommands() bool {
+	for _, a := range c.Agents {
+		if slices.Contains(a.Capabilities, tools.Shell) || slices.Contains(a.Capabilities, tools.Git) {
+			return true
+		}
+	}
+	return false
 }
 
-// A Chat is a group in which the bot listens.
-type Chat struct {
-	Chat    string // the platform's id
-	Mention string // "" means the channel's setting
+// Settings lists every setting that has a value, in the order of the sections of the
+// documentation, with secrets hidden.
+func (c *Config) Settings() []schema.Shown { return c.kept.settings.Show() }
+
+// Origin returns where a setting's value comes from: file and line, or a variable; "" if
+// it is a default.
+func (c *Config) Origin(key string) string {
+	if c.kept.settings == nil {
+		return ""
+	}
+	return c.kept.settings.Origin(key)
 }
 
-// Load finds the home and the configuration file, reads the file, fills what it
-// leaves out from the environment and from defaults, and checks the whole. Its
-// error is an *Error with every problem that was found.
-func Load(o Options) (*Config, error) {
-	return load(o, declarations(o.Platforms), retired())
+// Print writes every effective setting as lines of TOML, each with a comment
+// that says where it came from. Secrets are ***.
+func (c *Config) Print(w io.Writer) error {
+	return c.kept.settings.Print(w, "file: "+cmp.Or(c.File, "none"), "home: "+c.Home)
 }
+
+// MarshalJSON returns in JSON the settings that Print prints, and the notices.
+func (c *Config) MarshalJSON() ([]byte, error) {
+	return plainjson.Marshal(struct {
+		File     string         `json:"file"`
+		Home     string         `json:"home"`
+		Settings []schema.Shown `json:"settings"`
+		Notices  []string       `json:"notices,omitempty"`
+	}{c.File, c.Home, c.Settings(), c.Notices()})
+}
+
+// Secrets returns all texts that no output may show, so that they can be removed wherever they
+// turn up: values that are declared as secrets, what was read from secret files and variables,
+// and passwords in URLs.
+func (c *Config) Secrets() []string { return c.kept.settings.Secrets() }

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/cmd/parley/config/schema"
 )
 
 // undocumented compares the declarations with the lines of the page's TOML: which
 // settings it does not name, whose default it does not say, and which names on it
 // are of no setting.
-func undocumented(sections []section, page string) (wrong []string) {
+func undocumented(sections []schema.Section, page string) (wrong []string) {
 	lines := map[string]string{} // by table and key, as declared: "agents.queue"
 	table := ""
 	header := regexp.MustCompile(`^(?:# )?\[([a-z_.-]+)\]`)
@@ -28,9 +30,9 @@ func undocumented(sections []section, page string) (wrong []string) {
 	}
 	known := map[string]bool{}
 	for _, sec := range sections {
-		for _, set := range sec.settings {
-			path := sec.name + "." + set.key
-			if sec.keysAreNames() {
+		for _, set := range sec.Settings {
+			path := sec.Name + "." + set.Key
+			if sec.KeysAreNames() {
 				for name := range lines {
 					known[name] = known[name] || strings.HasPrefix(name, path)
 				}
@@ -41,9 +43,9 @@ func undocumented(sections []section, page string) (wrong []string) {
 			switch {
 			case !named:
 				wrong = append(wrong, path+" is not named")
-			case set.def != nil && !says(text, toTOML((&value{set: &set, v: set.def}).shown())):
+			case set.Default != nil && !says(text, defaultTOML(set)):
 				wrong = append(wrong, path+" does not say its default")
-			case set.hasNoEffectYet() && !strings.Contains(text, notYet):
+			case set.NotYet && !strings.Contains(text, "no effect yet"):
 				wrong = append(wrong, path+" has no effect yet, and does not say so")
 			}
 		}
@@ -59,13 +61,19 @@ func undocumented(sections []section, page string) (wrong []string) {
 
 // declaredTable is a table's name as declarations have it: without the name that the
 // operator gives, so that [agents.ops.shell] is agents.shell and [tools.shell] stays.
-func declaredTable(sections []section, name string) string {
+func declaredTable(sections []schema.Section, name string) string {
 	parts := strings.Split(name, ".")
-	named := slices.ContainsFunc(sections, func(s section) bool { return s.named && s.name == parts[0] })
+	named := slices.ContainsFunc(sections, func(s schema.Section) bool { return s.Named && s.Name == parts[0] })
 	if named && len(parts) > 1 {
 		parts = slices.Delete(parts, 1, 2)
 	}
 	return strings.Join(parts, ".")
+}
+
+// defaultTOML is a setting's default as a file has it.
+func defaultTOML(set schema.Setting) string {
+	set.Example = ""
+	return set.ExampleTOML()
 }
 
 // says tells whether a line holds a value as a whole: 3 is not in 30.
@@ -78,23 +86,23 @@ func TestDocumentationNamesEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range undocumented(declarations(nil), string(page)) {
+	for _, wrong := range undocumented(declared(), string(page)) {
 		t.Errorf("docs/configuration.md: %s", wrong)
 	}
 }
 
 // The test above fails for what a page can lack.
 func TestUndocumented(t *testing.T) {
-	sections := []section{
-		{name: "serve", settings: []setting{
-			{key: "named", kind: asCount, def: int64(7), since: first},
-			{key: "missing", kind: asText, since: first},
-			{key: "shell.other", kind: asText, def: "x", since: first},
-			{key: "later", kind: asText, since: notYet},
-			{key: "table.inside", kind: asCount, def: int64(5), since: first},
+	sections := []schema.Section{
+		{Name: "serve", Settings: []schema.Setting{
+			{Key: "named", Kind: schema.Count, Default: int64(7)},
+			{Key: "missing", Kind: schema.Text},
+			{Key: "shell.other", Kind: schema.Text, Default: "x"},
+			{Key: "later", Kind: schema.Text, NotYet: true},
+			{Key: "table.inside", Kind: schema.Count, Default: int64(5)},
 		}},
-		{name: "agents", named: true, settings: []setting{{key: "table.inside", kind: asCount, def: int64(6), since: first}}},
-		{name: "targets", named: true, settings: []setting{{kind: asPlaces, since: first}}},
+		{Name: "agents", Named: true, Settings: []schema.Setting{{Key: "table.inside", Kind: schema.Count, Default: int64(6)}}},
+		{Name: "targets", Named: true, Settings: []schema.Setting{{Kind: places{}}}},
 	}
 	page := "```toml\n[serve]\nnamed = 8  # default: 7\nshell.other = \"y\"\n# later = \"z\"\nold = 1\n[serve.table]\ninside = 5\n[agents.ops.table]\ninside = 6\n[targets]\na = \"b\"\n```\nmissing = 1\n"
 	want := []string{

@@ -3,9 +3,11 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
+	"parley/cmd/parley/config/schema"
 	"parley/tools/spelling"
 )
 
@@ -41,165 +43,136 @@ type Model struct {
 	Configured bool
 }
 
-// An environment names the environment variables that fill the settings of a model.
-type environment struct{ name, baseURL, apiKey string }
+// demoName is the name of the built-in model.
+const demoName = "demo"
 
-// modelSettings declares the settings of one model. The function modelOf takes what the settings'
-// table describes, such as the Config, and returns the Model in it.
-func modelSettings(modelOf func(dest any) *Model, env environment) []setting {
-	return []setting{
-		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &modelOf(o).Name }},
-		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, parameters: []string{"api-version"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
-			since: first, fills: func(o any) any { return &modelOf(o).BaseURL }},
-		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
-			since: first, fills: func(o any) any { return &modelOf(o).APIKey }},
-		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &modelOf(o).Vision }},
-		{key: "api", kind: asText, def: "auto", oneOf: built("auto", "chat", "responses"), since: first, fills: func(o any) any { return &modelOf(o).API }},
-		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &modelOf(o).Window }},
-		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &modelOf(o).Reasoning }},
-		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &modelOf(o).Headers }},
-		{key: "body", kind: asText, example: `"{\"top_p\": 0.9}"`, since: first, fills: func(o any) any { return &modelOf(o).Body }},
-		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &modelOf(o).FirstToken }},
-		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &modelOf(o).Idle }},
-		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &modelOf(o).PriceInput }},
-		{key: "price_cached", kind: asMoney, zeroIsOff: true, example: `0.025`, since: first, fills: func(o any) any { return &modelOf(o).PriceCached }},
-		{key: "price_output", kind: asMoney, zeroIsOff: true, example: `2.0`, since: first, fills: func(o any) any { return &modelOf(o).PriceOutput }},
-	}
-}
-
-// A ModelChoice says which model an agent asks: the table of its settings and, if the agent names
-// another one at the same server, its name.
-type ModelChoice struct {
-	Table string // the table that has its server and its key: "model", or "models.NAME"
-	Name  string // the model's name, where the agent gives one and the table does not
-	Key   string // the setting that chose this model, for messages to the operator
-	Demo  bool   // it is the built-in demo
-}
-
-// ModelsOf returns the models that an agent asks, in order. The first is the one that the
-// agent names, or else that of [model]; the others are asked if it does not answer.
-func (c *Config) ModelsOf(agent string) []ModelChoice {
-	a := c.Agents[agent]
-	list := []ModelChoice{{Table: "model", Key: "model.name", Demo: c.Model.Demo}}
-	if _, further := c.Models[a.Model]; further {
-		list[0] = ModelChoice{Table: "models." + a.Model, Key: "models." + a.Model + ".name"}
-	} else if a.Model != "" && a.Model != c.Model.Name {
-		list[0] = ModelChoice{Table: "model", Name: a.Model, Key: "agents." + agent + ".model", Demo: c.Model.Demo || a.Model == demoName}
-	}
-	fallback := a.Fallback
-	if fallback == nil {
-		fallback = c.Model.Fallback
-	}
-	for _, name := range fallback {
-		if table := "models." + name; list[0].Table != table {
-			list = append(list, ModelChoice{Table: table, Key: table + ".name"})
+// modelSection declares the settings of the model that answers for agents that name none.
+func modelSection() section {
+	settings := append(modelSettings(),
+		schema.Setting{Key: "fallback", Kind: schema.Texts, Example: `["backup"]`, Fill: schema.Into(func(m *Model) any { return &m.Fallback })},
+		schema.Setting{Key: "wait", Kind: schema.Duration, Least: int64(time.Second), Example: `"1h"`, Reload: schema.AtOnce, Fill: schema.Into(func(m *Model) any { return &m.Wait })})
+	for i := range settings {
+		switch set := &settings[i]; set.Key {
+		case "name":
+			set.Env = "OPENAI_MODEL"
+		case "base_url":
+			set.Env, set.EnvStops, set.EnvIf = "OPENAI_BASE_URL", true, func(v *schema.Values) bool { return !isDemo(v) }
+		case "api_key":
+			set.Env, set.EnvStops, set.EnvIf = keyVariable, true, mayTakeKey
 		}
 	}
-	return list
+	return section{
+		Section: schema.Section{Name: "model", Settings: settings},
+		prepare: func(l *loader) {
+			if isDemo(l.Values) {
+				l.Remove("model.base_url")
+				l.Remove("model.api_key")
+			}
+		},
+		check: func(l *loader) {
+			checkModelFields(l, "model")
+			checkFallback(l, "model.fallback")
+			checkAnswered(l)
+			for _, table := range agentTables(l) {
+				checkAgentModel(l, table)
+			}
+		},
+	}
 }
 
-// HasModel reports whether a model is configured that answers for an agent: one of [models] that
-// the agent names, or else that of [model].
-func (c *Config) HasModel(agent string) bool {
-	first := c.ModelsOf(agent)[0]
-	return c.Model.Configured || first.Demo || first.Table != "model"
+// modelsSection declares the settings of further models.
+func modelsSection() section {
+	return section{
+		Section: schema.Section{Name: "models", Named: true, Settings: modelSettings()},
+		check: func(l *loader) {
+			for _, name := range l.Names("models") {
+				checkModelFields(l, "models."+name)
+				checkFurtherModel(l, "models."+name)
+			}
+		},
+	}
 }
 
-// AnyModel reports whether a model is configured that answers for any of the agents.
-func (c *Config) AnyModel() bool {
-	for name := range c.Agents {
-		if c.HasModel(name) {
-			return true
-		}
+// modelSettings declares the settings of one model.
+func modelSettings() []schema.Setting {
+	return []schema.Setting{
+		{Key: "name", Kind: schema.Text, Example: `"gpt-5-mini"`, Fill: schema.Into(func(m *Model) any { return &m.Name })},
+		{Key: "base_url", Kind: schema.URL, Schemes: []string{"http", "https"}, Parameters: []string{"api-version"}, Example: `"http://127.0.0.1:11434/v1"`,
+			Fill: schema.Into(func(m *Model) any { return &m.BaseURL })},
+		{Key: "api_key", Kind: schema.Text, Secret: true, MayBeEmpty: true, Example: `"${OPENAI_API_KEY}"`,
+			Fill: schema.Into(func(m *Model) any { return &m.APIKey })},
+		{Key: "vision", Kind: schema.Text, Default: "auto", OneOf: []string{"auto", "off"}, Fill: schema.Into(func(m *Model) any { return &m.Vision })},
+		{Key: "api", Kind: schema.Text, Default: "auto", OneOf: []string{"auto", "chat", "responses"}, Fill: schema.Into(func(m *Model) any { return &m.API })},
+		{Key: "window", Kind: schema.Count, Least: 1000, Example: `32768`, Fill: schema.Into(func(m *Model) any { return &m.Window })},
+		{Key: "reasoning", Kind: schema.Text, Example: `"low"`, Fill: schema.Into(func(m *Model) any { return &m.Reasoning })},
+		{Key: "headers", Kind: schema.Texts, Secret: true, Example: `["X-Title: Parley"]`, Fill: schema.Into(func(m *Model) any { return &m.Headers })},
+		{Key: "body", Kind: schema.Text, Example: `"{\"top_p\": 0.9}"`, Fill: schema.Into(func(m *Model) any { return &m.Body })},
+		{Key: "first_token", Kind: schema.Duration, Least: int64(time.Second), Example: `"120s"`, Fill: schema.Into(func(m *Model) any { return &m.FirstToken })},
+		{Key: "idle", Kind: schema.Duration, Least: int64(time.Second), Example: `"60s"`, Fill: schema.Into(func(m *Model) any { return &m.Idle })},
+		{Key: "price_input", Kind: schema.Money, ZeroIsOff: true, Example: `0.25`, Fill: schema.Into(func(m *Model) any { return &m.PriceInput })},
+		{Key: "price_cached", Kind: schema.Money, ZeroIsOff: true, Example: `0.025`, Fill: schema.Into(func(m *Model) any { return &m.PriceCached })},
+		{Key: "price_output", Kind: schema.Money, ZeroIsOff: true, Example: `2.0`, Fill: schema.Into(func(m *Model) any { return &m.PriceOutput })},
+	}
+}
+
+// isDemo reports whether the built-in demo answers in the place of a model.
+func isDemo(v *schema.Values) bool { return v.Text("model.name") == demoName }
+
+// keyVariable is the environment variable with the model's key.
+const keyVariable = "OPENAI_API_KEY"
+
+// mayTakeKey reports whether the model's key may be taken from the environment. It may not if the
+// file names another server than the one to which that key belongs.
+func mayTakeKey(v *schema.Values) bool {
+	if isDemo(v) {
+		return false
+	}
+	if v.At("model.base_url").File == "" {
+		return true
+	}
+	if _, ok := v.Env(keyVariable); ok {
+		v.Notify(schema.Problem{
+			Var: keyVariable, Key: "model.api_key", Wrong: "not sent to the base_url of the file",
+			Remedy: `write api_key = "${` + keyVariable + `}" there if that is meant`,
+		})
 	}
 	return false
 }
 
-// OnlyDemo reports whether the built-in demo answers and no real model does.
-func (c *Config) OnlyDemo() bool {
-	for name := range c.Agents {
-		if !c.ModelsOf(name)[0].Demo {
-			return false
-		}
-	}
-	return true
-}
-
-// Budget bounds what models may cost, in micro-dollars.
-type Budget struct {
-	UserDay    int64  // of one person in a day
-	SessionDay int64  // of one conversation in a day; 0 means no limit
-	Day, Month int64  // of everybody
-	TellAt     int    // the percentage of a cap at which owners are warned
-	Prices     string // the file with the list of prices; "" means the program's own list
-	// Written says that the operator has set a cap, here or for an agent.
-	Written bool
-}
-
-// budgetSections declares the settings of what models may cost.
-func budgetSections() []section {
-	return []section{{name: "budget", settings: []setting{
-		{key: "user_day", kind: asMoney, def: int64(2_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.UserDay })},
-		{key: "session_day", kind: asMoney, least: 1, example: `1.0`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.SessionDay })},
-		{key: "day", kind: asMoney, def: int64(20_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Day })},
-		{key: "month", kind: asMoney, def: int64(200_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Month })},
-		{key: "tell_at", kind: asCount, def: int64(80), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.TellAt })},
-		{key: "prices", kind: asPath, example: `"prices.json"`, since: first, fills: into(func(c *Config) any { return &c.Budget.Prices })},
-	}}}
-}
-
-// checkBudget reports a share of a cap that is never reached, so that nobody would be told.
-func (l *loader) checkBudget() {
-	if at, ok := l.values["budget.tell_at"].v.(int64); ok && at > 100 {
-		l.report(l.places["budget.tell_at"], "budget.tell_at", "it is a percentage: the largest is 100", "write for example tell_at = 80")
+// checkModelFields reports fields of a model's requests that cannot be sent.
+func checkModelFields(l *loader, table string) {
+	checkHeaders(l, table, `["X-Title: Parley"]`)
+	var fields map[string]any
+	if body := l.Text(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
+		l.Report(l.At(table+".body"), table+".body", "it is no JSON object", `write for example body = '{"top_p": 0.9}'`)
 	}
 }
 
-// checkModels reports models in [models.NAME] that cannot be asked, and fallbacks that do not
-// exist.
-func (l *loader) checkModels() {
-	tables := []string{"model"}
-	for _, name := range l.names["models"] {
-		tables = append(tables, "models."+name)
+// checkFurtherModel reports a model in [models.NAME] that cannot be asked.
+func checkFurtherModel(l *loader, table string) {
+	if l.Text(table+".name") == "" {
+		l.Report(l.At(table), table, "it names no model", `write name = "gpt-5-mini" there`)
 	}
-	for _, table := range tables {
-		l.checkHeaders(table, `["X-Title: Parley"]`)
-		var fields map[string]any
-		if body := l.str(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
-			l.report(l.places[table+".body"], table+".body", "it is no JSON object", `write for example body = '{"top_p": 0.9}'`)
-		}
-	}
-	for _, name := range l.names["models"] {
-		table := "models." + name
-		if l.str(table+".name") == "" {
-			l.report(l.places[table], table, "it names no model", `write name = "gpt-5-mini" there`)
-		}
-		if l.str(table+".base_url") == "" && l.str(table+".api_key") == "" {
-			l.report(l.places[table], table, "the model at the default URL wants a key, and there is none",
-				`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
-		}
-	}
-	l.checkFallback("model.fallback")
-	for _, name := range append([]string{defaults}, l.names["agents"]...) {
-		l.checkAgentModel("agents." + name)
-		l.checkAgentNames("agents." + name + ".may_spawn")
+	if l.Text(table+".base_url") == "" && l.Text(table+".api_key") == "" {
+		l.Report(l.At(table), table, "the model at the default URL wants a key, and there is none",
+			`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
 	}
 }
 
 // checkFallback reports names in the list of fallbacks at this path that no table [models.NAME]
 // has.
-func (l *loader) checkFallback(path string) {
-	for i, name := range l.list(path) {
-		if !l.mentioned(path) || slices.Contains(l.names["models"], name) {
+func checkFallback(l *loader, path string) {
+	for i, name := range l.Texts(path) {
+		if !l.Mentioned(path) || slices.Contains(l.Names("models"), name) {
 			continue
 		}
-		l.report(l.element(path, i), path, fmt.Sprintf("no model is called %q", name), l.modelRemedy(name))
+		l.Report(l.ElementAt(path, i), path, fmt.Sprintf("no model is called %q", name), modelRemedy(l, name))
 	}
 }
 
 // modelRemedy says what to do about a model's name that no table [models.NAME] has.
-func (l *loader) modelRemedy(name string) string {
-	if near := spelling.Nearest(name, l.names["models"]); near != "" {
+func modelRemedy(l *loader, name string) string {
+	if near := spelling.Nearest(name, l.Names("models")); near != "" {
 		return fmt.Sprintf("write %q", near)
 	}
 	return "add [models." + name + "]"
@@ -207,31 +180,71 @@ func (l *loader) modelRemedy(name string) string {
 
 // checkAgentModel reports an agent's fallbacks that do not exist, and a model that no
 // server is known for: one that is not among [models] is asked of the server of [model].
-func (l *loader) checkAgentModel(table string) {
-	l.checkFallback(table + ".fallback")
+func checkAgentModel(l *loader, table string) {
+	checkFallback(l, table+".fallback")
 	path := table + ".model"
-	name := l.str(path)
-	if !l.mentioned(path) || name == "" || name == demoName || slices.Contains(l.names["models"], name) {
+	name := l.Text(path)
+	if !l.Mentioned(path) || name == "" || name == demoName || slices.Contains(l.Names("models"), name) {
 		return
 	}
 	switch {
-	case l.str("model.name") == name:
-	case l.str("model.name") == demoName:
-		l.answering = append(l.answering, l.places[path].problemAt(path, &fault{
-			wrong:  fmt.Sprintf("no model is called %q, and the demo of [model] is no server that has others", name),
-			remedy: l.modelRemedy(name),
-		}))
-	case l.str("model.base_url") == "" && l.str("model.api_key") == "":
-		l.answering = append(l.answering, l.places[path].problemAt(path, &fault{
-			wrong:  fmt.Sprintf("no model is called %q, and [model] has no server that could be asked for it", name),
-			remedy: l.modelRemedy(name) + `, or write [model] base_url or api_key`,
-		}))
+	case l.Text("model.name") == name:
+	case l.Text("model.name") == demoName:
+		l.reportAnswering(l.At(path), path,
+			fmt.Sprintf("no model is called %q, and the demo of [model] is no server that has others", name),
+			modelRemedy(l, name))
+	case l.Text("model.base_url") == "" && l.Text("model.api_key") == "":
+		l.reportAnswering(l.At(path), path,
+			fmt.Sprintf("no model is called %q, and [model] has no server that could be asked for it", name),
+			modelRemedy(l, name)+`, or write [model] base_url or api_key`)
 	}
 }
 
 // hasOwnModel reports whether an agent names the demo or a model of [models], so that it does not
 // need [model].
-func (l *loader) hasOwnModel(agent string) bool {
-	name := l.str("agents." + agent + ".model")
-	return name == demoName || slices.Contains(l.names["models"], name)
+func hasOwnModel(l *loader, agent string) bool {
+	name := l.Text("agents." + agent + ".model")
+	return name == demoName || slices.Contains(l.Names("models"), name)
+}
+
+// needsModel returns the path of a table that is of no use without a model, such as a receiving
+// channel, and the fault to report if no model is configured; "" if no table needs a model.
+func needsModel(l *loader) (path string, without *schema.Fault) {
+	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
+	for _, name := range l.Names("channels") {
+		if path := "channels." + name; l.Text(path+".mode") == "chat" && slices.ContainsFunc(agentsOf(l, path), func(agent string) bool { return !hasOwnModel(l, agent) }) {
+			return path, &schema.Fault{Wrong: "it hears people, and no model answers them", Remedy: remedy + `mode = "send" here`}
+		}
+	}
+	for _, name := range l.Names("webhooks") {
+		if path := "webhooks." + name; l.Text(path+".agent") != "" && !hasOwnModel(l, l.Text(path+".agent")) {
+			return path, &schema.Fault{Wrong: "it has an agent, and no model that answers", Remedy: remedy + "remove agent here"}
+		}
+	}
+	return "", nil
+}
+
+// checkAnswered reports channels or webhooks that nothing would answer because no model is
+// configured.
+func checkAnswered(l *loader) {
+	hears, what := needsModel(l)
+	name, base, key := l.Text("model.name"), l.Text("model.base_url"), l.Text("model.api_key")
+	if hears == "" || name == demoName {
+		return
+	}
+	u, err := url.Parse(base)
+	own := base == "" || err == nil && u.Hostname() == "api.openai.com"
+	switch {
+	case !own || key != "":
+	case base == "" && name == "":
+		l.reportAnswering(l.At(hears), hears, what.Wrong, what.Remedy)
+	case base == "":
+		l.reportAnswering(l.At("model.name"), "model.name",
+			"the model at the default URL wants a key, and there is none",
+			"set OPENAI_API_KEY, or write [model] base_url for a server of your own")
+	default:
+		l.reportAnswering(l.At("model.base_url"), "model.base_url",
+			"the server named here wants a key, and the environment's is not sent to it unasked",
+			`write api_key = "${OPENAI_API_KEY}" beside it`)
+	}
 }

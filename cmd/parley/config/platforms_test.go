@@ -4,8 +4,8 @@ import (
 	"parley/channels/discord"
 	"parley/channels/slack"
 	"parley/channels/telegram"
+	"parley/channels/webhook"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/webhook"
 )
 
 // platforms are three of the kinds that there are: one with one token, one with

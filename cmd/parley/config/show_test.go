@@ -93,6 +93,17 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 }
 
+// Who uses no secret is not stopped by one that cannot be read, in a list either.
+func TestWithoutSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", "parley.toml", "[mcp.notes]\ncommand = \"notes\"\nenv = [\"KEY=${NO_KEY}\"]\nagents = [\"main\"]\n")
+	c, err := load(config.Options{File: "parley.toml", Home: "h", WithoutSecrets: true, Env: vars{}.look})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "environment", len(c.MCP["notes"].Env), 0)
+}
+
 // breakLine changes a line in every way that a slip can.
 func breakLine(line string) []string {
 	return []string{

@@ -37,19 +37,34 @@ func Points() func(string) {
 	}
 }
 
-// Tools returns the tools that only tests have. There is one, ring: it posts to the URL
-// in PARLEY_ONCE_URL, which cannot be undone, and nobody can find out afterwards whether
-// it happened. The server at that URL counts the posts of each call.
-func Tools() []tools.Tool {
-	once := os.Getenv("PARLEY_ONCE_URL")
-	if once == "" {
-		return nil
+// Tools returns the tools that only tests have, each where its variable is set.
+func Tools() (all []tools.Tool) {
+	if once := os.Getenv("PARLEY_ONCE_URL"); once != "" {
+		all = append(all, newRing(once))
 	}
-	ring := tools.Spec{Name: "ring", Description: "Ring the bell.", Effect: tools.Once}
+	if os.Getenv("PARLEY_UNDECLARED") != "" {
+		all = append(all, newDice())
+	}
+	return all
+}
+
+// newDice makes the tool dice, which declares nothing of what it touches.
+func newDice() tools.Tool {
+	dice := tools.Spec{Name: "dice", Description: "Roll the dice.", Effect: tools.Once, Permission: tools.Network}
+	return tools.New(dice, func(context.Context, tools.Call, struct{}) (any, error) { return "rolled", nil })
+}
+
+// newRing makes the tool ring: it posts to the URL once, which cannot be undone, and nobody can find
+// out afterwards whether it happened. The server at that URL counts the posts of each call.
+func newRing(once string) tools.Tool {
+	ring := tools.Spec{
+		Name: "ring", Description: "Ring the bell.", Effect: tools.Once,
+		Touches: tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("ring the bell")}),
+	}
 	type asked struct {
 		N int `json:"n,omitempty"` // tells one call of a turn from another
 	}
-	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ asked) (any, error) {
+	return tools.New(ring, func(ctx context.Context, call tools.Call, _ asked) (any, error) {
 		at := once + "?call=" + url.QueryEscape(call.Key)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
 		if err != nil {
@@ -60,7 +75,7 @@ func Tools() []tools.Tool {
 			return nil, tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the bell may or may not have been rung")
 		}
 		return "rung", resp.Body.Close()
-	})}
+	})
 }
 
 // LocalWeb reports whether web_fetch may read pages of this machine, which is the web of

@@ -19,17 +19,17 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/homedb"
-	"parley/cmd/parley/platforms"
-	"parley/cmd/parley/skillfolders"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/data/homedb"
+	"parley/cmd/parley/server/platforms"
+	"parley/cmd/parley/server/skillfolders"
+	"parley/cmd/parley/terminal/client"
 	"parley/sessions/sqldb"
 )
 
-// patience is how long doctor waits for an answer of each part that it checks.
-const patience = 20 * time.Second
+// checkTimeout is how long doctor waits for an answer of each part that it checks.
+const checkTimeout = 20 * time.Second
 
 // A Finding is the result of checking one part.
 type Finding struct {
@@ -62,6 +62,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkNamedFiles(cfg)...)
 	found = append(found, checkModels(ctx, cfg)...)
 	found = append(found, checkServers(ctx, cfg)...)
+	found = append(found, checkLeftTools(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}
@@ -187,7 +188,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 			know(a)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var met struct{ Chats []struct{ Address string } }
 	if client.Dial(cfg.Home).Get(ctx, "/v1/chats", &met) != nil {

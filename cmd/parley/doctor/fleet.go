@@ -15,7 +15,7 @@ import (
 	"parley/bus/redisbus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
+	"parley/cmd/parley/data/home"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
@@ -28,7 +28,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Bus.URL == "" {
 		return []Finding{checkLock(ctx, cfg)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	began := time.Now()
 	h, err := redisbus.Probe(ctx, string(cfg.Bus.URL))
@@ -72,7 +72,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		say(wrong, "it is a replica, which takes no writes and may lag behind", "name the master in [bus] url")
 	}
 	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
-		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more can be taken in")
+		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more is accepted")
 	}
 	if h.Skew.Abs() >= maxSkew {
 		say(wrong, skewText("Redis", h.Skew), "let NTP set both clocks")
@@ -100,7 +100,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Store.URL == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	began := time.Now()
 	h, err := sqldb.Probe(ctx, string(cfg.Store.URL))

@@ -11,7 +11,7 @@ import (
 	"parley/bus/redisbus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
+	"parley/cmd/parley/data/home"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )

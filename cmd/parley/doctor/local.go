@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/cmd/parley/audit"
-	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/homedb"
-	"parley/cmd/parley/models"
-	"parley/cmd/parley/skillfolders"
-	"parley/cmd/parley/walls"
+	"parley/cmd/parley/data/audit"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/data/homedb"
+	"parley/cmd/parley/server/models"
+	commandsandbox "parley/cmd/parley/server/sandbox"
+	"parley/cmd/parley/server/skillfolders"
+	"parley/cmd/parley/terminal/client"
 	"parley/sessions/sqldb"
 	"parley/tools/knowledge"
 	"parley/tools/sandbox"
@@ -28,7 +28,7 @@ import (
 // machine.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
-	box, err := sandbox.Open(ctx, walls.SandboxConfig(cfg, slog.New(slog.DiscardHandler)))
+	box, err := sandbox.Open(ctx, commandsandbox.ConfigOf(cfg, slog.New(slog.DiscardHandler)))
 	absent, none := errors.AsType[*sandbox.AbsentError](err)
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {
@@ -45,15 +45,23 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 	case err != nil:
 		f.State, f.Detail = wrong, err.Error()
 	case box.Mode() == sandbox.None:
-		f.State, f.Detail = note, "none: commands of agents run without walls"
+		f.State, f.Detail = note, "none: commands of agents run without walls"+asUser()
 		f.Remedy = "set another mode where others than you talk to the bot: " + settingOf(cfg, "sandbox.mode")
 	default:
-		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box)
+		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box) + asUser()
 		if why := box.WhyNotBetter(); why != "" {
 			f.Detail += ", which gives them no network (" + why + ")"
 		}
 	}
 	return f
+}
+
+// asUser returns in words as whom commands run, if this program is run by root.
+func asUser() string {
+	if os.Geteuid() != 0 {
+		return ""
+	}
+	return fmt.Sprintf(", as the user who owns the workspaces, or else as user %d, and never as root", sandbox.CommandUser)
 }
 
 // boundedBy returns in words what keeps commands within their limits of memory and processes.
@@ -76,8 +84,11 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	}
 	for _, p := range found.Problems {
 		f := Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "serve would not start: " + p.Remedy}
-		if p.Minor {
+		switch {
+		case p.Minor:
 			f.State, f.Remedy = note, p.Remedy
+		case p.Skill != "":
+			f.Remedy = "agents do without it: " + p.Remedy
 		}
 		all = append(all, f)
 	}
@@ -156,7 +167,7 @@ func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 			continue
 		}
 		f := Finding{Part: file, State: fine, Detail: "whole"}
-		asked, cancel := context.WithTimeout(ctx, patience)
+		asked, cancel := context.WithTimeout(ctx, checkTimeout)
 		err := sqldb.Examine(asked, path)
 		switch {
 		case errors.Is(err, sqldb.ErrDamaged):

@@ -14,13 +14,13 @@ import (
 
 	"parley/agent/llm"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/models"
+	"parley/cmd/parley/server/models"
 	"parley/tools"
 )
 
-// modelPatience is how long doctor waits for a model's answer: a server on the operator's own
+// modelTimeout is how long doctor waits for a model's answer: a server on the operator's own
 // machine may have to load the model first.
-const modelPatience = 2 * time.Minute
+const modelTimeout = 2 * time.Minute
 
 // checkModels asks each model something, as a turn would, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
@@ -30,7 +30,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if !cfg.AnyModel() {
 		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
 	}
-	naming, cancel := context.WithTimeout(ctx, modelPatience)
+	naming, cancel := context.WithTimeout(ctx, modelTimeout)
 	defer cancel()
 	all, err := models.New(naming, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -50,14 +50,14 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 // checkModel asks one model something, and returns the result.
 func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding {
 	f := Finding{Part: strings.TrimSuffix(m.Named, ".name"), State: fine}
-	ctx, cancel := context.WithTimeout(ctx, modelPatience)
+	ctx, cancel := context.WithTimeout(ctx, modelTimeout)
 	defer cancel()
 	who := m.Model.Info().Name + " at " + m.Server
 	began := time.Now()
 	answer, err := m.Model.Generate(ctx, smallRequest(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelPatience)
+		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelTimeout)
 		f.Remedy = "look whether its server is overloaded, or still loads the model"
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
@@ -124,6 +124,8 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 		return "name one that the provider has: " + settingOf(cfg, named)
 	case fault.Cause == llm.CauseQuota:
 		return "pay into the account, or set another account's key: " + set("api_key")
+	case fault.Cause == llm.CausePlace:
+		return "the key is not at fault: ask another provider, or this one through a server where it serves: " + set("base_url")
 	case fault.Cause == llm.CauseAddress:
 		return "correct the address, which usually ends in /v1: " + set("base_url")
 	case fault.Cause == llm.CauseNetwork:

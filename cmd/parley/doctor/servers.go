@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
-	"parley/cmd/parley/client"
+	"parley/cmd/parley/api"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/mcpservers"
+	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/terminal/client"
 )
 
 // checkServers tells the server of this home to ask each MCP server for its tools, and
@@ -30,7 +32,7 @@ func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 
 func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	f := Finding{Part: "mcp " + name, State: fine}
-	ctx, cancel := context.WithTimeout(ctx, 3*patience) // it may connect twice
+	ctx, cancel := context.WithTimeout(ctx, 3*checkTimeout) // it may connect twice
 	defer cancel()
 	var got mcpservers.Trial
 	err := client.Dial(cfg.Home).Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(name)+"/test", "", nil, &got)
@@ -64,4 +66,29 @@ func reachSetting(m config.MCPServer) string {
 		return "url"
 	}
 	return "command"
+}
+
+// checkLeftTools asks the server of this home which tools its models are not shown, and returns a
+// finding for each model that lacks some. If no server runs, nobody knows of any.
+func checkLeftTools(ctx context.Context, cfg *config.Config) (found []Finding) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var got struct {
+		Left []api.LeftTool `json:"left_tools"`
+	}
+	if client.Dial(cfg.Home).Do(ctx, http.MethodGet, "/v1/status", "", nil, &got) != nil {
+		return nil
+	}
+	tools := map[[2]string][]string{} // by the model and the reason
+	for _, one := range got.Left {
+		key := [2]string{one.Model, one.Why}
+		tools[key] = append(tools[key], one.Tool)
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(tools), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		found = append(found, Finding{
+			Part: "tools of " + key[0], State: note, Detail: key[1] + ": agents do without " + strings.Join(tools[key], ", "),
+			Remedy: "name the tools that are needed, with tools = [...] in the section [mcp.NAME] of their server, or another model",
+		})
+	}
+	return found
 }

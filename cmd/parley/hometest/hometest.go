@@ -16,14 +16,15 @@ import (
 
 	"parley/agent"
 	"parley/agent/demo"
-	"parley/agent/warm"
+	"parley/agent/sessioncache"
+	"parley/agent/worker"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/dispatch"
+	"parley/channels/files/copies"
 	"parley/channels/sqlbook"
-	"parley/cmd/parley/homedb"
-	"parley/cmd/parley/outfiles"
+	"parley/cmd/parley/data/homedb"
 	"parley/sessions"
 	"parley/sessions/outgoing"
 	"parley/sessions/sqldb"
@@ -42,15 +43,15 @@ const patience = 30 * time.Second
 
 // A Home is an open home, with its databases and folders, in a directory of a test's own.
 type Home struct {
-	t          testing.TB
-	Dir        string
-	Bus        *sqlitebus.Bus
-	Store      *sqlstore.Store
-	Book       *sqlbook.Book
-	Workspaces *workspace.Workspaces
-	Outgoing   *outgoing.Store
-	Warm       *warm.Journals // what workers keep in memory of sessions
-	closed     bool
+	t            testing.TB
+	Dir          string
+	Bus          *sqlitebus.Bus
+	Store        *sqlstore.Store
+	Book         *sqlbook.Book
+	Workspaces   *workspace.Workspaces
+	Outgoing     *outgoing.Store
+	SessionCache *sessioncache.Journals // what workers keep in memory of sessions
+	closed       bool
 }
 
 // Open opens the home in dir, or makes it; it is closed when the test ends.
@@ -90,7 +91,7 @@ type parts struct {
 
 func open(t testing.TB, dir string, p parts) *Home {
 	t.Helper()
-	h := &Home{t: t, Dir: dir, Warm: warm.New(warm.Bounds{})}
+	h := &Home{t: t, Dir: dir, SessionCache: sessioncache.New(sessioncache.Bounds{})}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -172,8 +173,8 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 		Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 	}
-	return h.run(agent.New(agent.Config{
-		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store, Warm: h.Warm,
+	return h.run(worker.New(agent.Config{
+		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store, SessionCache: h.SessionCache,
 		Agents: func(context.Context, string) (agent.Agent, error) { return main, nil },
 		Limits: func() agent.Limits {
 			return agent.Limits{Turns: 100, TurnsHour: 10_000, TokensDay: 1 << 40, MaxWaiting: 1000}
@@ -186,7 +187,7 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 // called.
 func (h *Home) RunDispatcher(ch channels.Channel) (stop func()) {
 	return h.run((&dispatch.Dispatcher{
-		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: outfiles.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
+		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: copies.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
 		Policy: dispatch.Policy{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
 	}).Run)
 }

@@ -1,13 +1,13 @@
 // Package metrics counts what happens, for Prometheus.
 //
 // Metrics counts events as they happen: it is the agent's Observer, and Send makes the
-// function that a Dispatcher calls for each send. The state of queues and channels is
-// looked up at each scrape. Labels hold names from the configuration and from the program,
-// never a text, a person or a chat.
+// function that a Dispatcher calls for each send. The state of queues is looked up at each
+// scrape, from the Sources that LookUp is given, and so are the gauges that are added. Labels
+// hold names from the configuration and from the program, never a text, a person or a chat.
 //
 // The files: metrics.go counts turns, calls and sends; tools.go and
-// toolcounts.go count tools; status.go
-// looks up queues and channels at each scrape.
+// toolcounts.go count tools; status.go looks up queues at each scrape, and gauge.go what
+// other parts add.
 package metrics
 
 import (
@@ -25,24 +25,10 @@ import (
 
 const namespace = "parley"
 
-// Config holds the sources of the figures that Metrics does not count itself. Every function may be
-// nil; then its metrics are missing.
+// Config holds what Metrics is made of.
 type Config struct {
 	Build Build
-	Fleet Fleet
-	// Channels returns all channels that run in this process, and for each whether it is
-	// connected.
-	Channels func() map[string]bool
-	// Servers returns all MCP servers by name, and for each whether it was reached at the last
-	// try.
-	Servers func() map[string]bool
-	// Jobs returns the number of jobs that run in this process.
-	Jobs func() int
-	// Dropped returns how many events for watchers were lost since the start.
-	Dropped func() uint64
-	// LostWrites returns how many writes that nobody waited for were lost since the start.
-	LostWrites func() uint64
-	Log        *slog.Logger
+	Log   *slog.Logger
 }
 
 // Build is what the program was built from.
@@ -108,21 +94,8 @@ func New(c Config) *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.firstToken, m.cost, m.failovers, m.compactions,
-		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
-	if c.Dropped != nil {
-		m.registry.MustRegister(prometheus.NewCounterFunc(
-			counterOptions("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
-	}
-	if c.LostWrites != nil {
-		m.registry.MustRegister(prometheus.NewCounterFunc(
-			counterOptions("writes_lost_total", "Writes that nobody waited for and that the disk or the database has not taken."), func() float64 { return float64(c.LostWrites()) }))
-	}
-	if c.Jobs != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(
-			prometheus.GaugeOpts(counterOptions("jobs_running", "Commands that run in the background in this process.")), func() float64 { return float64(c.Jobs()) }))
-	}
 	return m
 }
 

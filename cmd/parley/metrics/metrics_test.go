@@ -49,14 +49,16 @@ func openBus(t *testing.T) *sqlitebus.Bus {
 // used makes metrics of a process in which a little of everything has happened.
 func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	t.Helper()
-	m := metrics.New(metrics.Config{
-		Build:      metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"},
+	m := metrics.New(metrics.Config{Build: metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"}, Log: slog.New(slog.DiscardHandler)})
+	m.LookUp(metrics.Sources{
 		Fleet:      fleet,
-		Channels:   func() map[string]bool { return map[string]bool{"slack": true, "telegram": false} },
+		Channels:   func() []string { return []string{"slack", "telegram"} },
 		Dropped:    func() uint64 { return 3 },
 		LostWrites: func() uint64 { return 7 },
-		Log:        slog.New(slog.DiscardHandler),
 	})
+	m.Add(metrics.Gauge{Name: "channel_up", Help: "Whether the channel is connected.", Label: "channel", Values: func() map[string]float64 {
+		return metrics.Up(map[string]bool{"slack": true, "telegram": false})
+	}}, metrics.Gauge{Name: "jobs_running", Help: "Commands.", Values: func() map[string]float64 { return map[string]float64{"": 2} }})
 	slack := m.Send("slack")
 	slack("sent", 20*time.Millisecond)
 	slack("sent", time.Second)
@@ -113,7 +115,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	mustHave(t, page,
 		`parley_bus_waiting{topic="outbound/slack"} 2`, `parley_bus_waiting{topic="outbound/telegram"} 0`, `parley_bus_waiting{topic="inbound"} 0`,
 		`parley_bus_leased{topic="outbound/slack"} 0`, `parley_bus_dead{topic="outbound/slack"} 0`,
-		`parley_channel_up{channel="slack"} 1`, `parley_channel_up{channel="telegram"} 0`,
+		`parley_channel_up{channel="slack"} 1`, `parley_channel_up{channel="telegram"} 0`, `parley_jobs_running 2`,
 		`parley_sends_total{channel="slack",result="sent"} 2`, `parley_sends_total{channel="slack",result="unknown"} 1`,
 		`parley_sends_total{channel="slack",result="failed"} 0`, `parley_sends_total{channel="telegram",result="sent"} 0`,
 		`parley_sends_unknown{channel="slack"} 1`, `parley_sends_unknown{channel="telegram"} 0`,

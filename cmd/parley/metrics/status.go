@@ -11,6 +11,32 @@ import (
 	"parley/bus"
 )
 
+// Sources hold the figures that Metrics does not count itself. Every function may be nil; then its
+// metrics are missing.
+type Sources struct {
+	Fleet Fleet
+	// Channels returns the channels of this process. Their queues and their sends are counted also where
+	// there are none yet.
+	Channels func() []string
+	// Dropped returns how many events for watchers were lost since the start.
+	Dropped func() uint64
+	// LostWrites returns how many writes that nobody waited for were lost since the start.
+	LostWrites func() uint64
+}
+
+// LookUp has each scrape look up the figures of these sources. It is called once, before the first scrape.
+func (m *Metrics) LookUp(s Sources) {
+	m.registry.MustRegister(&status{Sources: s, log: m.log, descriptions: describe()})
+	if s.Dropped != nil {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			counterOptions("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(s.Dropped()) }))
+	}
+	if s.LostWrites != nil {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			counterOptions("writes_lost_total", "Writes that nobody waited for and that the disk or the database has not taken."), func() float64 { return float64(s.LostWrites()) }))
+	}
+}
+
 // Fleet holds the bus and the book, which all processes share. Only one process exports what is
 // counted there, so that sums over the fleet are right.
 type Fleet struct {
@@ -18,6 +44,8 @@ type Fleet struct {
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
+	// Reserved returns what is set aside for calls of models that are under way, in micro-dollars.
+	Reserved func(ctx context.Context) (int64, error)
 }
 
 // A Book counts the messages of which nobody knows whether they were sent, and the approvals and
@@ -33,17 +61,19 @@ type Book interface {
 // lookUpTimeout is how long a scrape waits for the bus and the book.
 const lookUpTimeout = 5 * time.Second
 
-// status is a collector that looks up, at each scrape, how full the queues are, which
-// channels are connected, and how many sends have an unknown outcome.
+// status is a collector that looks up, at each scrape, how full the queues are, and how many sends
+// have an unknown outcome.
 type status struct {
-	Config
+	Sources
+	log *slog.Logger
 	descriptions
 }
 
 // descriptions are the metrics that status exports.
 type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
-	unknown, up, servers, asks    *prometheus.Desc
+	unknown, asks                 *prometheus.Desc
+	reserved                      *prometheus.Desc
 }
 
 func describe() descriptions {
@@ -56,17 +86,17 @@ func describe() descriptions {
 		leased:  of("bus_leased", "Mailboxes that are worked on.", "topic"),
 		dead:    of("bus_dead", "Dead letters.", "topic"),
 		unknown: of("sends_unknown", "Messages of which nobody can tell whether they were sent.", "channel"),
-		up:      of("channel_up", "Whether the channel is connected.", "channel"),
-		servers: of("mcp_up", "Whether the MCP server was reached when that was last tried.", "server"),
 		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
 			"Requests that people have not answered yet.", nil, nil),
+		reserved: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "reserved_dollars"),
+			"What is set aside for calls of models that are under way, and not spent.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector: it sends the descriptions of all metrics of
 // status.
 func (s *status) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up, s.servers, s.asks} {
+	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.asks, s.reserved} {
 		out <- d
 	}
 }
@@ -78,10 +108,7 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	})
 	var channels []string
 	if s.Channels != nil {
-		channels = gauge.states(s.up, s.Channels())
-	}
-	if s.Servers != nil {
-		gauge.states(s.servers, s.Servers())
+		channels = s.Channels()
 	}
 	if s.Fleet.Holder != nil && !s.Fleet.Holder() {
 		return
@@ -91,10 +118,17 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	if s.Fleet.Bus != nil {
 		s.exportTopics(ctx, channels, gauge)
 	}
+	if s.Fleet.Reserved != nil {
+		if micro, err := s.Fleet.Reserved(ctx); err != nil {
+			s.log.Warn("what is set aside could not be read for a scrape", slog.Any("error", err))
+		} else {
+			out <- prometheus.MustNewConstMetric(s.reserved, prometheus.GaugeValue, float64(micro)/1e6)
+		}
+	}
 	if s.Fleet.Book != nil {
 		s.exportSends(ctx, channels, gauge)
 		if n, err := s.Fleet.Book.OpenAskCount(ctx); err != nil {
-			s.Log.Warn("open requests could not be counted for a scrape", slog.Any("error", err))
+			s.log.Warn("open requests could not be counted for a scrape", slog.Any("error", err))
 		} else {
 			out <- prometheus.MustNewConstMetric(s.asks, prometheus.GaugeValue, float64(n))
 		}
@@ -104,25 +138,12 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 // A gauges is a function that exports one value of a metric, with a label if that is not "".
 type gauges func(d *prometheus.Desc, v float64, label string)
 
-// states exports for each name 1 if it is up and 0 if it is not, and returns the names.
-func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string) {
-	for name, up := range all {
-		names = append(names, name)
-		v := 0.0
-		if up {
-			v = 1
-		}
-		g(d, v, name)
-	}
-	return names
-}
-
 // exportTopics exports the queues of every topic that exists, and also of those that the
 // configured channels will have, because an alert on a series that is missing would never fire.
 func (s *status) exportTopics(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
-		s.Log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
+		s.log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
 		return
 	}
 	topics = append(topics, bus.InboundTopic)
@@ -133,7 +154,7 @@ func (s *status) exportTopics(ctx context.Context, channels []string, gauge gaug
 	for _, topic := range slices.Compact(topics) {
 		d, err := s.Fleet.Bus.Depth(ctx, topic)
 		if err != nil {
-			s.Log.Warn("a topic could not be counted for a scrape", slog.String("topic", string(topic)), slog.Any("error", err))
+			s.log.Warn("a topic could not be counted for a scrape", slog.String("topic", string(topic)), slog.Any("error", err))
 			continue
 		}
 		gauge(s.waiting, float64(d.Waiting), string(topic))
@@ -148,7 +169,7 @@ func (s *status) exportTopics(ctx context.Context, channels []string, gauge gaug
 func (s *status) exportSends(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {
-		s.Log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))
+		s.log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))
 		return
 	}
 	for name := range unknown {

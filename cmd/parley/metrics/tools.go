@@ -43,7 +43,7 @@ func newToolMetrics() toolMetrics {
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
 			counterOptions("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
 		batches: prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
-		widest:  newHighest("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
+		widest:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
 		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
 		kills:   newCounter("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
 		counts:  &toolCounts{tool: map[string]ToolCount{}},
@@ -94,7 +94,7 @@ type maxGauge struct {
 	top float64
 }
 
-func newHighest(name, help string) *maxGauge {
+func newMaxGauge(name, help string) *maxGauge {
 	return &maxGauge{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(counterOptions(name, help)))}
 }
 

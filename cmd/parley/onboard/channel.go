@@ -7,24 +7,27 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"parley/channels"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server/platforms"
 )
 
 // A channel has the settings of the chat channel that onboard writes; without a platform no
 // channel is written.
 type channel struct {
-	platform, title string
-	tokens          []token
-	apiURL          string
-	owner           string
+	name, title string
+	platform    string
+	tokens      []token
+	apiURL      string
+	owner       string
 }
 
-// token returns one of a platform's tokens: from the file, if one is named, or from the
-// environment; otherwise it asks for the token. Flag is the flag that names the file.
+// A token is one of a platform's tokens: from the file, if one is named, or from the
+// environment; otherwise the person is asked for it.
 type token struct {
 	key string // the setting
 	secret
@@ -33,100 +36,155 @@ type token struct {
 // noChannel is the answer of a person who wants to talk to the bot only in the terminal.
 const noChannel = "none"
 
-// chooseChannel asks on which chat platform people will talk to the bot, and asks for its tokens.
-// It checks these by asking the platform who the bot is.
-func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error) {
-	p, err := c.choosePlatform(ctx, d)
-	if err != nil || p.Name == "" {
-		return channel{}, err
+// choosePlatform asks on which chat platform people will talk to the bot.
+func (s *setup) choosePlatform(ctx context.Context) error {
+	s.channel = channel{}
+	if !s.asksChannel() {
+		return nil
 	}
-	ch := channel{platform: p.Name, title: p.Title, apiURL: c.APIURL}
-	for {
-		if ch.tokens, err = c.askTokens(ctx, d, p); err != nil {
-			return channel{}, err
-		}
-		who, err := ch.tryOut(ctx)
-		if err == nil {
-			d.say("%s answers: the bot is %s.", ch.title, who)
-			ch.owner, err = c.askOwner(ctx, d, p)
-			return ch, err
-		}
-		if ctx.Err() != nil {
-			return channel{}, errLeft
-		}
-		failed := fmt.Errorf("%s: %w", ch.title, err)
-		if !d.asks || c.TokenFile != "" {
-			return channel{}, failed
-		}
-		d.say("%v", failed)
-		if again, err := d.confirm(ctx, "Try again?", true); err != nil || !again {
-			return channel{}, errors.Join(err, errors.New("nothing was written"))
-		}
-	}
-}
-
-// choosePlatform asks for the chat platform. It returns a Platform without a name if the person
-// wants none.
-func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platform, error) {
 	all := platforms.Settings()
 	var among []choice
 	for _, p := range all {
 		among = append(among, choice{p.Name, p.Title})
 	}
-	among = append(among, choice{noChannel, "nowhere yet: in this terminal alone"})
-	name := c.Channel
-	if name == "" && !d.asks {
+	if s.present == nil {
+		among = append(among, choice{noChannel, "nowhere yet: in this terminal alone"})
+	}
+	name := s.Channel
+	if name == "" && !s.d.asks {
 		name = noChannel
 	}
 	if name == "" {
 		var err error
-		if name, err = d.choose(ctx, "Where do people talk to it?", among); err != nil {
-			return config.Platform{}, err
+		if name, err = s.d.choose(ctx, "Where do people talk to it?", among); err != nil {
+			return err
 		}
 	}
 	if name == noChannel {
-		return config.Platform{}, nil
+		return nil
 	}
-	for _, p := range all {
-		if p.Name == name {
-			return p, nil
+	p, ok := platformNamed(name)
+	if !ok {
+		return &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
+	}
+	s.channel = channel{name: s.freeName(p.Name), platform: p.Name, title: p.Title, apiURL: s.APIURL}
+	return nil
+}
+
+// platformNamed returns the platform of that name; false if there is none.
+func platformNamed(name string) (config.Platform, bool) {
+	all := platforms.Settings()
+	i := slices.IndexFunc(all, func(p config.Platform) bool { return p.Name == name })
+	if i < 0 {
+		return config.Platform{}, false
+	}
+	return all[i], true
+}
+
+// freeName returns a channel's name that the present configuration does not have: the platform's, or
+// that with a number.
+func (s *setup) freeName(platform string) string {
+	for name, n := platform, 2; ; name, n = platform+"-"+strconv.Itoa(n), n+1 {
+		if s.present == nil {
+			return name
+		}
+		if _, taken := s.present.Channels[name]; !taken {
+			return name
 		}
 	}
-	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
+}
+
+// chooseTokens says how a bot is made on the platform, and asks for its tokens. It checks these by
+// asking the platform who the bot is.
+func (s *setup) chooseTokens(ctx context.Context) error {
+	p, ok := platformNamed(s.channel.platform)
+	if !ok {
+		return nil
+	}
+	if s.d.asks && s.TokenFile == "" {
+		s.explain(p)
+	}
+	for fromEnv := true; ; fromEnv = false {
+		var err error
+		if s.channel.tokens, err = s.askTokens(ctx, p, fromEnv); err != nil {
+			return err
+		}
+		who, err := s.channel.tryOut(ctx)
+		if err == nil {
+			err = s.checkOther()
+		}
+		if err == nil {
+			s.d.say("%s answers: the bot is %s.", s.channel.title, who)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errLeft
+		}
+		failed := fmt.Errorf("%s: %w", s.channel.title, err)
+		if !s.d.asks || s.TokenFile != "" {
+			return failed
+		}
+		s.d.say("%v.\nMend that, and type what it asks for again; or %q.", failed, back)
+	}
+}
+
+// checkOther returns an error if a channel of the present configuration has the same bot: the two would
+// take each other's messages.
+func (s *setup) checkOther() error {
+	if s.present == nil {
+		return nil
+	}
+	for _, c := range s.present.ChannelsByName() {
+		for _, t := range s.channel.tokens {
+			if t.key == "bot_token" && t.value == string(c.BotToken) {
+				return fmt.Errorf("the channel %s has this bot already: make another one", c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// explain prints how a bot is made on a platform.
+func (s *setup) explain(p config.Platform) {
+	s.d.say("\nA bot on %s:", p.Title)
+	for i, line := range platforms.Steps(p.Name) {
+		s.d.say("  %d. %s", i+1, line)
+	}
+	if manifest := platforms.Manifest(p.Name); manifest != "" {
+		s.d.say("\n%s", strings.TrimSpace(manifest))
+	}
+	s.d.say("")
 }
 
 // askTokens asks for the tokens that a channel of the platform needs if it receives messages in
 // the platform's usual way.
-func (c Command) askTokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
-	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
+func (s *setup) askTokens(ctx context.Context, p config.Platform, fromEnv bool) ([]token, error) {
+	files := map[string]string{"bot_token": s.TokenFile, "app_token": s.AppTokenFile}
 	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}
-	if page := platforms.Page(p.Name); d.asks && page != "" {
-		d.say("docs/%s says how to get it.", page)
-	}
 	var all []token
 	for _, t := range p.Tokens {
 		if t.Receive != "" && t.Receive != p.Receives[0] {
 			continue
 		}
-		s, err := d.token(ctx, p, t, files[t.Key], flags[t.Key])
+		held, err := s.d.token(ctx, p, t, files[t.Key], flags[t.Key], fromEnv)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, token{key: t.Key, secret: s})
+		all = append(all, token{key: t.Key, secret: held})
 	}
 	return all, nil
 }
 
 // token reads one token from a file or the environment, or asks for it.
-func (d *dialogue) token(ctx context.Context, p config.Platform, t config.PlatformToken, file, flag string) (secret, error) {
+func (d *dialogue) token(ctx context.Context, p config.Platform, t config.PlatformToken, file, flag string, fromEnv bool) (secret, error) {
 	if file != "" {
 		return readSecret(file)
 	}
-	if held := os.Getenv(t.Env); held != "" {
+	if held := os.Getenv(t.Env); held != "" && fromEnv {
 		use := true
 		if d.asks {
 			var err error
-			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", t.Env), true); err != nil {
+			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", t.Env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -141,14 +199,20 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 	if !d.asks {
 		return secret{}, missing(flag, "a file with "+what+"; or set "+t.Env)
 	}
-	typed, err := d.askSecret(ctx, what)
-	return secret{value: typed}, err
+	for {
+		typed, err := d.askSecret(ctx, what)
+		if err != nil || typed != "" && strings.HasPrefix(typed, t.Begins) {
+			return secret{value: typed}, err
+		}
+		if typed != "" {
+			d.say("That is another one: this begins with %s.", t.Begins)
+		}
+	}
 }
 
-// tryOut asks the platform who the bot is, and whether it has the permissions that it
-// needs.
-func (ch channel) tryOut(ctx context.Context) (who string, err error) {
-	c := config.Channel{Name: ch.platform, Platform: ch.platform, Mode: "chat", APIURL: ch.apiURL, RateLimit: "platform"}
+// adapter makes the adapter of the channel.
+func (ch channel) adapter() (channels.Channel, config.Channel, error) {
+	c := config.Channel{Name: ch.name, Platform: ch.platform, Mode: "chat", APIURL: ch.apiURL, RateLimit: "platform"}
 	for _, t := range ch.tokens {
 		switch t.key {
 		case "bot_token":
@@ -158,6 +222,13 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 		}
 	}
 	adapter, err := platforms.Open(c, platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)})
+	return adapter, c, err
+}
+
+// tryOut asks the platform who the bot is, and whether it has the permissions that it
+// needs.
+func (ch channel) tryOut(ctx context.Context) (who string, err error) {
+	adapter, c, err := ch.adapter()
 	if err != nil {
 		return "", err
 	}
@@ -174,26 +245,53 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	return who, err
 }
 
-// askOwner asks for the owner's id on the platform. It returns "" if the person does not know it:
+// invite shows the link by which the bot is taken to where people are, on a platform that wants one,
+// and waits until the person has opened it.
+func (s *setup) invite(ctx context.Context) error {
+	if s.channel.platform == "" || !s.d.asks {
+		return nil
+	}
+	adapter, _, err := s.channel.adapter()
+	if err != nil {
+		return err
+	}
+	link, err := platforms.Invitation(ctx, s.channel.platform, adapter)
+	if err != nil {
+		s.d.say("The link by which you invite it cannot be made now: %v.", err)
+		return nil
+	}
+	if link == "" {
+		return nil
+	}
+	s.d.say("\nOpen this link, and choose your server:\n%s\n", link)
+	_, err = s.d.ask(ctx, "Press Enter when it is there", "")
+	return err
+}
+
+// chooseOwner asks for the owner's id on the platform. It stays "" if the person does not know it:
 // then "parley serve" prints a link or code that makes whoever uses it first the owner.
-func (c Command) askOwner(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
-	id := c.Owner
-	for {
-		if id == "" && d.asks {
+func (s *setup) chooseOwner(ctx context.Context) error {
+	p, ok := platformNamed(s.channel.platform)
+	if !ok {
+		return nil
+	}
+	for id := s.Owner; ; id = "" {
+		if id == "" && s.d.asks {
+			s.d.say("\nWho owns the bot? If you do not know your own id on %s, press Enter: serve gives you a link or a code that makes the bot yours.", p.Title)
 			var err error
-			if id, err = d.ask(ctx, "Your own id there, if you know it (else serve gives you a link or a code that makes the bot yours)", ""); err != nil {
-				return "", err
+			if id, err = s.d.ask(ctx, "Your id", ""); err != nil {
+				return err
 			}
 		}
 		if id == "" || p.IsUserID == nil || p.IsUserID(id) {
-			return id, nil
+			s.channel.owner = id
+			return nil
 		}
 		wrong := fmt.Sprintf("%q is no id of a person on %s: %s", id, p.Title, p.UserIDRemedy)
-		if !d.asks || c.Owner != "" {
-			return "", errors.New(wrong)
+		if !s.d.asks || s.Owner != "" {
+			return errors.New(wrong)
 		}
-		d.say("%s.", wrong)
-		id = ""
+		s.d.say("%s.", wrong)
 	}
 }
 
@@ -204,25 +302,47 @@ const (
 	noListen    = "none"
 )
 
-// chooseListen returns the address at which the HTTP server is to listen; "" means the usual one.
+// chooseListen finds the address at which the HTTP server is to listen; "" means the usual one.
 // It asks only if another program, such as another bot's server, listens there already.
-func (c Command) chooseListen(ctx context.Context, d *dialogue) (string, error) {
-	where := c.Listen
-	if where == "" {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", usualListen)
+func (s *setup) chooseListen(ctx context.Context) error {
+	if s.present != nil {
+		return nil
+	}
+	s.listen = s.Listen
+	if s.listen == "" && isFree(ctx, usualListen) == nil {
+		return nil
+	}
+	if s.listen == "" && !s.d.asks {
+		return missing("--listen", usualListen+" is taken by another program; "+noListen+" switches HTTP off")
+	}
+	for where := s.Listen; ; where = "" {
+		if where == "" {
+			s.d.say("\n%s is taken by another program.", usualListen)
+			var err error
+			if where, err = s.d.ask(ctx, "Where is HTTP to listen", noListen); err != nil {
+				return err
+			}
+		}
+		_, _, err := net.SplitHostPort(where)
 		if err == nil {
-			return "", l.Close()
+			err = isFree(ctx, where)
 		}
-		if !d.asks {
-			return "", missing("--listen", usualListen+" is taken by another program; "+noListen+" switches HTTP off")
+		if err == nil || where == noListen {
+			s.listen = where
+			return nil
 		}
-		where, err = d.ask(ctx, "\n"+usualListen+" is taken by another program. Where is HTTP to listen", noListen)
-		if err != nil {
-			return "", err
+		if !s.d.asks || s.Listen != "" {
+			return &UsageError{fmt.Sprintf("%q is no address such as %s: %v", where, usualListen, err)}
 		}
+		s.d.say("%q does not do: %v.", where, err)
 	}
-	if _, _, err := net.SplitHostPort(where); err != nil && where != noListen {
-		return "", &UsageError{fmt.Sprintf("%q is no address such as %s: %v", where, usualListen, err)}
+}
+
+// isFree returns why nobody can listen at an address; nil if somebody can.
+func isFree(ctx context.Context, address string) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
 	}
-	return where, nil
+	return l.Close()
 }

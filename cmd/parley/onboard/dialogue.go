@@ -16,15 +16,92 @@ import (
 
 // A dialogue asks a person at a terminal for settings, one line at a time.
 type dialogue struct {
-	in   *os.File
-	out  io.Writer
-	asks bool // there is somebody who can be asked
+	in        *os.File
+	out       io.Writer
+	asks      bool // there is somebody who can be asked
+	questions int  // how many were asked
 }
-
-func (d *dialogue) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 // errLeft says that the person has ended the dialogue before its end.
 var errLeft = errors.New("left before the end; nothing was written")
+
+// errBack says that the person wants to answer the question before this one again.
+var errBack = errors.New("a step back")
+
+// back is what the person types to answer the question before this one again.
+const back = "back"
+
+// A step asks for some of the settings. It returns errBack if the person wants to go back.
+type step func(ctx context.Context) error
+
+// walk takes the steps in their order. A step back leads to the last step that has asked something.
+func (d *dialogue) walk(ctx context.Context, steps []step) error {
+	var asked []int // the steps before this one that have asked something
+	for at := 0; at < len(steps); {
+		before := d.questions
+		err := steps[at](ctx)
+		switch {
+		case errors.Is(err, errBack) && len(asked) == 0:
+			d.say("This is the first question. Ctrl-C leaves, and nothing is written.")
+		case errors.Is(err, errBack):
+			at, asked = asked[len(asked)-1], asked[:len(asked)-1]
+		case err != nil:
+			return err
+		default:
+			if d.questions > before {
+				asked = append(asked, at)
+			}
+			at++
+		}
+	}
+	return nil
+}
+
+// usualWidth is how wide a terminal is taken to be if it does not say.
+const usualWidth = 80
+
+// say prints a text. It breaks lines between words where they are wider than the terminal.
+func (d *dialogue) say(format string, args ...any) {
+	width, _, err := term.GetSize(int(d.in.Fd()))
+	if err != nil || width < 20 {
+		width = usualWidth
+	}
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		fmt.Fprintln(d.out, wrap(line, width-1))
+	}
+}
+
+// wrap breaks a line between words, so that no line has more than width characters unless a single
+// word has. The lines after the first are indented as the first is, and as far as the text of a
+// list's item.
+func wrap(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	if number, _, found := strings.Cut(text, ". "); found && len(number) <= 2 && strings.Trim(number, "0123456789") == "" {
+		indent += len(number) + len(". ")
+	}
+	var out strings.Builder
+	out.WriteString(line[:len(line)-len(text)])
+	at := len(line) - len(text)
+	for i, word := range strings.Fields(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+length > width:
+			out.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			out.WriteByte(' ')
+			at++
+		}
+		out.WriteString(word)
+		at += length
+	}
+	return out.String()
+}
 
 // maxLine is the longest answer, in bytes.
 const maxLine = 4096
@@ -47,18 +124,21 @@ func (d *dialogue) readLine() (string, error) {
 	return "", fmt.Errorf("more than %d characters were typed as one answer", maxLine)
 }
 
-// checkTyped returns what was typed as a text, or an error for control characters. These
-// come from keys that mean nothing here, such as arrows, and no setting has any.
+// errKeys says that an answer has characters that no setting has.
+var errKeys = errors.New("the answer has control characters, as arrow keys make them")
+
+// checkTyped returns what was typed as a text, or errKeys for control characters. These come from
+// keys that mean nothing here, such as arrows.
 func checkTyped(typed []byte) (string, error) {
 	text := strings.TrimSpace(string(typed))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", errors.New("what was typed has control characters in it; nothing was written")
+		return "", errKeys
 	}
 	return text, nil
 }
 
 // await returns the result of read, or an error as soon as ctx is done. A read of a terminal
-// cannot be cancelled: it goes on until the process ends.
+// cannot be canceled: it goes on until the process ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type outcome struct {
 		text string
@@ -77,13 +157,32 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
+// answer repeats a question until the person has answered it in characters that a setting can have.
+// It returns errBack for a step back.
+func (d *dialogue) answer(ctx context.Context, read func() (string, error)) (string, error) {
+	d.questions++
+	for {
+		typed, err := read()
+		if errors.Is(err, errKeys) && ctx.Err() == nil {
+			d.say("%v. Please type it again.", err)
+			continue
+		}
+		if err == nil && strings.EqualFold(typed, back) {
+			err = errBack
+		}
+		return typed, err
+	}
+}
+
 // ask asks the person for a line. If the line is empty, ask returns the usual answer.
 func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) {
 	if usual != "" {
 		what += " [" + usual + "]"
 	}
-	fmt.Fprintf(d.out, "%s: ", what)
-	typed, err := await(ctx, d.readLine)
+	typed, err := d.answer(ctx, func() (string, error) {
+		fmt.Fprintf(d.out, "%s: ", what)
+		return await(ctx, d.readLine)
+	})
 	if typed == "" {
 		typed = usual
 	}
@@ -104,32 +203,29 @@ func (d *dialogue) askSecret(ctx context.Context, question string) (string, erro
 		io.Reader
 		io.Writer
 	}{d.in, d.out}
-	return await(ctx, func() (string, error) {
-		typed, err := term.NewTerminal(ends, "").ReadPassword(question + " (it is not shown): ")
-		if err != nil {
-			return "", errLeft
-		}
-		return checkTyped([]byte(typed))
+	return d.answer(ctx, func() (string, error) {
+		return await(ctx, func() (string, error) {
+			typed, err := term.NewTerminal(ends, "").ReadPassword(question + " (not shown): ")
+			if err != nil {
+				return "", errLeft
+			}
+			return checkTyped([]byte(typed))
+		})
 	})
 }
 
-// confirm asks a yes-or-no question. If the person just presses Enter, it returns the usual
-// answer.
-func (d *dialogue) confirm(ctx context.Context, question string, usual bool) (bool, error) {
-	letters := "y/N"
-	if usual {
-		letters = "Y/n"
-	}
+// confirm asks a question that the person answers with yes, or by just pressing Enter, or with no.
+func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 	for {
-		fmt.Fprintf(d.out, "%s [%s] ", question, letters)
-		typed, err := await(ctx, d.readLine)
+		typed, err := d.answer(ctx, func() (string, error) {
+			fmt.Fprintf(d.out, "%s [Y/n] ", question)
+			return await(ctx, d.readLine)
+		})
 		if err != nil {
 			return false, err
 		}
 		switch strings.ToLower(typed) {
-		case "":
-			return usual, nil
-		case "y", "yes":
+		case "", "y", "yes":
 			return true, nil
 		case "n", "no":
 			return false, nil
@@ -145,8 +241,12 @@ type choice struct{ name, title string }
 // returns its name.
 func (d *dialogue) choose(ctx context.Context, question string, among []choice) (string, error) {
 	d.say("\n%s", question)
+	width := 0
+	for _, c := range among {
+		width = max(width, len(c.name))
+	}
 	for i, c := range among {
-		d.say("  %2d  %s", i+1, c.title)
+		d.say("  %2d  %-*s  %s", i+1, width, c.name, c.title)
 	}
 	for {
 		typed, err := d.ask(ctx, "Number or name", "1")
@@ -161,6 +261,6 @@ func (d *dialogue) choose(ctx context.Context, question string, among []choice) 
 				return c.name, nil
 			}
 		}
-		d.say("There is no %q here: a number from 1 to %d, please.", typed, len(among))
+		d.say("There is no %q here. Type a number from 1 to %d, or a name.", typed, len(among))
 	}
 }

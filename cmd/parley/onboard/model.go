@@ -1,16 +1,20 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"parley/agent/llm"
 	"parley/agent/openai"
+	"parley/cmd/parley/config"
 	"parley/tools/spelling"
 )
 
@@ -19,6 +23,17 @@ type model struct {
 	provider
 	name string
 	key  secret
+
+	listed   []string // what its server lists
+	fallback bool     // it is asked where the present model does not answer
+}
+
+// describe returns in words which model it is.
+func (m model) describe() string {
+	if m.provider.name == demoProvider {
+		return "the built-in demo"
+	}
+	return m.name + " of " + m.fromText()
 }
 
 // A secret is a key or token. The configuration file does not hold it but says where it is: in an
@@ -28,120 +43,207 @@ type secret struct {
 	value string // the secret itself; if env is not "", the value that the variable has now
 }
 
-// chooseModel asks which model answers, and checks the server and the key by asking the
-// server for its models.
-func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err error) {
-	if m.provider, err = c.chooseProvider(ctx, d); err != nil || m.provider.name == demoProvider {
-		return m, err
-	}
-	for {
-		if !m.local {
-			if m.key, err = c.askKey(ctx, d, m.provider); err != nil {
-				return model{}, err
-			}
-		}
-		names, err := openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
-		if err == nil {
-			d.say("%s answers, with %d models.", m.fromText(), len(names))
-			m.name, err = c.chooseModelName(ctx, d, m.provider, names)
-			return m, err
-		}
-		if ctx.Err() != nil {
-			return model{}, errLeft
-		}
-		if again, failed := c.askAgain(ctx, d, m, err); failed != nil || !again {
-			return model{}, failed
-		}
-	}
-}
-
-// askAgain tells the person why a server could not be asked for its models, and asks whether to
-// try another key.
-func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) (bool, error) {
-	why := err.Error()
-	if refused, ok := errors.AsType[*llm.Error](err); ok {
-		why = refused.Explain()
-	}
-	failed := fmt.Errorf("%s does not list its models: %s", m.fromText(), why)
-	if !d.asks || c.KeyFile != "" {
-		return false, failed
-	}
-	d.say("%v", failed)
-	what := "Try again with another key?"
-	if m.local {
-		what = "Start it, and then: try again?"
-	}
-	again, err := d.confirm(ctx, what, true)
-	if err == nil && !again {
-		err = errors.New("nothing was written")
-	}
-	return again, err
-}
+// isChosen reports whether the model's server has to be found out, which the demo does not have.
+func (s *setup) isChosen() bool { return s.asksModel() && s.model.provider.name != demoProvider }
 
 // chooseProvider asks which provider's model is to answer.
-func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, err error) {
-	name := c.Provider
-	if name == "" && c.BaseURL != "" {
+func (s *setup) chooseProvider(ctx context.Context) (err error) {
+	if !s.asksModel() {
+		return nil
+	}
+	name := s.Provider
+	if name == "" && s.BaseURL != "" {
 		name = otherProvider
 	}
-	if name == "" && !d.asks {
-		return provider{}, missing("--provider", "whose model answers; demo for the built-in one")
+	if name == "" && !s.d.asks {
+		return missing("--provider", "whose model answers; demo for the built-in one")
 	}
 	if name == "" {
-		if name, err = d.choose(ctx, "Whose model answers?", providerChoices()); err != nil {
-			return provider{}, err
+		if name, err = s.d.choose(ctx, "Whose model answers?", providerChoices()); err != nil {
+			return err
 		}
 	}
-	switch name {
-	case demoProvider:
-		return provider{name: demoProvider}, nil
-	case otherProvider:
-		return c.askOtherServer(ctx, d)
+	var known bool
+	if s.model.provider, known = providerNamed(name); known {
+		return nil
 	}
-	p, known := providerNamed(name)
-	if !known {
-		var names []string
-		for _, o := range providerChoices() {
-			names = append(names, o.name)
-		}
-		wrong := fmt.Sprintf("there is no provider %q", name)
-		if near := spelling.Nearest(name, names); near != "" {
-			wrong += fmt.Sprintf(" (did you mean %q?)", near)
-		}
-		return provider{}, &UsageError{fmt.Sprintf("%s: one of %s", wrong, strings.Join(names, ", "))}
+	var names []string
+	for _, o := range providerChoices() {
+		names = append(names, o.name)
 	}
-	if c.BaseURL != "" {
-		p.baseURL = c.BaseURL
+	wrong := fmt.Sprintf("there is no provider %q", name)
+	if near := spelling.Nearest(name, names); near != "" {
+		wrong += fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return p, nil
+	return &UsageError{fmt.Sprintf("%s: one of %s", wrong, strings.Join(names, ", "))}
 }
 
-// askOtherServer asks for the URL of a server that is not in the table of providers.
-func (c Command) askOtherServer(ctx context.Context, d *dialogue) (provider, error) {
-	p := provider{name: otherProvider, baseURL: c.BaseURL, env: "OPENAI_API_KEY"}
-	if p.baseURL == "" && !d.asks {
-		return provider{}, missing("--base-url", "where the model's server is")
+// chooseServer finds the server of the model, and asks for its address if the provider has none or it
+// does not answer there. A server that people do not run themselves is not asked before its key is
+// known.
+func (s *setup) chooseServer(ctx context.Context) error {
+	if !s.isChosen() {
+		return nil
 	}
-	for p.baseURL == "" {
+	m := &s.model
+	usual, _ := providerNamed(m.provider.name)
+	m.baseURL = cmp.Or(s.BaseURL, usual.baseURL)
+	for asked := false; ; asked = true {
+		if m.baseURL == "" || asked {
+			if !s.d.asks {
+				return missing("--base-url", "where the model's server is")
+			}
+			typed, err := s.d.ask(ctx, "The server's address, which usually ends in /v1", cmp.Or(s.BaseURL, usual.baseURL))
+			if err != nil {
+				return err
+			}
+			m.baseURL = typed
+		}
+		err := checkAddress(m.baseURL)
+		if err == nil && (m.local || m.provider.name == otherProvider) {
+			err = s.reach(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errLeft
+		}
+		if !s.d.asks {
+			return err
+		}
+		s.d.say("%v.", err)
+		if m.local && errors.Is(err, errUnreachable) {
+			s.d.say("Start it, and press Enter to try again; or type another address, or %q.", back)
+		}
+	}
+}
+
+// checkAddress returns why a text is no address of a server; nil if it is one.
+func checkAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("%q is no address: one is http://127.0.0.1:8000/v1, another https://api.example.com/v1", text)
+	}
+	return nil
+}
+
+// errUnreachable says that no server answers at an address.
+var errUnreachable = errors.New("the server cannot be reached")
+
+// reach asks the server of the model for its models, without a key. A server that wants one is there,
+// too. If there is none at the address but one below /v1, that is the address.
+func (s *setup) reach(ctx context.Context) (err error) {
+	m := &s.model
+	m.listed = nil
+	addresses := []string{m.baseURL}
+	if trimmed := strings.TrimRight(m.baseURL, "/"); !strings.HasSuffix(trimmed, "/v1") {
+		addresses = append(addresses, trimmed+"/v1")
+	}
+	for i, address := range addresses {
+		names, failed := openai.Models(ctx, openai.Config{BaseURL: address})
+		refused, isRefused := errors.AsType[*llm.Error](failed)
+		switch {
+		case failed == nil, isRefused && refused.Cause == llm.CauseKey:
+			if i > 0 {
+				s.d.say("It is at %s.", address)
+			}
+			m.baseURL, m.listed = address, names
+			if m.local {
+				s.d.say("%s answers, with %d models.", m.fromText(), len(names))
+			}
+			return nil
+		case isRefused && refused.Cause == llm.CauseNetwork:
+			return fmt.Errorf("%w at %s (%s)", errUnreachable, address, inWords(failed))
+		case i == 0:
+			err = fmt.Errorf("%s answers, but not as a model's server does (%s): look at the address, which usually ends in /v1", m.baseURL, inWords(failed))
+		}
+	}
+	return err
+}
+
+// inWords returns the reason why a server has not answered: its own words, or those of the network.
+func inWords(err error) string {
+	refused, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case ok && refused.Said != "":
+		return "“" + refused.Said + "”"
+	case ok && refused.Cause == llm.CauseNetwork && refused.Err != nil:
+		err = refused.Err
+		for below := errors.Unwrap(err); below != nil; below = errors.Unwrap(err) {
+			err = below // what is above repeats the address
+		}
+	case ok && refused.Err != nil:
+		err = refused.Err
+	}
+	return err.Error()
+}
+
+// chooseKey asks for the key of the model's provider, and checks it by asking the server for its
+// models.
+func (s *setup) chooseKey(ctx context.Context) error {
+	if !s.isChosen() || s.model.local {
+		return nil
+	}
+	m, fromEnv := &s.model, true
+	for {
 		var err error
-		if p.baseURL, err = d.ask(ctx, "Its address, usually ending in /v1", ""); err != nil {
-			return provider{}, err
+		if m.key, err = s.askKey(ctx, fromEnv); err != nil {
+			return err
 		}
+		m.listed, err = openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
+		if err == nil {
+			s.d.say("%s answers, with %d models.", m.fromText(), len(m.listed))
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errLeft
+		}
+		refused, ok := errors.AsType[*llm.Error](err)
+		if ok && refused.Cause == llm.CauseAddress {
+			return nil // it lists none; whether it answers is found out when its model is asked
+		}
+		failed := s.refusal(err)
+		if !s.d.asks || s.KeyFile != "" {
+			return failed
+		}
+		s.d.say("%v.", failed)
+		fromEnv = fromEnv && ok && refused.Cause != llm.CauseKey
 	}
-	return p, nil
 }
 
-// askKey returns a provider's key: from the file that a flag names, or from the environment;
-// otherwise it asks for the key.
-func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, error) {
-	if c.KeyFile != "" {
-		return readSecret(c.KeyFile)
+// refusal returns in words why the model's server does not answer.
+func (s *setup) refusal(err error) error {
+	what := "%s does not answer as it should (%s)"
+	if refused, ok := errors.AsType[*llm.Error](err); ok {
+		switch refused.Cause {
+		case llm.CauseKey:
+			what = "%s does not accept the key (%s)"
+		case llm.CauseQuota:
+			what = "%s says that the account has no credit left (%s)"
+		case llm.CausePlace:
+			what = "%s does not serve the country or network of this machine (%s)"
+		case llm.CauseNetwork:
+			what = "%s cannot be reached (%s)"
+		case llm.CauseModel:
+			what = "%s has no model of that name (%s)"
+		}
 	}
-	if held := os.Getenv(p.env); held != "" {
+	return fmt.Errorf(what, s.model.fromText(), inWords(err))
+}
+
+// askKey returns the provider's key: from the file that a flag names, or from the environment;
+// otherwise it asks for the key.
+func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
+	p := s.model.provider
+	if s.KeyFile != "" {
+		return readSecret(s.KeyFile)
+	}
+	if held := os.Getenv(p.env); held != "" && fromEnv {
 		use := true
-		if d.asks {
+		if s.d.asks {
 			var err error
-			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", p.env), true); err != nil {
+			if use, err = s.d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", p.env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -149,14 +251,25 @@ func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, e
 			return secret{env: p.env, value: held}, nil
 		}
 	}
-	if !d.asks && p.name == otherProvider {
+	if p.name == otherProvider && !s.d.asks {
 		return secret{}, nil // it may want none
 	}
-	if !d.asks {
+	if !s.d.asks {
 		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
 	}
-	typed, err := d.askSecret(ctx, "The key of "+p.fromText())
-	return secret{value: typed}, err
+	what := "The key of " + p.fromText()
+	if p.name == otherProvider {
+		what = "Its key, Enter for none"
+	}
+	if p.keys != "" {
+		s.d.say("%s has your keys.", p.keys)
+	}
+	for {
+		typed, err := s.d.askSecret(ctx, what)
+		if err != nil || typed != "" || p.name == otherProvider {
+			return secret{value: typed}, err
+		}
+	}
 }
 
 // readSecret reads a secret from a file.
@@ -175,36 +288,147 @@ func readSecret(file string) (secret, error) {
 // maxShown is how many models are listed to choose from.
 const maxShown = 30
 
-// chooseModelName asks which of a server's models is to answer, and returns its name. names are those
-// that the server lists.
-func (c Command) chooseModelName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
-	if c.Model != "" {
-		if len(names) > 0 && !slices.Contains(names, c.Model) {
-			d.say("It does not list %s; that is written all the same.", c.Model)
-		}
-		return c.Model, nil
+// chooseModelName asks which of the server's models is to answer, and has it answer.
+func (s *setup) chooseModelName(ctx context.Context) error {
+	if !s.isChosen() {
+		return nil
 	}
-	usual := p.model
-	if !slices.Contains(names, usual) && len(names) > 0 {
-		usual = names[0]
+	m := &s.model
+	if s.Model != "" && len(m.listed) > 0 && !slices.Contains(m.listed, s.Model) {
+		s.d.say("%s does not list %s; it is asked all the same.", m.fromText(), s.Model)
 	}
-	if !d.asks {
-		if usual == "" {
-			return "", missing("--model", "the server lists none that chats")
+	for {
+		var err error
+		if m.name, err = s.askModelName(ctx); err != nil {
+			return err
 		}
+		s.d.say("Asking %s for one word …", m.name)
+		if err = s.tryModel(ctx); err == nil {
+			s.d.say("It answers.")
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errLeft
+		}
+		failed := fmt.Errorf("%s: %w", m.name, s.refusal(err))
+		if !s.d.asks || s.Model != "" {
+			return failed
+		}
+		s.d.say("%v.", failed)
+	}
+}
+
+// tryModel asks the model for a word.
+func (s *setup) tryModel(ctx context.Context) error {
+	m, err := openai.New(openai.Config{BaseURL: s.model.baseURL, APIKey: s.model.key.value, Name: s.model.name, Window: s.model.window})
+	if err != nil {
+		return err
+	}
+	_, err = m.Generate(ctx, &llm.Request{
+		System:    "Answer with the one word that you are asked for.",
+		Messages:  []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "Say ok."}}}},
+		MaxTokens: 64,
+	}, func(llm.Delta) {})
+	return err
+}
+
+// askModelName asks for the name of one of the server's models, by its number, its name, or a part of
+// names that is to shorten the list.
+func (s *setup) askModelName(ctx context.Context) (string, error) {
+	m := s.model
+	usual := m.provider.model
+	if !slices.Contains(m.listed, usual) && len(m.listed) > 0 {
+		usual = m.listed[0]
+	}
+	switch {
+	case s.Model != "":
+		return s.Model, nil
+	case !s.d.asks && usual == "":
+		return "", missing("--model", "the server lists none that chats")
+	case !s.d.asks:
 		return usual, nil
 	}
+	if len(m.listed) == 0 && m.provider.name == "ollama" {
+		s.d.say("It has no model yet: “ollama pull llama3.1” brings one.")
+	}
+	shown := m.listed
+	for {
+		s.d.showModels(shown)
+		what := "Number or name of the model"
+		if len(shown) > maxShown {
+			what += ", or a part of names"
+		}
+		typed, err := s.d.ask(ctx, what, usual)
+		if err != nil {
+			return "", err
+		}
+		name, some := pick(typed, shown, m.listed)
+		if name != "" {
+			return name, nil
+		}
+		if shown = some; len(some) == 0 {
+			s.d.say("There is no %q here.", typed)
+			shown = m.listed
+		}
+	}
+}
+
+// showModels prints the names of models with their numbers.
+func (d *dialogue) showModels(names []string) {
 	for i, name := range names {
 		if i == maxShown {
 			d.say("      … and %d more", len(names)-maxShown)
 			break
 		}
-		d.say("      %s", name)
+		d.say("  %2d  %s", i+1, name)
 	}
-	for {
-		name, err := d.ask(ctx, "Which model", usual)
-		if err != nil || name != "" {
-			return name, err
+}
+
+// pick returns the model that a person has typed: its number among those that are shown, or its name.
+// It returns "" and the listed models whose names have it as a part, if it is neither. What no listed
+// model has in its name is the name of one that the server does not list; a number is none.
+func pick(typed string, shown, listed []string) (name string, some []string) {
+	if slices.Contains(listed, typed) {
+		return typed, nil
+	}
+	if n, err := strconv.Atoi(typed); err == nil {
+		if n >= 1 && n <= min(len(shown), maxShown) {
+			return shown[n-1], nil
+		}
+		return "", nil
+	}
+	for _, other := range listed {
+		if strings.Contains(strings.ToLower(other), strings.ToLower(typed)) {
+			some = append(some, other)
 		}
 	}
+	if typed == "" || len(some) > 0 {
+		return "", some
+	}
+	return typed, nil
+}
+
+// chooseUse asks for what a further model is to be asked.
+func (s *setup) chooseUse(ctx context.Context) error {
+	s.model.fallback = false
+	if s.present == nil || !s.addsModel {
+		return nil
+	}
+	if s.model.provider.name == demoProvider {
+		return &UsageError{"the demo is no further model: it understands a handful of requests, and needs no settings"}
+	}
+	if !s.takesFurtherModel() {
+		return nil
+	}
+	if !s.d.asks {
+		s.model.fallback = true
+		return nil
+	}
+	const fallback, named = "fallback", "agents"
+	use, err := s.d.choose(ctx, "When is it asked?", []choice{
+		{fallback, "when the present model does not answer"},
+		{named, "when an agent's settings name it: " + config.MainAgent + " keeps its model"},
+	})
+	s.model.fallback = use == fallback
+	return err
 }

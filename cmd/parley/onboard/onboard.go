@@ -1,9 +1,11 @@
 // Package onboard leads somebody from an empty home to the first answer of a bot: it asks
-// for a model and a channel, tries both, and writes the settings.
+// for a model and a channel, tries both, and writes the settings. It also adds a model or a channel to
+// settings that are there.
 //
 // onboard.go has the order of the steps; dialogue.go asks questions, model.go and
 // channel.go ask for the values to write, providers.go is the table of known providers of
-// models, and settings.go writes the file and the secrets beside it.
+// models, settings.go writes the file and the secrets beside it, and addition.go changes a file that is
+// there. unit.go writes the unit file with which systemd starts Parley and keeps it running.
 package onboard
 
 import (
@@ -13,9 +15,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/term"
 
+	"parley/cmd/parley/config"
 	"parley/cmd/parley/terminal"
 )
 
@@ -24,10 +28,13 @@ import (
 type Program struct {
 	// File returns the path of the configuration file to write.
 	File func() (string, error)
+	// Load reads a configuration file. Its error says why a server would not start with it.
+	Load func(file string) (*config.Config, error)
 	// Ask sends a question to the agent, as it is configured now, and prints the answer.
 	Ask func(ctx context.Context, file, question string) error
-	// Serve serves the channels until ctx is done.
-	Serve func(ctx context.Context, file string) error
+	// Serve serves the channels until ctx is done. It calls answered once the first message on
+	// that channel was answered.
+	Serve func(ctx context.Context, file, channel string, answered func()) error
 }
 
 // A UsageError says that onboard was called wrongly.
@@ -58,12 +65,13 @@ type Command struct {
 	Listen string `help:"Where programs reach it over HTTP; none switches that off." placeholder:"ADDR"`
 
 	Start bool `help:"Serve the channel at the end."`
-	Yes   bool `help:"Replace a configuration that is there; the old one is kept beside it."`
+	Add   bool `help:"Add to a configuration that is there, and change nothing else in it." xor:"present"`
+	Yes   bool `help:"Replace a configuration that is there; the old one is kept beside it." xor:"present"`
 }
 
 // Help shows examples.
 func (Command) Help() string {
-	return `What the flags leave out is asked for; where nobody can be asked, each step has its flag. The settings are written to the file that --config names, else to the home's parley.toml. One that is there is kept under another name.
+	return `What the flags leave out is asked for; where nobody can be asked, each step has its flag. Each answer is tried before anything is written. The settings are written to the file that --config names, else to the home's parley.toml. One that is there is added to, or kept under another name.
 
 Examples:
 
@@ -71,7 +79,9 @@ Examples:
 
   parley onboard --provider ollama --model llama3.1
 
-  parley onboard --provider openai --key-file key.txt --channel telegram --token-file token.txt --start`
+  parley onboard --provider openai --key-file key.txt --channel telegram --token-file token.txt --start
+
+  parley onboard --add --channel slack --token-file bot.txt --app-token-file app.txt`
 }
 
 // question is the first question to an agent, and demoQuestion one that the demo
@@ -81,90 +91,169 @@ const (
 	demoQuestion = "write hello to hello.txt then list the files"
 )
 
+// A setup is one run of onboard: what is asked, and what was answered so far.
+type setup struct {
+	Command
+	settings
+	d       *dialogue
+	program Program
+}
+
 // Run asks for what the flags leave out, writes the settings, and lets the agent answer a first
 // question.
 func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) error {
-	d := &dialogue{in: tty.In, out: tty.Err, asks: term.IsTerminal(int(tty.In.Fd()))}
-	file, err := p.File()
+	s := &setup{Command: c, program: p, d: &dialogue{in: tty.In, out: tty.Err, asks: term.IsTerminal(int(tty.In.Fd()))}}
+	var err error
+	if s.file, err = p.File(); err != nil {
+		return err
+	}
+	if s.d.asks {
+		s.d.say("Enter takes what is in [brackets], %q goes a question back, and Ctrl-C leaves. Nothing is written before the end.", back)
+	}
+	err = s.d.walk(ctx, []step{
+		s.lookAtPresent,
+		s.chooseProvider, s.chooseServer, s.chooseKey, s.chooseModelName, s.chooseUse,
+		s.choosePlatform, s.chooseTokens, s.invite, s.chooseOwner,
+		s.chooseListen, s.confirmWriting,
+	})
 	if err != nil {
 		return err
 	}
-	old, err := c.askToReplace(ctx, d, file)
-	if err != nil {
+	if err := s.write(p.Load); err != nil {
 		return err
 	}
-	s := settings{file: file, old: old}
-	if s.model, err = c.chooseModel(ctx, d); err != nil {
-		return err
-	}
-	if s.channel, err = c.chooseChannel(ctx, d); err != nil {
-		return err
-	}
-	if s.listen, err = c.chooseListen(ctx, d); err != nil {
-		return err
-	}
-	if err := s.write(); err != nil {
-		return err
-	}
-	d.say("\nWritten: %s", file)
+	s.d.say("\nWritten: %s", s.file)
 	if s.old != "" {
-		d.say("What stood there is %s now.", s.old)
+		s.d.say("What stood there is %s now.", s.old)
 	}
-	first := question
-	if s.model.provider.name == demoProvider {
-		first = demoQuestion
+	if err := s.askFirst(ctx); err != nil {
+		return err
 	}
-	d.say("\nThe agent is asked: %s\n", first)
-	if err := p.Ask(ctx, file, first); err != nil {
-		return fmt.Errorf("the settings are written, but there is no answer yet (parley doctor says more): %w", err)
-	}
-	return c.begin(ctx, d, p, s)
+	return s.begin(ctx)
 }
 
-// askToReplace asks whether the configuration file may be replaced, if there is one already. It
-// returns the name under which the old file is to be kept; "" if there is none. It returns an error
-// if the file may not be replaced.
-func (c Command) askToReplace(ctx context.Context, d *dialogue, file string) (old string, err error) {
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// The three things that can be done with a configuration that is there.
+const (
+	addChannel = "channel"
+	addModel   = "model"
+	startOver  = "replace"
+)
+
+// lookAtPresent asks what is to be done with the configuration file, if there is one already.
+func (s *setup) lookAtPresent(ctx context.Context) error {
+	s.present, s.old, s.addsModel, s.addsChannel = nil, "", false, false
+	if _, err := os.Lstat(s.file); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	} else if err != nil {
-		return "", fmt.Errorf("look at %s: %w", file, err)
+		return fmt.Errorf("look at %s: %w", s.file, err)
 	}
-	if !c.Yes {
-		if !d.asks {
-			return "", missing("--yes", file+" is there already; it would be kept under another name")
-		}
-		yes, err := d.confirm(ctx, fmt.Sprintf("%s is there already. Replace it? It is kept beside the new one.", file), false)
-		if err != nil {
-			return "", err
-		}
-		if !yes {
-			return "", errors.New("nothing was changed")
-		}
+	if s.Yes {
+		s.old = nameForOld(s.file)
+		return nil
 	}
-	return nameForOld(file), nil
+	what, err := s.choosePresent(ctx)
+	if err != nil {
+		return err
+	}
+	if what == startOver {
+		s.old = nameForOld(s.file)
+		return nil
+	}
+	present, err := s.program.Load(s.file)
+	if err != nil {
+		return fmt.Errorf("nothing can be added to a configuration that is wrong: correct it, or replace it with --yes: %w", err)
+	}
+	s.present = present
+	return nil
+}
+
+// choosePresent asks whether to add a channel or a model to the configuration that is there, or to
+// replace it. Flags say it, too.
+func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
+	s.addsChannel = s.Channel != "" && s.Channel != noChannel
+	s.addsModel = s.Provider != "" || s.BaseURL != ""
+	switch {
+	case s.Add && (s.addsChannel || s.addsModel):
+		return "", nil
+	case !s.d.asks && s.Add:
+		return "", missing("--channel or --provider", "what is to be added")
+	case !s.d.asks:
+		return "", missing("--add or --yes", s.file+" is there already; --add adds to it, and --yes replaces it and keeps it under another name")
+	}
+	what, err = s.d.choose(ctx, s.file+" is there already.\nWhat do you want to do?", []choice{
+		{addChannel, "add a chat platform"},
+		{addModel, "add a model, or put one in the place of the demo"},
+		{startOver, "start over; the present file is kept beside the new one"},
+	})
+	s.addsChannel, s.addsModel = what == addChannel, what == addModel
+	return what, err
+}
+
+// asksModel reports whether this run sets up a model.
+func (s *setup) asksModel() bool { return s.present == nil || s.addsModel }
+
+// asksChannel reports whether this run sets up a channel.
+func (s *setup) asksChannel() bool { return s.present == nil || s.addsChannel }
+
+// confirmWriting shows what is about to be written, and asks whether that is right.
+func (s *setup) confirmWriting(ctx context.Context) error {
+	if !s.d.asks {
+		return nil
+	}
+	var parts []string
+	if s.asksModel() {
+		parts = append(parts, s.model.describe())
+	}
+	if s.channel.platform != "" {
+		parts = append(parts, s.channel.title)
+	}
+	s.d.say("\nThat is all: %s. It goes to\n%s", strings.Join(parts, ", on "), s.file)
+	yes, err := s.d.confirm(ctx, "Write it?")
+	if err == nil && !yes {
+		return errors.New("nothing was written")
+	}
+	return err
+}
+
+// askFirst sends the first question to the agent.
+func (s *setup) askFirst(ctx context.Context) error {
+	first := question
+	if s.asksModel() && s.model.provider.name == demoProvider {
+		first = demoQuestion
+	}
+	if s.present != nil && (!s.present.AnyModel() && !s.addsModel || s.present.OnlyDemo() && !s.addsModel) {
+		return nil // it only sends, or is the demo, which has answered before
+	}
+	s.d.say("\nThe agent is asked: %s\n", first)
+	if err := s.program.Ask(ctx, s.file, first); err != nil {
+		return fmt.Errorf("the settings are written, but there is no answer yet (parley doctor says more): %w", err)
+	}
+	return nil
 }
 
 // begin serves the channel if the person wants that; otherwise it says how to go on.
-func (c Command) begin(ctx context.Context, d *dialogue, p Program, s settings) error {
-	ch := s.channel
+func (s *setup) begin(ctx context.Context) error {
+	d, ch := s.d, s.channel
 	if ch.platform == "" {
-		d.say("\nparley chat talks to it here. parley onboard adds a channel; docs/configuration.md has all that can be set.")
+		d.say("\nparley chat talks to it here. parley onboard adds a chat platform, and docs/configuration.md has all settings.")
 		return nil
 	}
-	start := c.Start
+	start := s.Start
 	if !start && d.asks {
 		var err error
-		if start, err = d.confirm(ctx, fmt.Sprintf("\nServe %s now? Ctrl-C ends it.", ch.title), true); err != nil {
+		d.say("\nNow you can write to it on %s.", ch.title)
+		start, err = d.confirm(ctx, fmt.Sprintf("Serve %s now? Ctrl-C ends it.", ch.title))
+		if err != nil && !errors.Is(err, errBack) {
 			return err
 		}
 	}
 	if !start {
-		d.say("\nparley serve serves %s: it prints how the bot becomes yours.", ch.title)
+		d.say("\nparley serve serves %s and prints how the bot becomes yours. parley serve --install has systemd keep it running.", ch.title)
 		return nil
 	}
-	d.say("\nparley serve starts it the next time.")
-	return p.Serve(ctx, s.file)
+	return s.program.Serve(ctx, s.file, ch.name, func() {
+		d.say("\nThe first message on %s is answered: it works. Ctrl-C ends it; parley serve starts it again, and parley serve --install has systemd keep it running.\n", ch.title)
+	})
 }
 
 // secretsFolder is the folder of the files that hold secrets, beside the configuration file.

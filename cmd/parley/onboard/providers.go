@@ -11,6 +11,7 @@ type provider struct {
 	name, title string
 	baseURL     string
 	env         string // the environment variable in which its users usually have their key
+	keys        string // the address at which its users find their keys; "" for none
 	model       string // the model to begin with; "" means to ask the server which models it has
 	local       bool   // it runs on the person's own machine and needs no key
 	window      int    // how many tokens it is asked to read at once; 0 leaves that to it
@@ -23,18 +24,18 @@ const ollamaWindow = 16_384
 // providers returns the providers that are offered, in that order.
 func providers() []provider {
 	return []provider{
-		{name: "openai", title: "OpenAI", baseURL: openai.DefaultURL, env: "OPENAI_API_KEY", model: openai.DefaultName},
-		{name: "anthropic", title: "Anthropic", baseURL: "https://api.anthropic.com/v1", env: "ANTHROPIC_API_KEY"},
-		{name: "gemini", title: "Google Gemini", baseURL: "https://generativelanguage.googleapis.com/v1beta/openai", env: "GEMINI_API_KEY"},
-		{name: "mistral", title: "Mistral", baseURL: "https://api.mistral.ai/v1", env: "MISTRAL_API_KEY"},
-		{name: "deepseek", title: "DeepSeek", baseURL: "https://api.deepseek.com", env: "DEEPSEEK_API_KEY"},
-		{name: "groq", title: "Groq", baseURL: "https://api.groq.com/openai/v1", env: "GROQ_API_KEY"},
-		{name: "cerebras", title: "Cerebras", baseURL: "https://api.cerebras.ai/v1", env: "CEREBRAS_API_KEY"},
-		{name: "openrouter", title: "OpenRouter", baseURL: "https://openrouter.ai/api/v1", env: "OPENROUTER_API_KEY"},
-		{name: "ollama", title: "Ollama, on this machine", baseURL: "http://127.0.0.1:11434/v1", local: true, window: ollamaWindow},
-		{name: "lmstudio", title: "LM Studio, on this machine", baseURL: "http://127.0.0.1:1234/v1", local: true},
-		{name: "llamacpp", title: "llama.cpp, on this machine", baseURL: "http://127.0.0.1:8080/v1", local: true},
-		{name: "vllm", title: "vLLM, on this machine", baseURL: "http://127.0.0.1:8000/v1", local: true},
+		{name: "openai", title: "OpenAI", baseURL: openai.DefaultURL, env: "OPENAI_API_KEY", keys: "https://platform.openai.com/api-keys", model: openai.DefaultName},
+		{name: "anthropic", title: "Anthropic", baseURL: "https://api.anthropic.com/v1", env: "ANTHROPIC_API_KEY", keys: "https://console.anthropic.com/settings/keys"},
+		{name: "gemini", title: "Google Gemini", baseURL: "https://generativelanguage.googleapis.com/v1beta/openai", env: "GEMINI_API_KEY", keys: "https://aistudio.google.com/apikey"},
+		{name: "mistral", title: "Mistral", baseURL: "https://api.mistral.ai/v1", env: "MISTRAL_API_KEY", keys: "https://console.mistral.ai/api-keys"},
+		{name: "deepseek", title: "DeepSeek", baseURL: "https://api.deepseek.com", env: "DEEPSEEK_API_KEY", keys: "https://platform.deepseek.com/api_keys"},
+		{name: "groq", title: "Groq", baseURL: "https://api.groq.com/openai/v1", env: "GROQ_API_KEY", keys: "https://console.groq.com/keys"},
+		{name: "cerebras", title: "Cerebras", baseURL: "https://api.cerebras.ai/v1", env: "CEREBRAS_API_KEY", keys: "https://cloud.cerebras.ai"},
+		{name: "openrouter", title: "OpenRouter", baseURL: "https://openrouter.ai/api/v1", env: "OPENROUTER_API_KEY", keys: "https://openrouter.ai/settings/keys"},
+		{name: "ollama", title: "Ollama", baseURL: "http://127.0.0.1:11434/v1", local: true, window: ollamaWindow},
+		{name: "lmstudio", title: "LM Studio", baseURL: "http://127.0.0.1:1234/v1", local: true},
+		{name: "llamacpp", title: "llama.cpp", baseURL: "http://127.0.0.1:8080/v1", local: true},
+		{name: "vllm", title: "vLLM", baseURL: "http://127.0.0.1:8000/v1", local: true},
 	}
 }
 
@@ -44,8 +45,14 @@ const (
 	demoProvider  = "demo"  // the built-in model
 )
 
-// providerNamed returns the provider of that name; false if the table has none.
+// providerNamed returns the provider of that name; false if there is none.
 func providerNamed(name string) (provider, bool) {
+	switch name {
+	case demoProvider:
+		return provider{name: demoProvider}, true
+	case otherProvider:
+		return provider{name: otherProvider, env: "OPENAI_API_KEY"}, true
+	}
 	for _, p := range providers() {
 		if p.name == name {
 			return p, true
@@ -58,11 +65,15 @@ func providerNamed(name string) (provider, bool) {
 func providerChoices() []choice {
 	var all []choice
 	for _, p := range providers() {
-		all = append(all, choice{p.name, p.title})
+		title := p.title
+		if p.local {
+			title += ", on this machine"
+		}
+		all = append(all, choice{p.name, title})
 	}
 	return append(all,
 		choice{otherProvider, "another server that speaks OpenAI's chat completions"},
-		choice{demoProvider, "none yet: the built-in demo, which understands a handful of requests"})
+		choice{demoProvider, "none yet: the built-in demo, for a first look"})
 }
 
 // fromText returns in words whose model it is, for the questions to the person.

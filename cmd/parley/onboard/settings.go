@@ -5,18 +5,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/cmd/parley/config"
 )
 
 // settings has everything that onboard writes: a configuration file, and a file for each secret.
 type settings struct {
 	file    string
-	old     string // what the present file is renamed to; "" if there is none
+	old     string // what the present file is renamed to; "" if it is not replaced
 	model   model
 	channel channel
 	listen  string // where HTTP listens; "" means the usual place
+
+	present     *config.Config // what the file says that is added to; nil if a new one is written
+	addsModel   bool           // a model is added to the present file
+	addsChannel bool           // a channel is added to the present file
 }
 
 // nameForOld returns the name to which an existing file is renamed before a new one takes its
@@ -31,8 +38,13 @@ func nameForOld(file string) string {
 }
 
 // write writes all files. The configuration comes last, so that the files which it names
-// exist then. No file is overwritten that the old configuration may name.
-func (s settings) write() error {
+// exist then, and only if load can read it. No file is overwritten that the old configuration may
+// name.
+func (s *settings) write(load func(file string) (*config.Config, error)) (err error) {
+	text, err := s.text()
+	if err != nil {
+		return err
+	}
 	for _, dir := range []string{filepath.Dir(s.file), filepath.Join(filepath.Dir(s.file), secretsFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make the folder: %w", err)
@@ -43,12 +55,44 @@ func (s settings) write() error {
 			return err
 		}
 	}
+	trial := s.file + ".new" // beside the file, as it names others from where it is
+	if err := replace(trial, text); err != nil {
+		return err
+	}
+	read, err := load(trial)
+	if err == nil {
+		err = s.check(read)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("the settings would be wrong, and are not written: %w", err), os.Remove(trial))
+	}
 	if s.old != "" {
 		if err := os.Link(s.file, s.old); err != nil {
-			return fmt.Errorf("keep the old configuration: %w", err)
+			return errors.Join(fmt.Errorf("keep the old configuration: %w", err), os.Remove(trial))
 		}
 	}
-	return replace(s.file, s.text())
+	if err := os.Rename(trial, s.file); err != nil {
+		return fmt.Errorf("write %s: %w", s.file, err)
+	}
+	return nil
+}
+
+// check returns an error if the settings that were read do not have what was to be added: the file may
+// be written in a way that onboard does not know.
+func (s *settings) check(read *config.Config) error {
+	c, ok := read.Channels[s.channel.name]
+	if s.channel.platform != "" && (!ok || c.Platform != s.channel.platform) {
+		return fmt.Errorf("the channel %s is not among them: add it by hand", s.channel.name)
+	}
+	name, further := strings.CutPrefix(s.modelTable(), "models.")
+	m := read.Model
+	if further {
+		m = read.Models[name]
+	}
+	if s.addsModel && (m.Name != s.model.name || further && s.model.fallback && !slices.Contains(read.Model.Fallback, name)) {
+		return fmt.Errorf("the model %s is not among them: add it by hand", s.model.name)
+	}
+	return nil
 }
 
 // replace writes a file that only its owner may read, in one step.
@@ -72,16 +116,16 @@ func replace(path, text string) (err error) {
 }
 
 // secrets returns the secrets that are written to files, by the files' names.
-func (s settings) secrets() map[string]string {
+func (s *settings) secrets() map[string]string {
 	all := map[string]string{}
 	add := func(name string, held secret) {
 		if held.value != "" && held.env == "" {
 			all[s.secretName(name, held)] = held.value
 		}
 	}
-	add("model", s.model.key)
+	add(secretOf(s.modelTable()), s.model.key)
 	for _, t := range s.channel.tokens {
-		add(s.channel.platform+"_"+t.key, t.secret)
+		add(s.channel.name+"_"+t.key, t.secret)
 	}
 	return all
 }
@@ -89,7 +133,7 @@ func (s settings) secrets() map[string]string {
 // secretName returns the name of the file that has a secret or will have it: name or, if a file
 // of that name holds another secret, which the old configuration may need, the name with a
 // number.
-func (s settings) secretName(name string, k secret) string {
+func (s *settings) secretName(name string, k secret) string {
 	for numbered, n := name, 2; ; numbered, n = name+"-"+strconv.Itoa(n), n+1 {
 		path := secretPath(s.file, numbered)
 		if _, err := os.Lstat(path); err != nil {
@@ -101,64 +145,86 @@ func (s settings) secretName(name string, k secret) string {
 	}
 }
 
+// secretOf returns the name of the file that has the key of the model in that table.
+func secretOf(table string) string { return strings.ReplaceAll(table, ".", "_") }
+
 // reference returns the text by which the configuration file refers to a secret.
-func (s settings) reference(name string, k secret) string {
+func (s *settings) reference(name string, k secret) string {
 	if k.env != "" {
 		return "${" + k.env + "}"
 	}
 	return "${file:" + secretsFolder + "/" + s.secretName(name, k) + "}"
 }
 
-// text returns the content of the configuration file.
-func (s settings) text() string {
-	var b strings.Builder
-	set := func(key, value, why string) {
-		line := key + " = " + strconv.Quote(value)
-		if why != "" {
-			line = fmt.Sprintf("%-44s # %s", line, why)
-		}
-		b.WriteString(line + "\n")
+// text returns the content of the configuration file: a new one, or the present one with what is
+// added.
+func (s *settings) text() (string, error) {
+	if s.present != nil {
+		return s.added()
 	}
-	b.WriteString(`# Parley's settings, as parley onboard wrote them. docs/configuration.md has all that
+	return strings.Join(slices.DeleteFunc([]string{`# Parley's settings, as parley onboard wrote them. docs/configuration.md has all that
 # can be set; parley config check says what is in force, and parley doctor whether it
 # works. Secrets are not here: they are read from variables or from files beside this one.
-
-`)
-	b.WriteString("# Who answers. docs/models.md has the providers and what is special about each.\n[model]\n")
-	if m := s.model; m.provider.name == demoProvider {
-		set("name", "demo", "the built-in model, which understands a handful of requests")
-	} else {
-		set("name", m.name, "")
-		set("base_url", m.baseURL, "")
-		if m.window > 0 {
-			fmt.Fprintf(&b, "%-44s # %s\n", fmt.Sprintf("window = %d", m.window), "tokens that it reads at once: more take more memory; left out, it is often 4096")
-		}
-		if m.key.value != "" {
-			set("api_key", s.reference("model", m.key), "")
-		}
-	}
-	b.WriteString(`
-# What the agent may do in chats beyond its own files: "shell", "network", "git". In a
+`, "# Who answers. docs/models.md has the providers and what is special about each.\n[model]\n" + s.modelLines("model"), `# What the agent may do in chats beyond its own files: "shell", "network", "git". In a
 # terminal it may do all of it, inside the sandbox.
 # [agents.defaults]
 # capabilities = ["file_read", "file_write", "shell"]
-`)
-	if c := s.channel; c.platform != "" {
-		fmt.Fprintf(&b, "\n# Where people talk to it.\n[channels.%s]\n", c.platform)
-		for _, t := range c.tokens {
-			set(t.key, s.reference(c.platform+"_"+t.key, t.secret), "")
-		}
-		if c.apiURL != "" {
-			set("api_url", c.apiURL, "")
-		}
-		set("access", "pairing", "who writes to it gets a code, and an owner admits with parley pairing approve CODE")
-		if c.owner != "" {
-			fmt.Fprintf(&b, "owners = [%s]\n", strconv.Quote(c.owner))
-		}
+`, s.channelTable(), s.listenTable()}, func(part string) bool { return part == "" }), "\n"), nil
+}
+
+// line returns the line of a setting with its value, and why it is there.
+func line(key, value, why string) string {
+	text := key + " = " + value
+	if why != "" {
+		text = fmt.Sprintf("%-44s # %s", text, why)
 	}
-	if s.listen != "" {
-		b.WriteString("\n# Where programs reach it: docs/http.md.\n[http]\n")
-		set("listen", strings.TrimPrefix(s.listen, noListen), "")
+	return text + "\n"
+}
+
+// modelLines returns the settings of the model in the table "model", or that of a further model.
+func (s *settings) modelLines(table string) string {
+	m := s.model
+	if m.provider.name == demoProvider {
+		return line("name", `"demo"`, "the built-in model, which understands a handful of requests")
+	}
+	text := line("name", strconv.Quote(m.name), "") + line("base_url", strconv.Quote(m.baseURL), "")
+	if m.window > 0 {
+		text += line("window", strconv.Itoa(m.window), "tokens that it reads at once: more take more memory; left out, it is often 4096")
+	}
+	if m.key.value != "" {
+		text += line("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")
+	}
+	return text
+}
+
+// channelTable returns the table of the channel; "" if there is none.
+func (s *settings) channelTable() string {
+	c := s.channel
+	if c.platform == "" {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Where people talk to it.\n[channels.%s]\n", c.name)
+	if c.name != c.platform {
+		b.WriteString(line("platform", strconv.Quote(c.platform), ""))
+	}
+	for _, t := range c.tokens {
+		b.WriteString(line(t.key, strconv.Quote(s.reference(c.name+"_"+t.key, t.secret)), ""))
+	}
+	if c.apiURL != "" {
+		b.WriteString(line("api_url", strconv.Quote(c.apiURL), ""))
+	}
+	b.WriteString(line("access", `"pairing"`, "who writes to it gets a code, and an owner admits with parley pairing approve CODE"))
+	if c.owner != "" {
+		b.WriteString(line("owners", "["+strconv.Quote(c.owner)+"]", ""))
 	}
 	return b.String()
+}
+
+// listenTable returns the table that says where HTTP listens; "" if that is the usual place.
+func (s *settings) listenTable() string {
+	if s.listen == "" {
+		return ""
+	}
+	return "# Where programs reach it: docs/http.md.\n[http]\n" + line("listen", strconv.Quote(strings.TrimPrefix(s.listen, noListen)), "")
 }

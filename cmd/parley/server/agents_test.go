@@ -11,9 +11,10 @@ import (
 	"parley/agent/demo"
 	"parley/agent/failover"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
-	"parley/cmd/parley/models"
-	"parley/tools/sandbox"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/server/models"
+	"parley/sessions"
 )
 
 // newTestServer makes a server of a configuration. It does not serve.
@@ -37,21 +38,33 @@ func newTestServer(t testing.TB, text string) *Server {
 		}
 	})
 	answering := []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}
-	return newServer(h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
+	return assemble(t, h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}})
+}
+
+// assemble makes the server of a configuration over an open home, without platforms and without a sandbox.
+func assemble(t testing.TB, h *home.Home, c Config) *Server {
+	t.Helper()
+	c.Role, c.Log = Both, slog.New(slog.DiscardHandler)
+	hidden, err := newSecrets(c.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := foundation{home: h, settings: newSettings(c.Settings), role: c.Role, log: c.Log, metrics: metrics.New(metrics.Config{Log: c.Log})}
+	return newServer(g, c, hidden, nil, findSandbox(c, newStartup(t.Context()), nil))
 }
 
 // The agent of a session is the one that its key names, with that one's settings.
 func TestAgentOfASession(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n[agents.mute]\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
-		if a, err := s.agentOf(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
+		if a, err := s.agents.answerer.agents.of(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != sessions.AgentOf(session) {
 			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)
 		}
 	}
-	if _, err := s.agentOf(t.Context(), "mute:console:default"); err == nil || !strings.Contains(err.Error(), "agents.mute.model") {
+	if _, err := s.agents.answerer.agents.of(t.Context(), "mute:console:default"); err == nil || !strings.Contains(err.Error(), "agents.mute.model") {
 		t.Errorf("an agent for which no model answers: %v", err)
 	}
-	if a, err := s.agentOf(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
+	if a, err := s.agents.answerer.agents.of(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)
 	}
 }
@@ -66,14 +79,11 @@ func TestATurnWaitsForTheWindowOfItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.lists, s.models = lists, models.Chains(lists, s.home.Book, s.metrics, slog.New(slog.DiscardHandler))
-	if a, err := s.agentOf(t.Context(), "main:console:default"); err != nil || a.ContextTokens != 8192 {
+	*s.chats.chains = *newModelChains(s.foundation, lists)
+	if a, err := s.agents.answerer.agents.of(t.Context(), "main:console:default"); err != nil || a.ContextTokens != 8192 {
 		t.Errorf("the agent begins with a window of %d, %v; want 8192", a.ContextTokens, err)
 	}
 }
-
-// unwalled finds no sandbox.
-func unwalled() (sandbox.Sandbox, error) { return nil, nil }
 
 // What people are told of where their words go names the models of all agents with whom they
 // may talk on the channel.
@@ -87,11 +97,12 @@ base_url = "https://far.example/v1"
 model = "far"
 [agents.mute]
 `)
+	places := &introductions{foundation: s.foundation, chains: s.chats.chains}
 	for _, c := range []struct {
 		agents []string
 		want   string
 	}{{[]string{"main"}, "local"}, {[]string{"main", "mute"}, "local"}, {[]string{"main", "ops"}, "far.example"}, {[]string{"ops"}, "far.example"}} {
-		if got := strings.Join(s.modelPlaces(c.agents), " "); got != c.want {
+		if got := strings.Join(places.modelPlaces(c.agents), " "); got != c.want {
 			t.Errorf("%v: %q, want %q", c.agents, got, c.want)
 		}
 	}

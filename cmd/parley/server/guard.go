@@ -7,36 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
+	"parley/agent/jobs"
+	"parley/channels/onbehalf"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/crash"
-	"parley/cmd/parley/home"
+	"parley/cmd/parley/data/home"
+	"parley/sessions"
 	"parley/tools"
-	"parley/tools/askuser"
-	"parley/tools/delegate"
 	"parley/tools/files"
 	"parley/tools/guard"
-	"parley/tools/image"
-	"parley/tools/memory"
-	"parley/tools/message"
-	"parley/tools/redact"
-	"parley/tools/schedule"
-	"parley/tools/skills"
-	"parley/tools/todo"
 )
-
-// ToolNames returns the names that a rule may use: the tools that there always are, and
-// those that only some machines have.
-func ToolNames() []string {
-	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil), skills.New(nil)}, delegate.New(nil), crash.Tools())
-	names := guard.Names()
-	for _, tool := range all {
-		if name := tool.Spec().Name; !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 // CheckRule checks a rule: unknown is the tool that the rule names, if there is no such tool among
 // those that known returns, and err says why the rule cannot be read.
@@ -56,85 +37,126 @@ func CheckHook(command string) error {
 }
 
 // A callGuard decides whether a tool call may run, by the rules and by the programs that the
-// operator has named, and removes secrets from everything that leaves an agent.
+// operator has named.
 type callGuard struct {
 	*guard.Guard
-	redact *redact.Redactor
 	before []func(context.Context, tools.Call) tools.Verdict
 	after  []func(context.Context, tools.Call, tools.Result) tools.Review
 }
 
-// setGuard puts the rules and programs of the settings c into force.
-func (s *Server) setGuard(c *config.Config) error {
-	agents := make(map[string]guard.Policy, len(c.Agents))
-	for name, a := range c.Agents {
-		agents[name] = guard.Policy(a.Rules)
+// guarding decides about tool calls by the operator's rules, and keeps secrets out of what leaves an agent.
+type guarding struct {
+	foundation
+	rights     *rights
+	workspaces *workspaces
+	onBehalf   *onbehalf.Sender
+	jobs       *jobs.Runner
+	owners     *owners
+	secrets    *secrets
+	inForce    atomic.Pointer[callGuard]
+}
+
+// newGuarding makes the guarding, which has no rules before Load.
+func newGuarding(on foundation, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners, hidden *secrets) *guarding {
+	all := &guarding{foundation: on, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
+	all.inForce.Store(&callGuard{Guard: &guard.Guard{}})
+	return all
+}
+
+// Load puts the rules and programs of the settings into force.
+func (g *guarding) Load(context.Context) error {
+	apply, err := g.Reload(g.settings.Load())
+	if err == nil {
+		apply()
 	}
-	g, err := guard.New(guard.Config{
-		All: guard.Policy(c.Tools.Rules), Agents: agents,
-		Path: s.pathName, Addresses: s.reachedAddresses, Patched: files.PatchPaths,
-		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.reachesNetwork, NetworkedReader: s.jobs.NetworkedJob,
-	})
+	return err
+}
+
+// Reload reads the rules and programs of the next settings.
+func (g *guarding) Reload(c *config.Config) (apply func(), err error) {
+	rules, err := g.rules(c)
 	if err != nil {
-		return fmt.Errorf("read the rules for tools: %w", err)
+		return nil, fmt.Errorf("read the rules for tools: %w", err)
 	}
-	redactor, err := redact.New(append(c.Secrets(), s.ownToken()...), c.Tools.Redact)
+	redactor, err := redactorOf(c, g.ownToken())
 	if err != nil {
-		return fmt.Errorf("tools.redact: %w", err)
+		return nil, err
 	}
-	all := &callGuard{Guard: g, redact: redactor}
+	all := &callGuard{Guard: rules}
 	for _, command := range c.Tools.Before {
-		h, err := s.newHook(command)
+		h, err := g.newHook(command)
 		if err != nil {
-			return fmt.Errorf("tools.before: %w", err)
+			return nil, fmt.Errorf("tools.before: %w", err)
 		}
 		all.before = append(all.before, h.Before)
 	}
 	for _, command := range c.Tools.After {
-		h, err := s.newHook(command)
+		h, err := g.newHook(command)
 		if err != nil {
-			return fmt.Errorf("tools.after: %w", err)
+			return nil, fmt.Errorf("tools.after: %w", err)
 		}
 		all.after = append(all.after, h.After)
 	}
-	s.guard.Store(all)
-	if s.secrets != nil {
-		s.secrets.Store(redactor)
+	return func() {
+		g.inForce.Store(all)
+		g.secrets.Store(redactor)
+	}, nil
+}
+
+// rules reads the rules of these settings.
+func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
+	agents := make(map[string]guard.Policy, len(c.Agents))
+	for name, a := range c.Agents {
+		agents[name] = guard.Policy(a.Rules)
 	}
-	return nil
+	return guard.New(guard.Config{
+		All: guard.Policy(c.Tools.Rules), Agents: agents,
+		Path: g.workspaces.pathName, Addresses: g.onBehalf.Reached, Reading: files.Reading,
+		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
+		Fetches:         func(call tools.Call) bool { return slices.Contains(g.rights.capabilities(call.Session), tools.Network) },
+		NetworkedReader: g.jobs.NetworkedJob,
+	})
 }
 
 // ownToken returns, as a list of one, the token that the home has for its API, so that it can be
-// redacted; nil if there is none.
-func (s *Server) ownToken() []string {
-	raw, err := os.ReadFile(filepath.Join(s.home.Dir, home.TokenFile))
+// redacted; nil if there is none. In a new home it is made here, so that it is redacted from the start;
+// if that fails, the front says so.
+func (g *guarding) ownToken() []string {
+	if g.role == Reader { // which makes none
+		raw, err := os.ReadFile(filepath.Join(g.home.Dir, home.TokenFile))
+		if err != nil {
+			return nil
+		}
+		return []string{string(raw)}
+	}
+	token, err := g.home.Token()
 	if err != nil {
 		return nil
 	}
-	return []string{string(raw)}
+	return []string{token}
 }
 
 // newHook makes a hook, a program that is asked about calls. When the program fails, the
 // owners are notified.
-func (s *Server) newHook(command string) (guard.Hook, error) {
+func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
-		s.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
-		s.notifyOwners(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
+		g.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
+		g.owners.notify(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
 	}
 	return h, err
 }
 
 // decide returns what the rules in force decide about a call.
-func (s *Server) decide(ctx context.Context, call tools.Call) tools.Verdict {
-	return underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Decide(ctx, call) })
+func (g *guarding) decide(ctx context.Context, call tools.Call) tools.Verdict {
+	return underBoth(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Decide(ctx, call) })
 }
 
 // underBoth decides about a call of a sub-agent by its own rules and by those of the agent for
 // which it works, and returns the stricter of the two decisions.
 func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
 	v := decide(call)
-	above := agentName(call.Parent)
+	above := sessions.AgentOf(call.Parent)
 	if above == "" || above == call.Agent || v.Decision == tools.Deny {
 		return v
 	}
@@ -145,10 +167,10 @@ func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Ver
 	return v
 }
 
-// checkRedirect returns why the tool web_fetch may not follow a page's redirect to another URL;
+// checkRedirect returns why a call may not follow a page's redirect to another URL;
 // nil if it may.
-func (s *Server) checkRedirect(call tools.Call, to string) error {
-	switch v := underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Redirect(call, to) }); v.Decision {
+func (g *guarding) checkRedirect(call tools.Call, to string) error {
+	switch v := underBoth(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Redirect(call, to) }); v.Decision {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
 	case tools.Ask:
@@ -158,48 +180,11 @@ func (s *Server) checkRedirect(call tools.Call, to string) error {
 	}
 }
 
-// pathName returns the name that a path has within the workspace of a call's session.
-func (s *Server) pathName(call tools.Call, path string) string {
-	dir, err := s.home.Workspace(call.Session)
-	if err != nil {
-		return path
-	}
-	name, err := dir.Name(path)
-	if err != nil {
-		return path // the tool refuses it as well
-	}
-	return name
-}
-
-// reachedAddresses returns the addresses to which a message would go that the model sends to a
-// channel and a chat.
-func (s *Server) reachedAddresses(channel, chat string) []string {
-	to, failed := s.addresses(message.Letter{Channel: channel, Chat: chat})
-	if failed != nil {
-		return nil // the tool refuses it as well
-	}
-	var all []string
-	for _, a := range to {
-		all = append(all, a.String())
-	}
-	return all
-}
-
-// marker returns what records which files of a workspace may hold text that strangers have
+// newMarker makes what records which files of a workspace may hold text that strangers have
 // written.
-func (s *Server) marker() guard.Marker {
+func newMarker(w *workspaces, running *jobs.Runner) guard.Marker {
 	return guard.Marker{
-		Open:    func(ctx context.Context, call tools.Call) (guard.Dir, error) { return s.openUntil(ctx, call) },
-		Patched: files.PatchPaths,
+		Open:   func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.openUntil(ctx, call) },
+		Beside: running.RunsIn,
 	}
-}
-
-// promptUntrusted reports whether a file that is part of a session's prompt may hold text that
-// strangers have written.
-func (s *Server) promptUntrusted(_ context.Context, session string) bool {
-	files, err := s.home.WorkspaceFiles(session)
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(guard.PromptedFiles(), guard.ReadMarks(files).Has)
 }

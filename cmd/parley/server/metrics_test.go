@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -31,11 +31,11 @@ func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	for i := range fleet {
-		fleet[i] = newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
+		fleet[i] = assemble(t, h, Config{Settings: cfg})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		stop[i] = cancel
-		telling.Go(func() { fleet[i].includeFleetMetrics(ctx) })
+		telling.Go(func() { fleet[i].front.fleet.Run(ctx) })
 	}
 	told := func(s *Server) int {
 		page := httptest.NewRecorder()

@@ -4,10 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/server/skillfolders"
 	"parley/tools"
+	"parley/tools/git"
+	"parley/tools/shell"
+	"parley/tools/skills"
 )
 
 // Without walls whatever is run has the network, git as well.
@@ -21,6 +26,10 @@ func TestWhatReachesTheNetwork(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	all := tools.NewSet(slices.Concat(shell.New(shell.Config{}), git.New(git.Config{}))...)
+	for _, skill := range skillfolders.Find(&config.Config{Home: home}).Skills {
+		all = all.With(skills.Runner{}.Tools(skill)...)
 	}
 	for _, c := range []struct {
 		mode, network, tool string
@@ -39,15 +48,15 @@ func TestWhatReachesTheNetwork(t *testing.T) {
 		{"none", "full", "s__counts", "main", true},
 		{"process", "none", "s__calls", "main", false},
 	} {
-		s, settings := &Server{}, &config.Config{Home: home}
+		settings := &config.Config{Home: home}
 		settings.Sandbox.Mode, settings.Sandbox.Network = c.mode, []string{c.network}
 		settings.Agents = map[string]config.Agent{"main": {Capabilities: []tools.Permission{tools.Network}}, "offline": {}}
-		s.settings.Store(settings)
-		s.role, s.skills = Worker, s.newSkills(nil)
-		if err := s.readSkills(settings); err != nil {
-			t.Fatal(err)
+		may := &rights{foundation: foundation{settings: newSettings(settings)}}
+		tool, ok := all.Lookup(c.tool)
+		if !ok {
+			t.Fatalf("there is no %s", c.tool)
 		}
-		if got := s.reachesNetwork(tools.Call{Name: c.tool, Session: c.agent + ":test:1"}); got != c.want {
+		if got := may.reachesNetwork(tools.Call{Name: c.tool, Session: c.agent + ":test:1", Touches: tool.Spec().Touches}); got != c.want {
 			t.Errorf("%s of %s in mode %s with network %s reaches the network: %t", c.tool, c.agent, c.mode, c.network, got)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 // the arguments for the audit.
 func BenchmarkCallOverhead(b *testing.B) {
 	s := newTestServer(b, "")
-	if err := s.setGuard(s.settings.Load()); err != nil {
+	if err := s.agents.guard.Load(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	redact := s.guard.Load().redact
+	redact := s.agents.guard.secrets.Load()
 	for _, kb := range []int{4, 64} {
 		text := strings.Repeat("The quick brown fox jumps over the lazy dog, 1234567.\n", kb*1024/54)
 		args, err := json.Marshal(map[string]string{"path": "notes/fox.md", "content": text})
@@ -32,7 +32,7 @@ func BenchmarkCallOverhead(b *testing.B) {
 		b.Run(fmt.Sprintf("%d KB", kb), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.decide(b.Context(), call)
+				s.agents.guard.decide(b.Context(), call)
 				redact.JSON(args)
 				redact.JSON(result)
 				_, _ = tools.Shorten(redact.JSON(args), 4096, "")

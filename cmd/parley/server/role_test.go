@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server/platforms"
 )
 
 func TestWhatEachRoleNeeds(t *testing.T) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"maps"
 	"regexp"
@@ -13,9 +12,9 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/models"
 	"parley/cmd/parley/parleytest"
-	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/platforms"
 	"parley/sessions/sqldb"
 )
 
@@ -75,7 +74,7 @@ var ofAnAnswer = map[string]int{
 }
 
 // notOfAnAnswer are the statements of which there are as many as groups of writes, which differ, and
-// those that are made by the clock.
+// those that are made from time to time.
 var notOfAnAnswer = regexp.MustCompile(`^(BEGIN IMMEDIATE|COMMIT|\w+ (jobs|asks|schedules|processes|tasks|purges|cursors))$`)
 
 // What an answer asks of the database of a home, in a conversation that goes on.
@@ -93,13 +92,13 @@ func TestWhatAnAnswerAsksOfTheHome(t *testing.T) {
 	}
 	count := &statementCount{}
 	count.take()
-	s, err := Open(sqldb.Watch(t.Context(), count.add), Config{Settings: cfg, Models: lists, Role: Both, Log: log})
+	s, err := Open(sqldb.Watch(t.Context(), count.add), Config{Settings: cfg, Models: lists, Role: Both, Log: log, Offer: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx, Options{Offers: io.Discard}) }()
+	go func() { served <- s.Serve(ctx, nil) }()
 	defer func() {
 		stop()
 		if err := <-served; err != nil {

@@ -3,8 +3,12 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"parley/tools"
+	"parley/tools/skills"
 )
 
 // docs/tools.md has every tool in the row of the capability that an agent needs for it.
@@ -29,7 +33,7 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 			}
 		}
 	}
-	all, err := newTestServer(t, "").tools()
+	all, err := newTestServer(t, "").agents.toolbox.set()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,5 +45,39 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 		if !listed[string(spec.Permission)+" "+spec.Name] {
 			t.Errorf("docs/tools.md does not have %s in the row of the capability %q", spec.Name, spec.Permission)
 		}
+	}
+}
+
+// What a tool touches it says itself, in its Spec. One that does not counts as the worst, so that people
+// would be asked about it, and rules could not be written for what it acts on.
+func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
+	made := newTestServer(t, "").agents.toolbox.make(&commandSandbox{}).With(skills.New(nil)).Specs()
+	var names []string
+	for _, spec := range made {
+		names = append(names, spec.Name)
+	}
+	if named := ToolNames(); !slices.Equal(named, names) {
+		t.Errorf("rules may name %q, and the toolbox makes %q", named, names)
+	}
+	for _, spec := range made {
+		touch := tools.Call{Name: spec.Name, Args: []byte("{}"), Touches: spec.Touches}.Touch()
+		for what, missing := range map[string]bool{"Reads": touch.Reads == nil, "Writes": touch.Writes == nil, "Outward": touch.Outward == nil} {
+			if missing {
+				t.Errorf("the tool %s does not declare what it touches: set Touches in its Spec, as tools/memory does, and %s in what that returns", spec.Name, what)
+			}
+		}
+	}
+}
+
+// Only of these tools a model cannot make the results: an address that stands there it has read.
+func TestWhichToolsQuote(t *testing.T) {
+	var quoting []string
+	for _, spec := range newTestServer(t, "").agents.toolbox.make(&commandSandbox{}).Specs() {
+		if spec.Quotes {
+			quoting = append(quoting, spec.Name)
+		}
+	}
+	if !slices.Equal(quoting, []string{"web_fetch", "web_search"}) {
+		t.Errorf("the results of %q are taken for words of others alone", quoting)
 	}
 }

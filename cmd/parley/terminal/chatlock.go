@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"parley/cmd/parley/home"
+	"parley/cmd/parley/data/home"
 )
 
 const (

@@ -89,7 +89,7 @@ type Problem string
 
 // Why a document has no text to return.
 const (
-	Unknown   Problem = "unknown"   // it is no document of any kind that is read
+	Unknown   Problem = "unknown"   // it is not a document of any kind that is read
 	Encrypted Problem = "encrypted" // it needs a password
 	Damaged   Problem = "damaged"
 	TooMuch   Problem = "too much" // reading it would take more than is allowed

@@ -1,15 +1,11 @@
 package shellline
 
 import (
-	"path"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// program returns the name of the program that is run, in lower case and without its directory.
-func (u invocation) program() string { return strings.ToLower(path.Base(u.words[0].text)) }
 
 // collectInner collects the commands that a command itself runs, as env, xargs or sh -c do.
 func (c *collector) collectInner(u invocation) {
@@ -28,21 +24,46 @@ func (c *collector) collectInner(u invocation) {
 	case "find", "fd", "fdfind":
 		c.collectFind(u)
 	case "awk", "gawk", "mawk", "nawk":
-		c.checkAwk(args)
+		c.interpreters.checkAwk(args)
 	case "watch":
 		c.collectText(joinWords(skipOptions(args, "-n", "--interval")))
 	case "python", "python2", "python3", "perl", "ruby", "node", "nodejs", "php", "lua", "tclsh", "deno", "bun":
-		c.checkInterpreter(u)
+		c.interpreters.checkInterpreter(u)
+	case "start-stop-daemon":
+		c.collectDaemon(args)
+	case "capsh":
+		c.collectCapsh(u)
 	default:
-		rest, wraps := c.wrappedCommand(name, args)
-		if !wraps || len(rest) == 0 {
-			return
+		c.collectWrapped(u)
+	}
+}
+
+// collectWrapped collects what a program runs behind its own options, and what one of which nothing is
+// known here might run.
+func (c *collector) collectWrapped(u invocation) {
+	name, args := u.program(), u.words[1:]
+	rest, wraps := c.wrappedCommand(name, args)
+	readings := [][]word{rest}
+	if !wraps {
+		readings, wraps = wrappedByName(name, args)
+	}
+	if !wraps {
+		if runsItsOwnLanguage(name) && len(args) > 0 {
+			c.addHidden(name + " can run other commands")
+		}
+		c.collectByOption(u)
+		c.collectUnknown(u)
+		return
+	}
+	for _, rest := range readings {
+		if len(rest) == 0 {
+			continue
 		}
 		if c.wraps++; c.wraps > maxInner {
 			c.addHidden("its programs run programs that run programs")
-		} else {
-			c.collectCommand(invocation{words: rest, piped: u.piped})
+			return
 		}
+		c.collectCommand(invocation{words: rest, piped: u.piped})
 	}
 }
 
@@ -73,43 +94,15 @@ func (c *collector) wrappedCommand(name string, args []word) ([]word, bool) {
 		return dropFirst(skipOptions(args, "-k", "-s", "--kill-after", "--signal"), 1), true
 	case "flock":
 		return c.flockCommand(args), true
-	case "taskset", "chrt", "setarch", "linux64":
-		return dropFirst(skipOptions(args), 1), true
 	case "chroot":
 		return dropFirst(skipOptions(args), 1), true
 	case "unshare", "nsenter", "strace", "ltrace":
 		return skipOptions(args, "-t", "-e", "-o", "-p", "-S", "-G", "--target"), true
 	case "xargs":
-		rest := skipOptions(args, "-I", "-n", "-P", "-d", "-a", "-L", "-s", "-E", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--replace")
-		if len(rest) > 0 {
-			rest = append(slices.Clip(rest), word{Hole, Hole})
-		}
-		return rest, true
+		return c.collectXargs(args), true
 	}
 	return nil, false
 }
-
-// skipOptions leaves out the options before a command. The options in valued are followed by a
-// value, which is left out, too.
-func skipOptions(args []word, valued ...string) []word {
-	for len(args) > 0 {
-		text := args[0].text
-		switch {
-		case text == "--":
-			return args[1:]
-		case !strings.HasPrefix(text, "-") || text == "-":
-			return args
-		case slices.Contains(valued, text):
-			args = dropFirst(args, 2)
-		default:
-			args = args[1:]
-		}
-	}
-	return nil
-}
-
-// dropFirst returns args without the first n words.
-func dropFirst(args []word, n int) []word { return args[min(n, len(args)):] }
 
 // flockCommand returns the command that flock runs, which stands behind the name of a file. A
 // shell line behind -c it collects at once.
@@ -144,26 +137,20 @@ func (c *collector) envCommand(args []word) []word {
 			return nil
 		case text == "-u", text == "--unset", text == "-C", text == "--chdir":
 			if len(args) > 1 && strings.HasPrefix(strings.ToLower(text), "-c") {
-				c.cwd = c.resolve(args[1].path)
+				c.directory.enter(args[1].path)
 			}
 			args = dropFirst(args, 2)
-		case strings.HasPrefix(text, "-"), strings.Contains(text, "="):
+		case strings.HasPrefix(text, "-"):
+			args = args[1:]
+		case strings.Contains(text, "="):
+			name, value, _ := strings.Cut(text, "=")
+			c.checkVariable(name, value)
 			args = args[1:]
 		default:
 			return args
 		}
 	}
 	return nil
-}
-
-// joinWords joins words to one text, which a shell reads again.
-func joinWords(args []word) word {
-	var texts []string
-	for _, a := range args {
-		texts = append(texts, a.text)
-	}
-	text := strings.Join(texts, " ")
-	return word{text, text}
 }
 
 // collectText collects the commands of a text that is a shell line itself.
@@ -257,51 +244,4 @@ func (c *collector) collectFind(u invocation) {
 			c.collectCommand(invocation{words: rest})
 		}
 	}
-}
-
-// checkAwk marks the line as opaque if an awk program in it may run other commands.
-func (c *collector) checkAwk(args []word) {
-	for _, a := range args {
-		if strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|") || strings.Contains(a.text, "getline") {
-			c.addHidden("awk runs other commands")
-		}
-	}
-}
-
-// checkInterpreter marks the line as opaque if it gives an interpreter, such as python, code to
-// run.
-func (c *collector) checkInterpreter(u invocation) {
-	input := u.piped
-	for _, r := range u.redirs {
-		input = input || r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc
-	}
-	file := false
-	for _, a := range u.words[1:] {
-		switch text := a.text; {
-		case !strings.HasPrefix(text, "-"):
-			file = file || text != ""
-		case strings.HasPrefix(text, "--eval"), strings.HasPrefix(text, "--print"), strings.HasPrefix(text, "--run"):
-			c.addHidden(u.program() + " runs code that is no shell line")
-		case !strings.HasPrefix(text, "--") && strings.ContainsAny(text, "ceErpn"):
-			if !file {
-				c.addHidden(u.program() + " runs code that is no shell line")
-			}
-		}
-	}
-	if input && !file {
-		c.addHidden(u.program() + " runs code that is no shell line")
-	}
-}
-
-// withoutGitOptions returns a git command without the options before its subcommand, as rules
-// name it; "" if there are no such options.
-func withoutGitOptions(words []word) string {
-	if len(words) < 3 || path.Base(words[0].text) != "git" || !strings.HasPrefix(words[1].text, "-") {
-		return ""
-	}
-	rest := skipOptions(words[1:], "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env")
-	if len(rest) == 0 {
-		return ""
-	}
-	return joinWords(append([]word{literal("git")}, rest...)).text
 }

@@ -1,8 +1,6 @@
 package shellline
 
 import (
-	"fmt"
-	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -10,45 +8,67 @@ import (
 
 // A collector goes through a line and collects the commands that it runs.
 type collector struct {
-	found Line
+	*findings
+	denier       *denier
+	interpreters interpreters
+	directory    *directory
+
 	depth int // of lines within lines
 	inner int // lines parsed so far
 	wraps int // programs so far that run others
-	seen  map[string]bool
-	// cwd is the directory to which the line has changed; "" is the one in which it began.
-	cwd string
+	// evaluates says that the shell evaluates the texts of variables as expressions.
+	evaluates bool
+	// guessing says that the line is only a guess of what an unknown program might run.
+	guessing bool
 }
 
-// An invocation is one command with its assignments and redirections.
-type invocation struct {
-	words   []word
-	assigns []string
-	redirs  []*syntax.Redirect
-	piped   bool // it reads what another command prints
+// newCollector makes a collector that has found nothing.
+func newCollector() *collector {
+	found, at := &findings{seen: map[string]bool{}}, new(directory)
+	return &collector{findings: found, denier: &denier{findings: found, directory: at}, interpreters: interpreters{found}, directory: at}
 }
 
-// markOpaque records why not everything is known that the line runs; the first reason stays.
-func (c *collector) markOpaque(why string) {
-	if c.found.Opaque == "" {
-		c.found.Opaque = why
+// collectLine collects the commands that a line runs.
+func (c *collector) collectLine(line string) {
+	if c.depth >= maxDepth || c.inner >= maxInner {
+		c.addHidden("it runs lines within lines within lines")
+		return
+	}
+	switch {
+	case strings.Contains(line, Hole):
+		c.addHidden("it holds a NUL byte")
+		return
+	case len(line) > maxBytes, nestingBound(line) > maxNesting:
+		c.addHidden("it is too long to be looked through")
+		return
+	}
+	c.depth++
+	c.inner++
+	defer func() { c.depth-- }()
+	parsed := 0
+	for _, dialect := range dialectsOf(line) {
+		file, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(line), "")
+		if err != nil {
+			continue
+		}
+		parsed++
+		path := c.directory.path
+		c.collectStmts(file.Stmts)
+		c.directory.path = path
+	}
+	if parsed == 0 {
+		c.addHidden("it cannot be read as a shell line")
 	}
 }
 
-// addHidden adds a command of which nothing is known, because the line runs something that cannot
-// be seen; why says what.
-func (c *collector) addHidden(why string) {
-	c.markOpaque(why)
-	if !c.seen[Hole] {
-		c.seen[Hole] = true
-		c.found.Commands = append(c.found.Commands, Command{Text: Hole})
+// dialectsOf returns the shell dialects in which a line could mean different things.
+func dialectsOf(line string) []syntax.LangVariant {
+	for _, mark := range []string{"(", "[[", "$'", "&>", "|&", "<<<"} {
+		if strings.Contains(line, mark) {
+			return []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
+		}
 	}
-}
-
-// deny records why the line should not be run at all; the first reason stays.
-func (c *collector) deny(format string, args ...any) {
-	if c.found.Denied == "" {
-		c.found.Denied = strings.ReplaceAll(fmt.Sprintf(format, args...), Hole, "…")
-	}
+	return []syntax.LangVariant{syntax.LangBash}
 }
 
 func (c *collector) collectStmts(list []*syntax.Stmt) {
@@ -79,10 +99,10 @@ func (c *collector) collectStmt(s *syntax.Stmt, piped bool) {
 		c.collectDeclaration(cmd)
 	case nil:
 	default:
-		cwd := c.cwd
+		path := c.directory.path
 		c.collectCompound(cmd, piped)
 		if _, own := cmd.(*syntax.Subshell); own {
-			c.cwd = cwd
+			c.directory.path = path
 		}
 	}
 	if len(s.Redirs) > 0 {
@@ -95,6 +115,9 @@ func (c *collector) collectCompound(cmd syntax.Command, piped bool) {
 	switch cmd.(type) {
 	case *syntax.ArithmCmd, *syntax.LetClause:
 		c.markOpaque("it computes something as it runs")
+		c.evaluates = true
+	case *syntax.TestClause:
+		c.evaluates = true
 	}
 	syntax.Walk(cmd, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -102,7 +125,7 @@ func (c *collector) collectCompound(cmd syntax.Command, piped bool) {
 			c.collectStmt(n, piped)
 			return false
 		case *syntax.Word:
-			c.collectWord(n)
+			c.checkIndex(c.collectWord(n))
 			return false
 		}
 		return true
@@ -129,10 +152,16 @@ func (c *collector) collectWord(w *syntax.Word) word {
 			if why := whyComputed(n); why != "" {
 				c.markOpaque(why)
 			}
+			switch always, mayDo := runsCode(n); {
+			case always:
+				c.addHidden("it runs what a variable holds")
+			case mayDo:
+				c.evaluates = true
+			}
 			if s, ok := n.(*syntax.Stmt); ok {
-				cwd := c.cwd
+				path := c.directory.path
 				c.collectStmt(s, false)
-				c.cwd = cwd
+				c.directory.path = path
 				return false
 			}
 			return true
@@ -167,6 +196,10 @@ func (c *collector) readAssign(a *syntax.Assign) string {
 	if a.Naked {
 		return name + value
 	}
+	if a.Index != nil {
+		c.evaluates = true
+	}
+	c.checkVariable(name, value)
 	return name + "=" + value
 }
 
@@ -223,76 +256,12 @@ func (c *collector) collectCommand(u invocation) {
 	c.record(u)
 	for _, r := range u.redirs {
 		if opensForWriting(r) {
-			c.denyDevice(readWord(r.Word))
+			c.denier.denyDevice(readWord(r.Word))
 		}
 	}
 	if len(u.words) == 0 {
 		return
 	}
-	c.denyProgram(u)
+	c.denier.denyProgram(u)
 	c.collectInner(u)
-}
-
-// record adds a command to those found.
-func (c *collector) record(u invocation) {
-	var texts []string
-	for _, w := range u.words {
-		texts = append(texts, w.text)
-	}
-	plain := strings.Join(texts, " ")
-	var files []string
-	for _, r := range u.redirs {
-		if target := readWord(r.Word); opensForWriting(r) && !isDiscarded(target) {
-			files = append(files, "> "+target.text)
-		}
-	}
-	cmd := Command{Writes: len(files) > 0}
-	cmd.Text = joinNonEmpty(strings.Join(u.assigns, " "), plain, strings.Join(files, " "))
-	if len(u.assigns) > 0 && plain != "" {
-		cmd.Also = append(cmd.Also, joinNonEmpty(plain, strings.Join(files, " ")))
-	}
-	if len(texts) > 0 && strings.Contains(texts[0], "/") {
-		cmd.Also = append(cmd.Also, joinNonEmpty(path.Base(texts[0]), strings.Join(texts[1:], " "), strings.Join(files, " ")))
-	}
-	if shorter := withoutGitOptions(u.words); shorter != "" {
-		cmd.Also = append(cmd.Also, shorter)
-	}
-	if cmd.Text != "" && !c.seen[cmd.Text] {
-		c.seen[cmd.Text] = true
-		c.found.Commands = append(c.found.Commands, cmd)
-	}
-	if len(texts) > 0 && strings.ContainsAny(texts[0], " \t\n") {
-		c.markOpaque("the name of a program in it has blanks")
-	}
-}
-
-func joinNonEmpty(parts ...string) string {
-	kept := parts[:0]
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, " ")
-}
-
-// opensForWriting reports whether a redirection opens a file for writing.
-func opensForWriting(r *syntax.Redirect) bool {
-	switch r.Op {
-	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return false
-	case syntax.DplOut: // >&1 copies, >&file does not
-		return strings.Trim(readWord(r.Word).text, "0123456789-") != ""
-	}
-	return true
-}
-
-// isDiscarded reports whether a redirection to this target changes no file, such as one to
-// /dev/null.
-func isDiscarded(target word) bool {
-	switch target.text {
-	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty":
-		return true
-	}
-	return false
 }

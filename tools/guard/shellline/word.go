@@ -7,6 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// Hole stands in a command's text for what is known only when the line runs. No line can hold a
+// Hole itself.
+const Hole = "\x00"
+
 // A word is one word of a command as the program would get it.
 type word struct {
 	// text has a Hole in the place of whatever is known only when the line runs, including the
@@ -145,3 +149,16 @@ func collapse(s string) string {
 	}
 	return s
 }
+
+// joinWords joins words to one text, which a shell reads again.
+func joinWords(args []word) word {
+	var texts []string
+	for _, a := range args {
+		texts = append(texts, a.text)
+	}
+	text := strings.Join(texts, " ")
+	return word{text, text}
+}
+
+// literalWithHoles returns a word for a text that may have Holes.
+func literalWithHoles(s string) word { return word{s, s} }

@@ -31,6 +31,12 @@ const (
 	edgeBytes = 512
 	// maxBatch bounds the messages of one line.
 	maxBatch = 1000
+	// Between two results a child may send mostUnasked messages and mostUnaskedBytes, and this many
+	// more for each second: a flood would keep a processor busy for ever.
+	mostUnasked        = 20_000
+	mostUnaskedBytes   = 128 << 20
+	unaskedASecond     = 200
+	unaskedBytesSecond = 1 << 20
 	// writeTime is how long a child may take to read what it is sent.
 	writeTime = 20 * time.Second
 )
@@ -45,16 +51,24 @@ type Wire struct {
 	waiting []json.RawMessage // the rest of a line that held several messages
 	dropped atomic.Int64
 	heard   atomic.Int64 // how many messages have come from the child
+	flood   flood
+	flooded atomic.Bool
+	kill    func() // ends the child at once
 
 	write sync.Mutex
+	asked sync.Map // the ids of the requests that were sent and not answered yet
 	close sync.Once
 	err   error // of closing
 }
 
-// New makes a Wire from the ends of two pipes; Close closes them.
-func New(in, out *os.File) *Wire {
-	return &Wire{in: in, out: out, read: bufio.NewReaderSize(out, 64<<10)}
+// New makes a Wire from the ends of two pipes; Close closes them. kill ends the child, and with it
+// its output, without waiting for that.
+func New(in, out *os.File, kill func()) *Wire {
+	return &Wire{in: in, out: out, read: bufio.NewReaderSize(out, 64<<10), kill: kill}
 }
+
+// Flooded reports whether the child was killed because it sent too much that nobody had asked for.
+func (w *Wire) Flooded() bool { return w.flooded.Load() }
 
 // Connect implements mcp.Transport: it returns the Wire itself.
 func (w *Wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
@@ -62,7 +76,7 @@ func (w *Wire) Connect(context.Context) (mcp.Connection, error) { return w, nil 
 // SessionID implements mcp.Connection: it returns "", because a child has no sessions.
 func (w *Wire) SessionID() string { return "" }
 
-// Dropped returns how many lines were no messages, or too long.
+// Dropped returns how many lines were not messages, or too long.
 func (w *Wire) Dropped() int64 { return w.dropped.Load() }
 
 // Received returns how many messages have come.
@@ -81,6 +95,9 @@ func (w *Wire) Write(_ context.Context, m jsonrpc.Message) error {
 	raw, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
+	}
+	if r, is := m.(*jsonrpc.Request); is && r.IsCall() {
+		w.asked.Store(r.ID, nil)
 	}
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -109,12 +126,23 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			if err == nil {
 				w.heard.Add(1)
+				if r, is := m.(*jsonrpc.Response); is {
+					if _, awaited := w.asked.LoadAndDelete(r.ID); awaited {
+						w.flood = flood{}
+					}
+				}
 				return m, nil
 			}
 		}
 		line, long, err := w.readLine()
 		if err != nil {
 			return nil, err
+		}
+		if w.flood.add(len(line), time.Now()) {
+			w.flooded.Store(true)
+			w.kill()
+			_, err := io.Copy(io.Discard, w.read) // its end comes when the child's is known
+			return nil, errors.Join(err, io.EOF)
 		}
 		if long != nil {
 			w.dropped.Add(1)
@@ -124,6 +152,22 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		w.enqueue(line)
 	}
+}
+
+// A flood counts what a child sends since its last result for which somebody has waited.
+type flood struct {
+	lines, bytes int
+	since        time.Time
+}
+
+// add counts a line, and reports whether it is one too many.
+func (f *flood) add(size int, now time.Time) bool {
+	if f.since.IsZero() {
+		f.since = now
+	}
+	f.lines, f.bytes = f.lines+1, f.bytes+size
+	passed := now.Sub(f.since).Seconds()
+	return f.lines > mostUnasked+int(passed*unaskedASecond) || f.bytes > mostUnaskedBytes+int(passed*unaskedBytesSecond)
 }
 
 // unreadableError returns an error message in the place of a result that cannot be read, for

@@ -29,7 +29,7 @@ func said(t *testing.T, print string) (messages []string, dropped int64) {
 		_, _ = io.WriteString(childOut, print)
 		childOut.Close()
 	}()
-	w := lines.New(in, out)
+	w := lines.New(in, out, func() {})
 	defer w.Close()
 	for {
 		m, err := w.Read(t.Context())

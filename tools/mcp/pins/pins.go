@@ -10,8 +10,6 @@ package pins
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"parley/tools/plainjson"
 )
 
 // A Tool is a tool as its MCP server describes it.
@@ -28,15 +28,9 @@ type Tool struct {
 	Schema      json.RawMessage `json:"schema"` // the JSON Schema of its arguments, compact, names sorted
 }
 
-// Hash returns a hash of everything that a model reads of a tool.
-func (t Tool) Hash() string {
-	raw, err := json.Marshal(t)
-	if err != nil { // its schema is valid JSON
-		panic(err)
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
+// unescape makes the tool the same as when it was listed, if an older release has stored it: these
+// wrote its schema with escapes, which made another tool of it.
+func (t *Tool) unescape() { t.Schema = plainjson.Unescape(t.Schema) }
 
 // equals reports whether two tools are the same for a model: name, description and arguments.
 func (t Tool) equals(other Tool) bool {
@@ -114,6 +108,9 @@ func (p *Pins) load(ctx context.Context) error {
 		if err := json.Unmarshal([]byte(raw), &s.accepted); err != nil {
 			return fmt.Errorf("read which tools of %s are accepted: %w", name, err)
 		}
+		for i := range s.accepted {
+			s.accepted[i].unescape()
+		}
 		servers[name] = s
 	}
 	for about, raw := range beside {
@@ -123,6 +120,7 @@ func (p *Pins) load(ctx context.Context) error {
 		if err := json.Unmarshal([]byte(raw), &t); err != nil || !known {
 			continue // it is set aside again when it is listed
 		}
+		t.unescape()
 		s.aside = append(s.aside, t)
 		servers[name] = s
 	}
@@ -130,7 +128,7 @@ func (p *Pins) load(ctx context.Context) error {
 	defer p.mu.Unlock()
 	changed := len(servers) != len(p.servers)
 	for name, s := range servers {
-		slices.SortFunc(s.aside, byName)
+		slices.SortFunc(s.aside, compareNames)
 		old := p.servers[name]
 		s.listed = old.listed
 		changed = changed || !equal(s.accepted, old.accepted) || !equal(s.aside, old.aside)
@@ -143,7 +141,7 @@ func (p *Pins) load(ctx context.Context) error {
 	return nil
 }
 
-func byName(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
+func compareNames(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
 
 func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.equals) }
 
@@ -155,7 +153,7 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 	p.change.Lock()
 	defer p.change.Unlock()
 	if _, known := p.lookup(name); !known {
-		raw, err := json.Marshal(listed)
+		raw, err := plainjson.Marshal(listed)
 		if err != nil {
 			return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 		}
@@ -208,7 +206,7 @@ func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fres
 	case isKnown && was.equals(t), isAside && set.equals(t):
 	default:
 		var raw []byte
-		if raw, err = json.Marshal(t); err == nil {
+		if raw, err = plainjson.Marshal(t); err == nil {
 			err = p.store.SetNote(ctx, aside, about, string(raw))
 		}
 		fresh = err == nil
@@ -260,8 +258,8 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	if len(names) == 0 {
 		return nil, ErrNothing
 	}
-	slices.SortFunc(next, byName)
-	raw, err := json.Marshal(next)
+	slices.SortFunc(next, compareNames)
+	raw, err := plainjson.Marshal(next)
 	if err != nil {
 		return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 	}

@@ -145,3 +145,59 @@ func TestTheFirstListingIsAcceptedOnce(t *testing.T) {
 	}
 	offers(t, a, "[]")
 }
+
+// escaped is a tool as releases have stored it that wrote <, > and & with escapes, or several.
+func escaped(t *testing.T, tools ...pins.Tool) string {
+	t.Helper()
+	raw, err := json.Marshal(tools) // it escapes, unlike package plainjson
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tools) == 1 {
+		raw = raw[1 : len(raw)-1]
+	}
+	return string(raw)
+}
+
+// A tool whose schema has <, > and & is the same when it is listed again, also over what an older
+// release has stored: that had set it aside when it first saw it, and took nobody's word for it.
+func TestATagInASchemaIsNoChange(t *testing.T) {
+	tag, other := tool("tag", "<p> & more"), tool("other", "1")
+	tag.Schema = json.RawMessage(`{"properties":{"html":{"description":"such as <p> & <br>","type":"string"}},"type":"object"}`)
+	offered := "[other:1 tag:<p> & more]"
+	for name, kept := range map[string]map[[2]string]string{
+		"a new home": {},
+		"an old home": {
+			{"mcp-tools", "s"}:     escaped(t, other, tag),
+			{"mcp-aside", "s/tag"}: escaped(t, tag),
+		},
+		"an old home in which it changed": {
+			{"mcp-tools", "s"}:     escaped(t, other, tool("tag", "before")),
+			{"mcp-aside", "s/tag"}: escaped(t, tag),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pins.New(&memory{kept: kept})
+			if err := p.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			observe(t, p, "[]", other, tag)
+			if name == "an old home in which it changed" {
+				offers(t, p, "[other:1]")
+				if got, err := p.Accept(t.Context(), "s", "tag"); err != nil || fmt.Sprint(got) != "[tag]" {
+					t.Errorf("it accepted %v, %v", got, err)
+				}
+			}
+			observe(t, p, "[]", other, tag)
+			offers(t, p, offered)
+			if !p.Accepted("s", tag) || len(p.SetAside("s")) != 0 {
+				t.Errorf("set aside is %v", names(p.SetAside("s")))
+			}
+			for _, one := range p.OfferedTools("s") {
+				if one.Name == "tag" && string(one.Schema) != string(tag.Schema) {
+					t.Errorf("it offers the schema %s, want %s", one.Schema, tag.Schema)
+				}
+			}
+		})
+	}
+}

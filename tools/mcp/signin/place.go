@@ -107,7 +107,7 @@ func isPrivate(ctx context.Context, server *url.URL) bool {
 }
 
 // asRefusal returns the reason that an authorization server gives for a refusal; refused is false
-// if the error is no refusal.
+// if the error is not a refusal.
 func asRefusal(err error) (said string, refused bool) {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || r.Response == nil || r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests {

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"parley/tools/plainjson"
 )
 
 // A Server is a service that may want somebody to be signed in.
@@ -307,7 +309,7 @@ func (d *Client) IsDone(ctx context.Context, server, id string) (bool, error) {
 
 // storeJSON stores a value, encoded as JSON, under a subject and what it is about.
 func (d *Client) storeJSON(ctx context.Context, subject, about string, value any) error {
-	raw, err := json.Marshal(value)
+	raw, err := plainjson.Marshal(value)
 	if err != nil {
 		return err
 	}

@@ -12,3 +12,14 @@ func legacy() []rule {
 	return append(append(answerAll(errnoAnswer(unix.EPERM), unix.SYS_CHOWN, unix.SYS_LCHOWN), answerAll(notify, Chmod)...),
 		answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_INOTIFY_INIT, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT)...)
 }
+
+// legacySetIDRules are the setIDRules of those calls.
+func legacySetIDRules() []rule {
+	denied := errnoAnswer(unix.EPERM)
+	return []rule{
+		{unix.SYS_CHMOD, denied, hasAnyFlag(1, setIDs)},
+		{unix.SYS_CREAT, denied, hasAnyFlag(1, setIDs)},
+		{unix.SYS_MKNOD, denied, hasAnyFlag(1, setIDs)},
+		{unix.SYS_OPEN, denied, hasFlagsOfBoth(1, makesFile, 2, setIDs)},
+	}
+}

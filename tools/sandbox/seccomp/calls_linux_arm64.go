@@ -7,5 +7,7 @@ const arch = unix.AUDIT_ARCH_AARCH64
 // legacy returns rules for the calls that only older kinds of processors have: none here.
 func legacy() []rule { return nil }
 
+func legacySetIDRules() []rule { return nil }
+
 // Chmod is a call that this kind of processor does not have.
 const Chmod = -1

@@ -69,6 +69,13 @@ func hasAnyFlag(n, flags uint32) test {
 	return test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, 1)}
 }
 
+// hasFlagsOfBoth matches calls whose argument n has one of the flags, and whose argument m has one
+// of the others.
+func hasFlagsOfBoth(n, flags, m, others uint32) test {
+	second := hasAnyFlag(m, others)
+	return append(test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, len(second)+1)}, second...)
+}
+
 // isNoneOf matches calls whose argument n, without the bits of mask, is none of the
 // values.
 func isNoneOf(n, mask uint32, values ...uint32) test {
@@ -77,6 +84,15 @@ func isNoneOf(n, mask uint32, values ...uint32) test {
 		t = append(t, jump(unix.BPF_JEQ, v, len(values)-i, 0))
 	}
 	return t
+}
+
+// isOneOf matches calls whose argument n is one of the values.
+func isOneOf(n uint32, values ...uint32) test {
+	t := test{load(lowHalf(n))}
+	for i, v := range values {
+		t = append(t, jump(unix.BPF_JEQ, v, len(values)-i, 0))
+	}
+	return append(t, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: 1})
 }
 
 // Assemble makes the program of a filter in the form that the kernel and bubblewrap read.
@@ -97,8 +113,11 @@ func Program(f Filter) []unix.SockFilter {
 		load(atNumber), jump(unix.BPF_JGE, 0x40000000, 0, 1), answer(errnoAnswer(unix.ENOSYS)), // likewise
 	}
 	rules := hardenedRules()
-	if f == Closed {
+	switch f {
+	case Closed:
 		rules = slices.Concat(closedRules(), rules)
+	case Bare:
+		rules = slices.Concat(ringRules(), setIDRules())
 	}
 	for _, r := range rules {
 		program = append(program, load(atNumber), jump(unix.BPF_JEQ, r.call, 0, len(r.test)+1))
@@ -122,30 +141,58 @@ func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 func hardenedRules() []rule {
 	missing := errnoAnswer(unix.ENOSYS)
 	rules := answerAll(missing,
-		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEXEC_LOAD, unix.SYS_FANOTIFY_INIT)
-	return append(rules, rule{unix.SYS_SOCKET, errnoAnswer(unix.EAFNOSUPPORT),
+	rules = append(rules, rule{unix.SYS_SOCKET, errnoAnswer(unix.EAFNOSUPPORT),
 		isNoneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
+	return slices.Concat(ringRules(), rules, setIDRules())
+}
+
+// ringRules refuse io_uring: what it does is not a system call of its own, so that no rule sees it.
+func ringRules() []rule {
+	return answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)
+}
+
+// setIDs are the bits of a mode by which others run a file with the rights of its owner or group.
+const setIDs = unix.S_ISUID | unix.S_ISGID
+
+// makesFile are the flags of an open call that make a file, so that the call's mode counts.
+const makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// setIDRules refuse calls that give a file one of the bits setIDs: a workspace is left behind by its
+// commands, and outside of the sandbox these bits count. A filter cannot read the mode of openat2,
+// without which programs do.
+func setIDRules() []rule {
+	denied := errnoAnswer(unix.EPERM)
+	return append([]rule{
+		{unix.SYS_FCHMOD, denied, hasAnyFlag(1, setIDs)},
+		{unix.SYS_FCHMODAT, denied, hasAnyFlag(2, setIDs)},
+		{unix.SYS_FCHMODAT2, denied, hasAnyFlag(2, setIDs)},
+		{unix.SYS_MKNODAT, denied, hasAnyFlag(2, setIDs)},
+		{unix.SYS_OPENAT, denied, hasFlagsOfBoth(2, makesFile, 3, setIDs)},
+		{unix.SYS_OPENAT2, errnoAnswer(unix.ENOSYS), nil},
+	}, legacySetIDRules()...)
 }
 
 // closedRules refuse system calls that lead to other processes of the same user or to any
-// network. They do not look at the paths that calls name, because a filter cannot read them.
+// network. They do not look at the paths that calls name, because a filter cannot read them. What
+// changes an open file that is not open for writing, too, is refused or left to the judge: Landlock lets
+// a file be opened that the command may only read.
 func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	denied, missing := errnoAnswer(unix.EPERM), errnoAnswer(unix.ENOSYS)
 	rules := slices.Concat(
-		answerAll(denied, unix.SYS_SOCKET, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_FCHOWNAT, unix.SYS_MOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT),
+		answerAll(denied, unix.SYS_SOCKET, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_FCHOWNAT, unix.SYS_FCHOWN, unix.SYS_MOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT),
 		answerAll(missing, unix.SYS_CLONE3, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN, unix.SYS_INOTIFY_INIT1),
-		answerAll(errnoAnswer(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, setxattrat, removexattrat),
-		answerAll(notify, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2),
+		answerAll(errnoAnswer(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, setxattrat, removexattrat),
+		answerAll(notify, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_UTIMENSAT),
 		legacy(),
 	)
 	return append(rules,
-		rule{unix.SYS_UTIMENSAT, notify, notZero(1)}, // without a path the call changes an open file
+		rule{unix.SYS_IOCTL, denied, isOneOf(1, unix.FS_IOC_SETFLAGS, setFlags32, setFSXattr)},
 		rule{unix.SYS_CLONE, denied, hasAnyFlag(0, namespaces)},
 		rule{unix.SYS_SOCKETPAIR, denied, isNoneOf(0, 0, unix.AF_UNIX)},
 		// A pair of datagram sockets could be connected to any socket that has a path.
@@ -159,6 +206,12 @@ func closedRules() []rule {
 		rule{unix.SYS_IOPRIO_SET, denied, notZero(1)},
 	)
 }
+
+// The numbers by which ioctl sets attributes of a file, also to programs of 32 bits.
+const (
+	setFlags32 = 0x40046602
+	setFSXattr = 0x401c5820
+)
 
 // Calls that the library does not name yet; their numbers are the same everywhere.
 const (

@@ -19,4 +19,6 @@ const (
 	// reaches no process, keyring or memory of others. Whether it may change a file's mode or
 	// times by its path is decided by the process that holds the filter's listener.
 	Closed
+	// Bare is for a command without walls: it only keeps the command from setting set-ID bits.
+	Bare
 )

@@ -6,13 +6,12 @@ import (
 )
 
 // init runs the supervisor, or what a supervisor runs inside, if this program was started
-// for that. Besides that of package garbage it is the only init function of this program,
-// because of when it runs: Go initialises a package as soon as the packages that it imports
-// are initialised, in the order of their names. This package imports little, so it comes before the large
-// libraries that only the server needs. They take three times as long as everything that a
-// supervisor does before it starts its command, and each command would wait for them
-// twice. So this package must import little: TestASupervisorWaitsForNoLibrary names what
-// it may not import.
+// for that. It is the only init function of this program, because of when it runs: Go
+// initialises a package as soon as the packages that it imports are initialised, in the order
+// of their names. This package imports little, so it comes before the large libraries that only
+// the server needs. They take three times as long as everything that a supervisor does before
+// it starts its command, and each command would wait for them twice. So this package must import
+// little: TestASupervisorWaitsForNoLibrary names what it may not import.
 func init() {
 	if code, asked := Main(os.Args, nil); asked {
 		os.Exit(code)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"parley/tools/plainjson"
 	"parley/tools/sandbox/seccomp"
 )
 
@@ -50,7 +51,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.childFiles
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
-	if err := s.startInGroup(c.cmd); err != nil {
+	if err := s.group.start(c.cmd); err != nil {
 		return nil, errors.Join(err, status.Close(), release.Close())
 	}
 	err = pipes.closeAll()
@@ -62,7 +63,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		if s.group == nil {
 			err = errors.Join(err, s.limitTasks(first.Child, 0))
 		}
-		err = errors.Join(err, preferForOOMKill(first.Child), s.lowerPriority(first.Child))
+		err = errors.Join(err, preferForOOMKill(first.Child))
 	}
 	_, released := release.Write([]byte{1})
 	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has ended already, and says why
@@ -91,7 +92,21 @@ func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]st
 	case s.writes != nil:
 		command, err = s.enterArgs(pipes, &args, enterRequest{})
 	}
-	return append(append(args, "--remount-ro", "/", "--"), command...), err
+	if err != nil {
+		return nil, err
+	}
+	return pipes.hideArgs(append(args, "--remount-ro", "/"), command)
+}
+
+// hideArgs returns bubblewrap's command line, given its arguments and the command's. It has bubblewrap
+// read the arguments from a file: they say where the workspace is on this machine, and the command
+// can read bubblewrap's command line.
+func (p *pipes) hideArgs(args, command []string) ([]string, error) {
+	number, err := p.addText([]byte(strings.Join(args, "\x00") + "\x00"))
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{"--args", number, "--"}, command...), nil
 }
 
 // command returns the command line that bubblewrap runs inside the sandbox. It adds to args what
@@ -99,7 +114,7 @@ func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]st
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
 	case s.Own:
-		return append([]string{programInside}, s.Args...), pipes.mountProgram(args)
+		return append([]string{programInside}, s.Args...), s.mountProgram(pipes, args)
 	case s.Args[0] == "sh":
 		return s.Args, nil
 	}
@@ -139,8 +154,8 @@ func (p *pipes) addText(content []byte) (string, error) {
 
 // mountProgram shows this program inside as the file programInside. If its file was
 // replaced since this program was started, the program is copied: its path would lead to
-// the other file.
-func (p *pipes) mountProgram(args *[]string) error {
+// the other file. Likewise if the command's user cannot go to its path.
+func (s *supervisor) mountProgram(p *pipes, args *[]string) error {
 	path, err := os.Executable()
 	if err != nil {
 		return err
@@ -149,7 +164,7 @@ func (p *pipes) mountProgram(args *[]string) error {
 	if err != nil {
 		return err
 	}
-	if there, err := os.Stat(path); err == nil && os.SameFile(here, there) {
+	if there, err := os.Stat(path); err == nil && os.SameFile(here, there) && s.mayOpen(path) {
 		*args = append(*args, "--ro-bind", path, programInside)
 		return nil
 	}
@@ -204,18 +219,6 @@ func (s *supervisor) limitTasks(pid int, others uint64) error {
 		return nil // the process has ended, or had a lower limit already
 	}
 	return err
-}
-
-// lowerPriority gives a command that runs as root a lower priority than its supervisor;
-// the command has inherited the supervisor's high one.
-func (s *supervisor) lowerPriority(pid int) error {
-	if !s.hasNoProcessLimit() {
-		return nil
-	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, commandNice); !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	return nil
 }
 
 // preferForOOMKill makes the kernel kill the command before any other process when the
@@ -273,7 +276,12 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	size := strconv.FormatInt(s.Tmp, 10)
 	args = append(args,
 		"--perms", "0644", "--file", passwd, "/etc/passwd", "--perms", "0644", "--file", group, "/etc/group",
-		"--proc", "/proc", "--dev", "/dev",
+		"--proc", "/proc")
+	// bubblewrap itself covers what it finds to be writable, and does not find the files in /proc/sys.
+	for _, name := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/pressure", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
+		args = append(args, "--ro-bind-try", name, name)
+	}
+	args = append(args, "--dev", "/dev",
 		"--perms", "1777", "--size", size, "--tmpfs", "/dev/shm",
 		"--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp",
 		"--remount-ro", "/dev")
@@ -379,7 +387,7 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 // enterArgs returns the command line for bubblewrap with which this program is started inside
 // first; it does there what e says, and then becomes the command.
 func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]string, error) {
-	if err := pipes.mountProgram(args); err != nil {
+	if err := s.mountProgram(pipes, args); err != nil {
 		return nil, err
 	}
 	var err error
@@ -388,7 +396,7 @@ func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]
 			return nil, err
 		}
 	}
-	request, err := json.Marshal(e)
+	request, err := plainjson.Marshal(e)
 	if err != nil {
 		return nil, err
 	}

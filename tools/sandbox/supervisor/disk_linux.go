@@ -24,29 +24,45 @@ const (
 
 // Why a folder cannot be measured.
 var (
-	errTooDeep = errors.New("it holds folders within folders without end")
+	errTooDeep = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
 	errTooMany = errors.New("it holds more files than can be counted")
 )
 
-// measure returns how much a folder holds, with everything below it. It follows no link, even if
-// the folder changes meanwhile. If it cannot read a folder in it, it returns an error, because
-// that folder could hold anything.
-func measure(folder string) (usage, error) {
-	var u usage
-	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return u, err
-	}
-	return u, u.addFolder(os.NewFile(uintptr(fd), folder), 0)
+// A walk goes through a folder, with everything below it. It follows no link, even if the folder
+// changes meanwhile. If it cannot read a folder in it, it returns an error, because that folder
+// could hold anything.
+type walk struct {
+	usage
+	// visit, if set, is called for each item, and returns whether the item is gone after that.
+	visit func(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error)
+	// deep, if set, is called for a folder that lies too deep for the walk; otherwise such a folder
+	// ends the walk with errTooDeep.
+	deep func(above int, name string) error
 }
 
-// addFolder counts what is in a folder, and closes the folder.
-func (u *usage) addFolder(folder *os.File, depth int) (err error) {
+// measure returns how much a folder holds, with everything below it.
+func measure(folder string) (usage, error) {
+	var w walk
+	err := w.walk(folder)
+	return w.usage, err
+}
+
+// walk goes through the folder at a path.
+func (w *walk) walk(folder string) error {
+	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: folder, Err: err}
+	}
+	return w.walkOpen(os.NewFile(uintptr(fd), folder), 0)
+}
+
+// walkOpen goes through an open folder, and closes it.
+func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for {
 		names, err := folder.Readdirnames(1024)
 		for _, name := range names {
-			if err := u.addItem(int(folder.Fd()), name, depth); err != nil {
+			if err := w.walkItem(int(folder.Fd()), name, depth); err != nil {
 				return err
 			}
 		}
@@ -59,8 +75,8 @@ func (u *usage) addFolder(folder *os.File, depth int) (err error) {
 	}
 }
 
-// addItem counts an item of a folder, and all that is in it if it is a folder.
-func (u *usage) addItem(above int, name string, depth int) error {
+// walkItem counts an item of a folder, and goes through it if it is a folder.
+func (w *walk) walkItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
@@ -69,12 +85,21 @@ func (u *usage) addItem(above int, name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	u.items++
-	u.bytes += max(diskBlock, (st.Blocks*512+diskBlock-1)/diskBlock*diskBlock)
+	if w.visit != nil {
+		if gone, err := w.visit(above, name, &st, depth); gone || err != nil {
+			return err
+		}
+	}
+	isFolder := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if isFolder && depth >= maxDepth && w.deep != nil {
+		return w.deep(above, name)
+	}
+	w.items++
+	w.bytes += max(diskBlock, (st.Blocks*512+diskBlock-1)/diskBlock*diskBlock)
 	switch {
-	case u.items > maxItems:
+	case w.items > maxItems:
 		return errTooMany
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+	case !isFolder:
 		return nil
 	case depth >= maxDepth:
 		return errTooDeep
@@ -86,7 +111,7 @@ func (u *usage) addItem(above int, name string, depth int) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	return u.addFolder(os.NewFile(uintptr(fd), name), depth+1)
+	return w.walkOpen(os.NewFile(uintptr(fd), name), depth+1)
 }
 
 // closeFD closes a file that was only read; its error does not matter.
@@ -110,18 +135,6 @@ func openFolder(above int, name string) (int, error) {
 		return -1, err
 	}
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-}
-
-// removeTree removes a folder with all that is in it, even if a command has taken its
-// owner's rights to some of it.
-func removeTree(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	if _, err := measure(dir); err != nil { // measure makes the folders readable
-		return err
-	}
-	return os.RemoveAll(dir)
 }
 
 // largestFile returns how large one file of a folder may become. That is less than all that the

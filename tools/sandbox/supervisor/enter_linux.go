@@ -28,6 +28,11 @@ type enterRequest struct {
 	Listen string `json:",omitempty"`
 	// Walls, if set, are the walls that this process puts up around itself first.
 	Walls *landlockWalls `json:",omitempty"`
+	// Plain means that root has started this process as another user, so that it drops what it may
+	// have kept of root's rights.
+	Plain bool `json:",omitempty"`
+	// Bare means that the command has no walls.
+	Bare bool `json:",omitempty"`
 	// Mounted, if set, is the folder that the command can write to. Somebody who may write to the
 	// workspace could have replaced the folder before it was shown inside; if so, nothing is run.
 	Mounted *folderID `json:",omitempty"`
@@ -81,7 +86,7 @@ func (s *supervisor) openWrites() error {
 	if s.Writes == "" {
 		return nil
 	}
-	above, err := unix.Open(s.Workspace, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	above, err := s.workspace.open(unix.O_PATH)
 	if err != nil {
 		return err
 	}
@@ -122,6 +127,15 @@ func enterSandbox(args []string) int {
 	raw, err := readNumberedFile(args[0])
 	if err == nil {
 		err = json.Unmarshal(raw, &e)
+	}
+	if err == nil && os.Geteuid() == 0 {
+		err = errRoot
+	}
+	if err == nil && e.Plain {
+		err = dropCapabilities()
+	}
+	if err == nil && e.Bare {
+		err = filterSetIDs(e.Plain)
 	}
 	if err == nil && e.Listen != "" {
 		err = handOutSocket(e.Listen)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -15,20 +16,25 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// A judge decides about the command's system calls that change a file's mode or times by its
-// path, for which Landlock has no rules: it makes the change itself if the command may write to
+// A judge decides about the command's system calls that change a file's mode or times, by its path or
+// through an open file, for which Landlock has no rules: it makes the change itself if the command may write to
 // the file, and refuses it otherwise.
 type judge struct {
-	from    *os.File // the file over which the listener is sent
-	uid     int      // the user whose files may be changed; -1 means this process's own
+	from    *os.File            // the file over which the listener is sent
+	uid     int                 // the user whose files may be changed
+	become  *syscall.Credential // the user as whom the judge acts, if this process is root; else nil
+	view    *os.File            // the namespace in which the command sees this machine's files; nil if it is this process's
 	folders []string
 }
 
-// newJudge makes a judge; folders are those in which the command may change files.
-func newJudge(from *os.File, uid int, folders ...string) *judge {
-	j := &judge{from: from, uid: uid}
-	if uid < 0 {
+// newJudge makes a judge for the supervisor's command; folders are those in which the command may
+// change files.
+func (s *supervisor) newJudge(from *os.File, folders ...string) *judge {
+	j := &judge{from: from, uid: s.UID, view: s.view}
+	if s.UID < 0 {
 		j.uid = os.Geteuid()
+	} else {
+		j.become = &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
 	}
 	for _, folder := range folders {
 		if direct, err := filepath.EvalSymlinks(folder); err == nil {
@@ -64,6 +70,9 @@ func (j *judge) run() {
 		return // the command was not run, and its standard error says why
 	}
 	defer func() { _ = listener.Close() }() // no call waits for an answer any more
+	if j.become != nil && j.becomeUser() != nil {
+		return // each call that waits fails
+	}
 	fd := int(listener.Fd())
 	for {
 		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -89,6 +98,29 @@ func (j *judge) run() {
 	}
 }
 
+// becomeUser makes this thread, which ends with its goroutine, the command's user: then it can read
+// the command's memory also if root may not read that of other users, finds files where the command
+// finds them, and can change what the command could change, and no more.
+func (j *judge) becomeUser() error {
+	runtime.LockOSThread()
+	if j.view != nil {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return err
+		}
+		if err := unix.Setns(int(j.view.Fd()), unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+	}
+	uid, gid := uintptr(j.become.Uid), uintptr(j.become.Gid)
+	for _, call := range [][4]uintptr{{unix.SYS_SETGROUPS}, {unix.SYS_SETRESGID, gid, gid, gid}, {unix.SYS_SETRESUID, uid, uid, uid}} {
+		// Package syscall would change all threads.
+		if _, _, failed := unix.RawSyscall(call[0], call[1], call[2], call[3]); failed != 0 {
+			return failed
+		}
+	}
+	return nil
+}
+
 // ioctl makes the system call ioctl.
 func ioctl(fd int, what uint, with unsafe.Pointer) error {
 	if _, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(what), uintptr(with)); failed != 0 {
@@ -102,6 +134,7 @@ type fileChange struct {
 	mode     bool // whether the mode is to change; else the times
 	dir      int
 	path     uint64
+	open     bool // whether dir is the file itself, and there is no path
 	noFollow bool
 	bits     uint32
 	times    uint64 // 0 means now
@@ -113,12 +146,14 @@ func decodeCall(call *notification) (fileChange, error) {
 	switch call.call {
 	case seccomp.Chmod:
 		return fileChange{mode: true, dir: unix.AT_FDCWD, path: a[0], bits: uint32(a[1])}, nil
+	case unix.SYS_FCHMOD:
+		return fileChange{mode: true, dir: int(int32(a[0])), open: true, bits: uint32(a[1])}, nil
 	case unix.SYS_FCHMODAT:
 		return fileChange{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2])}, nil
 	case unix.SYS_FCHMODAT2:
 		return fileChange{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2]), noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
 	case unix.SYS_UTIMENSAT:
-		return fileChange{dir: int(int32(a[0])), path: a[1], times: a[2], noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
+		return fileChange{dir: int(int32(a[0])), path: a[1], open: a[1] == 0, times: a[2], noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
 	}
 	return fileChange{}, unix.ENOSYS
 }
@@ -130,9 +165,11 @@ func (j *judge) applyChange(listener int, call *notification) error {
 	if err != nil {
 		return err
 	}
-	name, err := readText(int(call.pid), act.path)
-	if err != nil {
-		return err
+	name := ""
+	if !act.open {
+		if name, err = readText(int(call.pid), act.path); err != nil {
+			return err
+		}
 	}
 	var times []unix.Timespec
 	if !act.mode && act.times != 0 {
@@ -140,7 +177,12 @@ func (j *judge) applyChange(listener int, call *notification) error {
 			return err
 		}
 	}
-	file, err := openPath(int(call.pid), act.dir, name, act.noFollow)
+	var file int
+	if act.open {
+		file, err = openDescriptor(int(call.pid), act.dir)
+	} else {
+		file, err = openPath(int(call.pid), act.dir, name, act.noFollow)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +195,10 @@ func (j *judge) applyChange(listener int, call *notification) error {
 	if err := j.mayChange(file, itself); err != nil {
 		return err
 	}
-	if act.mode {
+	switch {
+	case act.mode && act.bits&(unix.S_ISUID|unix.S_ISGID) != 0:
+		return unix.EPERM
+	case act.mode:
 		return unix.Chmod(itself, act.bits&0o1777)
 	}
 	return unix.UtimesNanoAt(unix.AT_FDCWD, itself, times, 0)
@@ -179,6 +224,15 @@ func (j *judge) mayChange(file int, itself string) error {
 		}
 	}
 	return unix.EPERM
+}
+
+// openDescriptor opens the file that a process has open under a number, as a path alone.
+func openDescriptor(pid, number int) (int, error) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/fd/%d", pid, number), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		err = unix.EBADF
+	}
+	return fd, err
 }
 
 // openPath finds the file that a process names, as seen from the process's current folder

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"parley/tools/plainjson"
 	"parley/tools/sandbox/seccomp"
 )
 
@@ -33,12 +33,11 @@ type landlockWalls struct {
 	Write           []string
 	WriteIf         *folderID // also writable, if the folder at its path is still this one
 	Devices         []string
-	UID, GID        int
 	Tasks           uint64 // limit of this user's processes and threads, this program's included; 0 means none
 	Listener        string // the file descriptor over which the listener for the calls that the judge decides is sent; "" means none
 }
 
-// writableDir returns the directory in which the command may write, beside its temporary one,
+// writableDir returns the directory in which the command may write, besides its temporary one,
 // with the environment variables that tell it where that is.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
@@ -79,7 +78,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := enterRequest{Args: s.Args, Env: env}
+	e := enterRequest{Args: s.Args, Env: env, Plain: s.UID > 0, Bare: s.Mode == None}
 	if s.Own {
 		e.Args = append([]string{ThisProgram}, s.Args...)
 	}
@@ -91,13 +90,13 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 		if err != nil {
 			return nil, err
 		}
-		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, mayWrite, tmp)
+		judge = s.newJudge(os.NewFile(uintptr(pair[0]), "listener"), mayWrite, tmp)
 		if e.Walls, err = s.landlockWalls(tmp); err != nil {
 			return nil, err
 		}
 		e.Walls.Listener = pipes.addFile(os.NewFile(uintptr(pair[1]), "listener"))
 	}
-	raw, err := json.Marshal(e)
+	raw, err := plainjson.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
@@ -111,15 +110,14 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.childFiles
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
-	if err := s.startInGroup(c.cmd); err != nil {
+	if err := s.group.start(c.cmd); err != nil {
 		return nil, err
 	}
 	if judge != nil {
 		go judge.run()
 	}
 	if s.Mode == None && s.group == nil { // Landlock's walls have a limit of their own
-		pid := c.cmd.Process.Pid
-		return c, errors.Join(s.limitTasks(pid, s.otherTasks()), s.lowerPriority(pid))
+		return c, s.limitTasks(c.cmd.Process.Pid, s.otherTasks())
 	}
 	return c, nil
 }
@@ -131,8 +129,8 @@ func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid(
 // landlockWalls returns the walls of the command; tmp is its folder for temporary files.
 func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	w := &landlockWalls{
-		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
-		Write: []string{cmp.Or(s.Workspace, tmp), tmp}, UID: s.UID, GID: s.GID,
+		Read:    append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
+		Write:   []string{cmp.Or(s.Workspace, tmp), tmp},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 	}
 	for _, shown := range s.Shows {
@@ -174,11 +172,6 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 func (w *landlockWalls) enforce() error {
 	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
-	}
-	if os.Geteuid() == 0 { // other users stay in the scope of their supervisor
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, commandNice); err != nil {
-			return err
-		}
 	}
 	if w.Tasks > 0 {
 		if err := lowerLimit(unix.RLIMIT_NPROC, w.Tasks); err != nil {
@@ -232,6 +225,24 @@ func dropCapabilities() error {
 		return err
 	}
 	return unix.Capset(&header, &none[0])
+}
+
+// filterSetIDs keeps this thread, which is to become a command without walls, from setting set-ID
+// bits. Where there is no filter for this kind of processor, that is only refused if the command could
+// make files of root's.
+func filterSetIDs(plain bool) error {
+	program := seccomp.Program(seccomp.Bare)
+	switch {
+	case len(program) == 0 && plain:
+		return seccomp.ErrArchitecture
+	case len(program) == 0:
+		return nil
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if _, _, failed := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&filter))); failed != 0 {
+		return failed
+	}
+	return nil
 }
 
 // filterCalls puts up the last wall, the filter of system calls. It sends the listener, through

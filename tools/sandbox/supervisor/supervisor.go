@@ -49,13 +49,20 @@ type Request struct {
 	Args      []string
 	Own       bool // whether Args are arguments of this program
 	Env       []string
-	Workspace string // "" is none
-	Dir       string // below it
-	Writes    string // below it: all that the command can write to; "" means all of Workspace
+	Workspace string   // "" is none
+	Folder    FolderID // which folder Workspace is; zero if nobody but its user works in it
+	Dir       string   // below it
+	Writes    string   // below it: all that the command can write to; "" means all of Workspace
 	WritesAll bool
 	ReadOnly  bool // whether it can write to nothing of Workspace
 	Shows     []ShownFolder
-	UID, GID  int // the user that it runs as; -1 means the supervisor's
+	UID, GID  int // the user that it runs as; -1 means the supervisor's, who is not root
+	// Mapped means that Workspace is a directory of root's, in which the command's user works as if
+	// it were theirs.
+	Mapped bool
+	// Personal means that Workspace is a person's own directory, in which the supervisor changes
+	// and removes nothing.
+	Personal  bool
 	Read      []string
 	FullNet   bool
 	Hosts     []string // reached through the proxy
@@ -69,6 +76,9 @@ type Request struct {
 	Deadline int64
 	Lease    int64
 }
+
+// A FolderID tells a folder from all others of the machine.
+type FolderID struct{ Dev, Ino uint64 }
 
 // Proxied reports whether the command reaches hosts through a proxy.
 func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
@@ -124,13 +134,23 @@ const (
 	// Late means that too much time has passed since the caller last held the session.
 	Late  Fault = "late"
 	Setup Fault = "setup" // the walls could not be put up; standard error says why
+	// Unreachable means that the command's user cannot reach what the command needs.
+	Unreachable Fault = "unreachable"
+	// Replaced means that another folder has taken the place of the workspace.
+	Replaced Fault = "replaced"
+	// Unmapped means that nobody but root can work in the workspace, which root keeps.
+	Unmapped Fault = "unmapped"
 )
 
 // Errors that Report gives as faults, and the one of a missing proxy.
 var (
-	errLate    = errors.New("it was too late to start the command")
-	errSetup   = errors.New("the walls of the sandbox could not be put up")
-	errNoProxy = errors.New("this supervisor was not told that a proxy is needed")
+	errLate  = errors.New("it was too late to start the command")
+	errSetup = errors.New("the walls of the sandbox could not be put up")
+	// errUnreachable comes from root alone, whose commands run as another user.
+	errUnreachable = errors.New("commands run as a user who cannot reach what they need")
+	errReplaced    = errors.New("another folder has taken the place of the workspace")
+	errUnmapped    = errors.New("nobody but root can work in the workspace")
+	errNoProxy     = errors.New("this supervisor was not told that a proxy is needed")
 )
 
 // workspaceInside is the path of the workspace in the mode Bubblewrap: the same on every
@@ -141,6 +161,11 @@ const workspaceInside = "/workspace"
 // workspace. It is not within the workspace, because there others could replace a folder on the
 // way by a link, and the command would write elsewhere.
 const insideWrites = "/job"
+
+// CommandUser is the user, and the group, as whom commands run if this process is root and their
+// workspace belongs to nobody else. It is the same on every machine, because several may share a
+// filesystem, and one that systems give to nobody.
+const CommandUser = 65527
 
 // ThisProgram is the path of this program, also after its file was replaced.
 const ThisProgram = "/proc/self/exe"

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/tools/sandbox/cgroup"
+	"parley/tools/plainjson"
 )
 
 // Clock returns the time since the machine was started, in nanoseconds. It is the same for all
@@ -38,8 +38,9 @@ func supervise(proxy func(hosts []string) Proxy) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	s := &supervisor{signals: signals, unwanted: make(chan struct{}), proxy: proxy}
+	s.workspace.request = &s.Request
 	rep := s.run(os.NewFile(controlFD, "control"))
-	raw, err := json.Marshal(rep)
+	raw, err := plainjson.Marshal(rep)
 	if err == nil {
 		_, err = os.NewFile(reportFD, "report").Write(raw)
 	}
@@ -52,16 +53,17 @@ func supervise(proxy func(hosts []string) Proxy) int {
 // A supervisor runs one command and ends everything that the command has started.
 type supervisor struct {
 	Request
-	signals    <-chan os.Signal
-	lease      atomic.Int64
-	unwanted   chan struct{} // closed when the caller is gone or no longer wants the command
-	child      *child
-	scope      scope
-	group      *cgroup.Group              // nil if there are no control groups
-	heldBefore usage                      // what the workspace held before the command
-	disk       time.Time                  // when the disk is to be measured next
-	proxy      func(hosts []string) Proxy // nil if none is needed
-	writes     *os.File                   // the folder that the command can write to; nil means the workspace
+	signals   <-chan os.Signal
+	lease     atomic.Int64
+	unwanted  chan struct{} // closed when the caller is gone or no longer wants the command
+	child     *child
+	scope     scope
+	group     *group
+	workspace workspace
+	disk      time.Time                  // when the disk is to be measured next
+	proxy     func(hosts []string) Proxy // nil if none is needed
+	view      *os.File                   // the namespace in which reveal has covered folders; nil if in none
+	writes    *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
 // A child is the running command, with the processes that run it.
@@ -84,6 +86,12 @@ func failureReport(err error) Report {
 		return Report{Failure: err.Error(), Fault: Late}
 	case errors.Is(err, errSetup):
 		return Report{Failure: err.Error(), Fault: Setup}
+	case errors.Is(err, errUnreachable):
+		return Report{Failure: err.Error(), Fault: Unreachable}
+	case errors.Is(err, errReplaced):
+		return Report{Failure: err.Error(), Fault: Replaced}
+	case errors.Is(err, errUnmapped):
+		return Report{Failure: err.Error(), Fault: Unmapped}
 	}
 	return Report{Failure: err.Error()}
 }
@@ -104,9 +112,15 @@ func (s *supervisor) run(control *os.File) Report {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failureReport(err)
 	}
-	if s.Quota != (Quota{}) {
-		if s.heldBefore, err = measure(s.Workspace); err != nil {
-			return failureReport(fmt.Errorf("measure the workspace: %w", err))
+	if err := errors.Join(s.checkUser(), s.reveal()); err != nil {
+		return failureReport(err)
+	}
+	if Clock() > s.lease.Load() {
+		return failureReport(errLate) // a successor may be at work
+	}
+	if s.workspace.tidies() {
+		if s.workspace.heldBefore, _, err = s.workspace.tidy(); err != nil {
+			return failureReport(fmt.Errorf("look through the workspace: %w", err))
 		}
 	}
 	if Clock() > s.lease.Load() {
@@ -116,13 +130,8 @@ func (s *supervisor) run(control *os.File) Report {
 		return failureReport(fmt.Errorf("open the folder that it writes to: %w", err))
 	}
 	defer s.closeWrites()
-	s.makeGroup()
-	defer s.removeGroup()
-	if s.hasNoProcessLimit() {
-		if err := raisePriority(); err != nil {
-			return failureReport(err)
-		}
-	}
+	s.group = makeGroup(&s.Request)
+	defer s.group.remove()
 	began := time.Now()
 	if s.child, err = s.start(); err != nil {
 		return failureReport(errors.Join(err, s.killAll()))
@@ -169,6 +178,10 @@ func (s *supervisor) start() (*child, error) {
 		}
 		return s.startWithoutNamespaces()
 	case None:
+		// No program that a command starts gets the rights of its file's owner.
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return nil, err
+		}
 		return s.startWithoutNamespaces()
 	}
 	return nil, fmt.Errorf("there is no mode %q", s.Mode)
@@ -193,7 +206,7 @@ func (s *supervisor) awaitChild() Report {
 	killed, detail, end := s.watch(ended)
 	waiting := killed != ""
 	if !waiting {
-		killed, detail = s.refusedByGroup()
+		killed, detail = s.group.refused()
 	}
 	err := s.killAll()
 	if waiting && err == nil {
@@ -209,11 +222,7 @@ func (s *supervisor) awaitChild() Report {
 			rep.Refused = s.child.refused()
 		}
 	}
-	if rep.Killed == "" && rep.Failure == "" {
-		if rep.Detail = s.overQuotaText(); rep.Detail != "" {
-			rep.Killed = Disk
-		}
-	}
+	s.workspace.tidyAfter(&rep)
 	if err = errors.Join(err, s.child.close()); err != nil {
 		return failureReport(fmt.Errorf("clear up after the command: %w", err))
 	}
@@ -269,7 +278,7 @@ func (s *supervisor) expired() (Reason, string) {
 // checkUsage says of what the command takes more than it may, in words and as a Reason; both are ""
 // if of nothing.
 func (s *supervisor) checkUsage() (Reason, string) {
-	if killed, detail := s.refusedByGroup(); killed != "" {
+	if killed, detail := s.group.refused(); killed != "" {
 		return killed, detail
 	}
 	tree, err := descendants()
@@ -306,7 +315,7 @@ func reasonFor(over string) Reason {
 // overDiskText says for which of the files that it has written the command is to be ended, and why;
 // "" if for none.
 func (s *supervisor) overDiskText() string {
-	if over := s.overQuotaText(); over != "" {
+	if over := s.workspace.measure(); over != "" {
 		return over
 	}
 	if s.child.tmp == "" {
@@ -322,25 +331,6 @@ func (s *supervisor) overDiskText() string {
 	return ""
 }
 
-// overQuotaText says what the workspace holds too much of; "" if nothing. If it held too much
-// already before the command, the command is only ended if it adds to that, because it may be
-// there to remove something.
-func (s *supervisor) overQuotaText() string {
-	if s.Quota == (Quota{}) {
-		return ""
-	}
-	now, err := measure(s.Workspace)
-	switch {
-	case err != nil:
-		return "the workspace cannot be measured: " + err.Error()
-	case s.Quota.Bytes > 0 && now.bytes > max(s.Quota.Bytes, s.heldBefore.bytes):
-		return fmt.Sprintf("the workspace held %d MB, at most %d are allowed", now.bytes>>20, s.Quota.Bytes>>20)
-	case s.Quota.Items > 0 && now.items > max(s.Quota.Items, s.heldBefore.items):
-		return fmt.Sprintf("the workspace held %d files and folders, at most %d are allowed", now.items, s.Quota.Items)
-	}
-	return ""
-}
-
 // killAll kills every descendant of the supervisor, and returns when none is left. No
 // process escapes: one whose parent ends becomes a child of the supervisor. killAll never
 // gives up, because nobody else would end them.
@@ -350,9 +340,7 @@ func (s *supervisor) killAll() error {
 		own = s.child.cmd.Process.Pid
 	}
 	for {
-		if s.group != nil {
-			s.group.Kill()
-		}
+		s.group.kill()
 		if s.scope.isInside() {
 			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
 		} else if own > 0 {

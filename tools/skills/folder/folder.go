@@ -53,6 +53,9 @@ type Problem struct {
 	// Minor says that the problem is not serious: perhaps the folder is not meant as a skill at
 	// all.
 	Minor bool
+	// Skill is the name of the folder of the skill that is left out for it; "" if the problem is no
+	// single skill's.
+	Skill string
 }
 
 // Error returns the file, the problem and the remedy as one text.
@@ -60,7 +63,8 @@ func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Reme
 
 // Find reads the skills that lie in these folders, each in a folder of its own, and returns them
 // sorted by name. A link to a folder counts as a folder. What it cannot read is a problem, and so is
-// a skill with the name of one that it has found before; it leaves both out.
+// a skill with the name of one that it has found before; it leaves both out. Many skills are others'
+// work, so one that cannot be used has no effect on the rest.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
 	for _, dir := range dirs {
@@ -81,6 +85,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 				wrong = &Problem{File: place, Wrong: "another skill has its name, " + first, Remedy: "rename or remove one of them"}
 			}
 			if wrong != nil {
+				wrong.Skill = name
 				problems = append(problems, *wrong)
 				continue
 			}
@@ -90,7 +95,9 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 	}
 	slices.SortFunc(found, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	if len(found) > MostSkills {
-		problems = append(problems, Problem{File: strings.Join(dirs, ", "), Wrong: fmt.Sprintf("there are %d skills, and at most %d are read", len(found), MostSkills), Remedy: "remove some"})
+		for _, s := range found[MostSkills:] {
+			problems = append(problems, Problem{File: s.Path, Wrong: fmt.Sprintf("there are %d skills, and at most %d are read", len(found), MostSkills), Remedy: "remove some", Skill: s.Name})
+		}
 		found = found[:MostSkills]
 	}
 	return found, problems

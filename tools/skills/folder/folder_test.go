@@ -123,7 +123,7 @@ func TestOtherProblems(t *testing.T) {
 	}
 }
 
-// In a workspace folders that are no skills are nothing to tell of, and there is a bound.
+// In a workspace folders that are not skills are nothing to tell of, and there is a bound.
 func TestSkillsOfAWorkspace(t *testing.T) {
 	files := fstest.MapFS{
 		"skills/good/SKILL.md": {Data: []byte(front("good", "x"))}, "skills/bad/SKILL.md": {Data: []byte("x")},

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // Manifest is the name of the file that lists a skill's programs.
@@ -237,7 +238,7 @@ func (p *Program) setSchema(parameters map[string]any) *Problem {
 		}
 		p.Flags = append(p.Flags, key)
 	}
-	raw, err := json.Marshal(schema)
+	raw, err := plainjson.Marshal(schema)
 	if err == nil {
 		err = tools.CheckSchema(raw)
 	}

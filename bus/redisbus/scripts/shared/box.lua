@@ -1,13 +1,13 @@
 -- A mailbox that holds mail has a field in the hash `state`; an empty one has none:
 --   owner     the process that has leased it, or FREE
 --   fence     the number of the lease, or 0
---   attempts  how often it was claimed since one of its letters was last settled
---   first     the number of its first letter; the others follow without a gap
---   count     how many letters it holds
---   urgent    the number of its last urgent letter, or 0
---   since     when its first letter was published
--- Its first letter is in the hash `heads`, so that the claim script can return it
--- without a key of the mailbox's own. The letters behind it are in a list of the
+--   attempts  how often it was claimed since one of its messages was last settled
+--   first     the number of its first message; the others follow without a gap
+--   count     how many messages it holds
+--   urgent    the number of its last urgent message, or 0
+--   since     when its first message was published
+-- Its first message is in the hash `heads`, so that the claim script can return it
+-- without a key of the mailbox's own. The messages behind it are in a list of the
 -- mailbox's own. A mailbox that nobody has leased is in the sorted set `due`, by the
 -- time at which it may be claimed; a leased one is in `leased`, by the time at which
 -- the lease ends.

@@ -1,5 +1,5 @@
--- read_page reads letters from a place on (the first in a mailbox has place 0), until it
--- has `most` letters or `bytes` bytes. It returns them and their size.
+-- read_page reads messages from a place on (the first in a mailbox has place 0), until it
+-- has `most` messages or `bytes` bytes. It returns them and their size.
 local function read_page(heads, mail, key, place, most, bytes)
   local page, size, step = {}, 0, 1
   if place == 0 then
@@ -20,7 +20,7 @@ local function read_page(heads, mail, key, place, most, bytes)
     if #some < wanted then
       break
     end
-    step = 16 -- the second letter is read alone, as it may be large; then 16 at a time
+    step = 16 -- the second message is read alone, as it may be large; then 16 at a time
   end
   return page, size
 end

@@ -1,0 +1,52 @@
+package asks_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/asks"
+	"parley/bus"
+)
+
+// Where a text of any length is shown, as in a terminal, a long call stands in the request itself; a
+// chat is shown its ends and a file, and who is only told that others are asked gets neither.
+func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
+	at := func(channel string) bus.Address { return bus.Address{Channel: channel, Chat: "1"} }
+	args, err := json.Marshal(map[string]string{"command": "HEAD " + strings.Repeat("x", 5000) + " MIDDLE " + strings.Repeat("x", 5000) + " TAIL"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := asks.View{
+		Ask: bus.Ask{
+			ID: "abcde23456", Kind: bus.AskApproval, Tool: "exec_shell", Arguments: args, Filed: true, Reason: "because **of** this",
+			At: at("slack"), Asked: []bus.Address{at("discord"), at("terminal")}, Expires: time.Now(),
+		},
+		SubAgent: "helper",
+		ShowsAll: func(channel string) bool { return channel == "terminal" },
+	}
+	clean := func(s string) string { return s }
+	for channel, want := range map[string]struct{ filed, middle, ends bool }{"discord": {true, false, true}, "terminal": {false, true, true}, "slack": {}} {
+		text, buttons := v.Message(at(channel), "/", clean)
+		if v.FiledAt(at(channel)) != want.filed || strings.Contains(text, "MIDDLE") != want.middle || strings.Contains(text, "HEAD") != want.ends || strings.Contains(text, "TAIL") != want.ends {
+			t.Errorf("%s is shown a file %t and %q", channel, v.FiledAt(at(channel)), text)
+		}
+		if strings.Contains(text, "**of**") || want.ends != strings.Contains(text, "`helper`") || want.ends != (len(buttons) == 3) {
+			t.Errorf("%s is shown %d buttons and %q", channel, len(buttons), text)
+		}
+	}
+	text, buttons := v.Unshown(at("discord"), "/")
+	if len(buttons) != 1 || buttons[0].Says != "/deny abcde23456" || !strings.Contains(text, "cannot be approved here") || !strings.Contains(text, "parley approvals approve abcde23456") {
+		t.Errorf("without the file: %+v, %q", buttons, text)
+	}
+	if all, _ := v.Message(at("discord"), "/", clean); strings.Contains(all, "also from other chats") {
+		t.Errorf("it promises other chats: %q", all)
+	}
+	if why := asks.RefusalText(bus.ErrNotShown, v.ID, v.Ask, "!"); !strings.Contains(why, "`discord:1`") || !strings.Contains(why, "parley approvals approve abcde23456") || !strings.Contains(why, "`!deny abcde23456`") {
+		t.Errorf("who is in a chat that was not asked is told %q", why)
+	}
+	if file := v.File(); strings.Count(string(file.Data), "MIDDLE") != 2 || !strings.Contains(string(file.Data), "exec_shell") || !strings.HasPrefix(file.Name, "call-abcde23456") {
+		t.Errorf("the file %s has %d bytes", file.Name, len(file.Data))
+	}
+}

@@ -1,0 +1,448 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent/budget"
+	"parley/agent/llm"
+	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/sessions/sqlstore"
+)
+
+func open(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func newPurse(s *sqlstore.Store) *budget.Reservations {
+	return &budget.Reservations{Tokens: s, Money: s.Money(), Log: slog.New(slog.DiscardHandler)}
+}
+
+// likely is a call of which a tenth is its request.
+func likely(a budget.Amount) budget.Call {
+	return budget.Call{All: a, Sent: budget.Amount{Tokens: a.Tokens / 10, Micro: a.Micro / 10}}
+}
+
+func take(t *testing.T, p *budget.Reservations, name string, a budget.Amount, b budget.Bounds) {
+	t.Helper()
+	if err := p.Take(t.Context(), name, likely(a), b); err != nil {
+		t.Errorf("take %+v: %v", a, err)
+	}
+}
+
+func refuse(t *testing.T, p *budget.Reservations, name string, a budget.Amount, b budget.Bounds) *budget.OverError {
+	t.Helper()
+	err := p.Take(t.Context(), name, likely(a), b)
+	over, ok := errors.AsType[*budget.OverError](err)
+	if !ok {
+		t.Fatalf("take %+v: %v", a, err)
+	}
+	return over
+}
+
+func check(t *testing.T, s *sqlstore.Store, what string, tokens, micro int64) {
+	t.Helper()
+	gotTokens, err := s.Spent(t.Context(), "a", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotMicro, err := s.Money().Spent(t.Context(), bill.Cap{}, time.Now())
+	if err != nil || gotTokens != tokens || gotMicro != micro {
+		t.Errorf("%s: %d tokens and %d micro-dollars, %v, want %d and %d", what, gotTokens, gotMicro, err, tokens, micro)
+	}
+}
+
+// A turn sets aside what its calls have used and what the next one may use, and gives back what it has
+// not spent.
+func TestATurnSetsAsideForItsNextCall(t *testing.T) {
+	s := open(t)
+	p := newPurse(s)
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 10_000}}}
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	for n := range int64(4) {
+		take(t, p, "t1#1.1", call, bounds)
+		check(t, s, "set aside", 30*n+100, 300*n+1000)
+		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+	}
+	take(t, p, "t1#1.1", budget.Amount{Tokens: 70, Micro: 700}, bounds) // which what is set aside is enough for
+	check(t, s, "nothing more", 190, 1900)
+	p.Settle(t.Context())
+	p.Settle(t.Context())
+	check(t, s, "at the end", 120, 1200)
+}
+
+// Where there is not enough for several calls, there may be for one; where there is not,
+// nothing is set aside, of tokens as of money.
+func TestTheLastOfABudget(t *testing.T) {
+	s := open(t)
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Of: bill.Person("a"), Most: 5_000}, {Most: 1_500}}}
+	first, second := newPurse(s), newPurse(s)
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	take(t, first, "t1#1.1", call, bounds)
+	check(t, s, "one call", 100, 1000)
+	if over := refuse(t, second, "t2#1.1", call, bounds); over.Cap == nil || over.Cap.Of != "" {
+		t.Errorf("over %+v", over)
+	}
+	check(t, s, "and none", 100, 1000)
+	first.Settle(t.Context())
+	check(t, s, "none was made", 0, 0)
+	if over := refuse(t, second, "t2#1.2", budget.Amount{Tokens: 1001, Micro: 1}, bounds); over.Cap != nil || over.Tokens != 1000 {
+		t.Errorf("over %+v", over)
+	}
+	take(t, second, "t2#1.3", budget.Amount{Tokens: 1 << 40, Micro: 1 << 50}, budget.Bounds{Person: "a"})
+	check(t, s, "nothing bounds it", 0, 0)
+}
+
+// What goes along with an append is what Take and Settle would do; what does not is left to
+// them.
+func TestReservingAndSettlingWithAnAppend(t *testing.T) {
+	write := func(s *sqlstore.Store, c bill.Change) bill.Done {
+		t.Helper()
+		opened, err := s.Open(t.Context(), "main:c:1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := opened.(bill.Log) //nolint:forcetypeassert // a panic says as much
+		done, err := log.AppendWith(t.Context(), log.Next(), c, sessions.Entry{Turn: "t", Kind: sessions.KindText})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	for i, turn := range []struct {
+		tokensDay, most    int64
+		reserved, ofTokens int64 // with the append, of money and of tokens
+	}{
+		{1000, 10_000, 1000, 100},
+		{0, 10_000, 1000, 0}, // nothing bounds tokens
+	} {
+		s := open(t)
+		p, name := newPurse(s), string(rune('a'+i))
+		bounds := budget.Bounds{Person: "a", TokensDay: turn.tokensDay, Caps: []bill.Cap{{Most: turn.most}}}
+		bounded := call
+		if turn.tokensDay == 0 {
+			bounded.Tokens = 0
+		}
+		c := p.ReservationAhead(name, likely(call), bounds)
+		p.Keep(c, write(s, c))
+		check(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
+		take(t, p, name, call, bounds)
+		check(t, s, "taken from it", bounded.Tokens, bounded.Micro)
+		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+		c = p.RenewalAhead(likely(call), bounds)
+		p.Keep(c, write(s, c))
+		check(t, s, "set aside for the next", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
+		take(t, p, name, call, bounds)
+		check(t, s, "and taken from it", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
+		p.Settled(write(s, p.Settlement()))
+		tokens := min(bounded.Tokens, 30)
+		check(t, s, "settled", tokens, 300)
+		p.Settle(t.Context())
+		check(t, s, "settled twice", tokens, 300)
+	}
+}
+
+// A lossy store does what it is asked to and, that many times, does not come to say so.
+type lossy struct {
+	*sqlstore.Store
+	*bill.Budget
+	lose int
+	cut  func() // called with each lost answer
+}
+
+var errLost = errors.New("the connection broke")
+
+func (l *lossy) answer(err error) error {
+	if err != nil || l.lose == 0 {
+		return err
+	}
+	l.lose--
+	l.cut()
+	return errLost
+}
+
+type lossyTokens struct{ *lossy }
+
+func (l lossyTokens) Renew(ctx context.Context, r sessions.Reservation) (bool, error) {
+	return l.Store.Renew(ctx, r)
+}
+
+func (l lossyTokens) TakeOver(ctx context.Context, r sessions.Reservation, turn string) (int64, bool, error) {
+	return l.Store.TakeOver(ctx, r, turn)
+}
+
+func (l lossyTokens) Extend(ctx context.Context, ids []string) error { return l.Store.Extend(ctx, ids) }
+
+func (l lossyTokens) Reserve(ctx context.Context, r sessions.Reservation) error {
+	return l.answer(l.Store.Reserve(ctx, r))
+}
+
+func (l lossyTokens) Settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
+	return l.answer(l.Store.Settle(ctx, r, tokens))
+}
+
+func (l lossyTokens) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
+	return l.Store.Spent(ctx, person, at)
+}
+
+type lossyMoney struct{ *lossy }
+
+func (l lossyMoney) Renew(ctx context.Context, r bill.Reservation) (bool, error) {
+	return l.Budget.Renew(ctx, r)
+}
+
+func (l lossyMoney) TakeOver(ctx context.Context, r bill.Reservation, turn string) (int64, bool, error) {
+	return l.Budget.TakeOver(ctx, r, turn)
+}
+
+func (l lossyMoney) Extend(ctx context.Context, ids []string) error { return l.Budget.Extend(ctx, ids) }
+
+func (l lossyMoney) Reserve(ctx context.Context, r bill.Reservation) error {
+	return l.answer(l.Budget.Reserve(ctx, r))
+}
+
+func (l lossyMoney) Settle(ctx context.Context, r bill.Reservation, cost int64) error {
+	return l.answer(l.Budget.Settle(ctx, r, cost))
+}
+
+// An answer of the store that is lost sets nothing aside twice, or for good.
+func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 10_000}}}
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	for _, tc := range []struct {
+		name          string
+		tokens, money int // answers that are lost
+		cut           bool
+	}{{"once", 1, 1, false}, {"twice", 2, 2, false}, {"of tokens, and the turn ends", 1, 0, true}, {"of money, and the turn ends", 0, 1, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cut := func() {
+				if tc.cut {
+					cancel()
+				}
+			}
+			p := newPurse(s)
+			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
+			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
+			err := p.Take(ctx, "t1#1.1", likely(call), bounds)
+			if tc.cut {
+				if !errors.Is(err, errLost) || !errors.Is(err, context.Canceled) {
+					t.Errorf("taken: %v", err)
+				}
+				check(t, s, "given back", 0, 0)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, s, "set aside", 100, 1000)
+			p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
+			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
+			p.Settle(ctx)
+			check(t, s, "settled", 30, 300)
+		})
+	}
+}
+
+// What a change that goes along with an append has done only in part is given back.
+func TestWhatIsReservedInPartAheadIsGivenBack(t *testing.T) {
+	s := open(t)
+	p := newPurse(s)
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 500}}}
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	opened, err := s.Open(t.Context(), "main:c:1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.ReservationAhead("t", likely(call), bounds)
+	done, err := opened.(bill.Log).AppendWith(t.Context(), 1, c, sessions.Entry{Turn: "t", Kind: sessions.KindText}) //nolint:forcetypeassert // a panic says as much
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Keep(c, done)
+	check(t, s, "tokens alone", 100, 0)
+	_ = refuse(t, p, "t", call, bounds)
+	check(t, s, "given back", 0, 0)
+}
+
+// Who resumes a turn has what its last holder had set aside, and what that had used stays used.
+func TestATurnIsTakenOver(t *testing.T) {
+	s := open(t)
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 2_100}}}
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	dead, next := newPurse(s), newPurse(s)
+	dead.Session, next.Session = "main:c:1", "main:c:1"
+	take(t, dead, "t1#1.1", call, bounds)
+	dead.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+	take(t, dead, "t1#1.1", call, bounds)
+	check(t, s, "before it died", 130, 1300)
+	if err := next.TakeOver(t.Context(), "t1#2.1", "t1", bounds); err != nil {
+		t.Fatal(err)
+	}
+	check(t, s, "taken over", 130, 1300)
+	next.Spend(llm.Usage{Input: 10, Cost: 100, Estimated: true}) // what was cut off
+	take(t, next, "t1#2.1", call, bounds)
+	check(t, s, "with what was cut off", 140, 1400)
+	dead.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+	dead.Settle(t.Context()) // it had only stood still
+	check(t, s, "its last holder comes back", 140, 1400)
+	next.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+	next.Settle(t.Context())
+	check(t, s, "at the end", 70, 700)
+}
+
+// Whether it is worth waiting is told, and how the budget stands.
+func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
+	s := open(t)
+	call := budget.Amount{Tokens: 100, Micro: 1000}
+	for what, bounds := range map[string]budget.Bounds{
+		"tokens": {Person: "a", TokensDay: 150},
+		"money":  {Person: "a", Caps: []bill.Cap{{Of: bill.Person("a"), Most: 1500}}},
+	} {
+		unit := int64(1)
+		if what == "money" {
+			unit = 10
+		}
+		other, mine := newPurse(s), newPurse(s)
+		take(t, other, "t1#1.1", call, bounds)
+		over := refuse(t, mine, "t2#1.1", call, bounds)
+		if !over.Waits() || over.Spent != 0 || over.Aside != 100*unit || over.Want != 100*unit {
+			t.Errorf("%s are set aside: %+v", what, over)
+		}
+		other.Spend(llm.Usage{Input: 60, Cost: 600})
+		other.Settle(t.Context())
+		if over = refuse(t, mine, "t2#1.2", call, bounds); over.Waits() || over.Spent != 60*unit || over.Aside != 0 {
+			t.Errorf("%s are spent: %+v", what, over)
+		}
+		if over = refuse(t, mine, "t2#1.3", budget.Amount{Tokens: 200, Micro: 2000}, bounds); over.Waits() {
+			t.Errorf("%s are never enough: %+v", what, over)
+		}
+	}
+}
+
+// A Keeper extends what this process works on, and nothing else.
+func TestAKeeperExtendsWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		extended := map[string]int{}
+		money := &countedMoney{extended: extended}
+		k := budget.NewKeeper()
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); k.Run(ctx, slog.New(slog.DiscardHandler)) }()
+		bounds := budget.Bounds{Caps: []bill.Cap{{Most: 10_000}}}
+		long := &budget.Reservations{Money: money, Keeper: k, Log: slog.New(slog.DiscardHandler)}
+		short := &budget.Reservations{Money: money, Keeper: k, Log: slog.New(slog.DiscardHandler)}
+		take(t, long, "long#1.1", budget.Amount{Micro: 1}, bounds)
+		for range 40 { // each less than the time of an extension
+			take(t, short, "short#1.1", budget.Amount{Micro: 1}, bounds)
+			time.Sleep(time.Second)
+			short.Settle(ctx)
+		}
+		synctest.Wait()
+		if n := extended["long#1.1.0"]; n != 4 || len(extended) != 1 {
+			t.Errorf("extended were %v", extended)
+		}
+		long.Settle(ctx)
+		time.Sleep(time.Minute)
+		if n := extended["long#1.1.0"]; n != 4 {
+			t.Errorf("what is settled was extended %d times", n)
+		}
+		stop()
+		<-over
+	})
+}
+
+// countedMoney counts what is extended, and has no bounds.
+type countedMoney struct {
+	budget.Money
+	extended map[string]int
+}
+
+func (c *countedMoney) Reserve(context.Context, bill.Reservation) error       { return nil }
+func (c *countedMoney) Settle(context.Context, bill.Reservation, int64) error { return nil }
+func (c *countedMoney) Extend(_ context.Context, ids []string) error {
+	for _, id := range ids {
+		c.extended[id]++
+	}
+	return nil
+}
+
+func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
+	at := time.Date(2026, 11, 23, 21, 30, 0, 0, time.UTC)
+	over := func(c bill.Cap, spent, aside, want int64) *budget.OverError {
+		return &budget.OverError{Cap: &c, At: at, Spent: spent, Aside: aside, Want: want}
+	}
+	beats := budget.Owner{Name: "Heartbeats", MoneySetting: "[heartbeat] day", TokensSetting: "[heartbeat] tokens_day"}
+	const day = " I go on from 24 November, 00:00 UTC, which is in 2 h 30 min."
+	raise := func(setting string) string { return " Who runs me can raise it: `" + setting + "`." }
+	for _, c := range []struct {
+		over *budget.OverError
+		want string
+	}{
+		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You have used up the 5 tokens that a person may use in a day." + day + raise("[limits] user_tokens_day")},
+		{
+			&budget.OverError{Tokens: 5000, Spent: 3000, Aside: 1500, Want: 2500, At: at},
+			"You have used 3000 tokens of the 5000 tokens that a person may use in a day, and 1500 tokens more is set aside for answers that are under way." +
+				" One answer more may use 2500 tokens." + day + raise("[limits] user_tokens_day"),
+		},
+		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You have used up the $2.00 that a person may cost in a day." + day + raise("[budget] user_day")},
+		{
+			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_930_000, 0, 147_400),
+			"You have cost $1.93 of the $2.00 that a person may cost in a day. One answer more may cost $0.1474." + day + raise("[budget] user_day"),
+		},
+		{
+			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_000_000, 950_000, 147_400),
+			"You have cost $1.00 of the $2.00 that a person may cost in a day, and $0.95 more is set aside for answers that are under way." +
+				" One answer more may cost $0.1474, and what is under way has not ended yet. Ask again in a while." + raise("[budget] user_day"),
+		},
+		{
+			over(bill.Cap{Of: bill.Session("x"), Most: 100_000}, 0, 0, 147_400),
+			"One answer here may cost $0.1474, which is more than the $0.10 that a conversation may cost in a day, so I cannot answer. Waiting does not change that." + raise("[budget] session_day"),
+		},
+		{over(bill.Cap{Of: bill.Session("x"), Most: 500_000}, 500_001, 0, 1), "This conversation has used up the $0.50 that a conversation may cost in a day." + day + raise("[budget] session_day")},
+		{over(bill.Cap{Of: bill.Agent("x"), Most: 5_000_000}, 5_000_000, 0, 1), "I have used up the $5.00 that I may cost in a day." + day + raise("[agents.x] day")},
+		{over(bill.Cap{Most: 20_000_000}, 20_000_000, 0, 1), "The $20.00 that all may cost in a day are used up." + day + raise("[budget] day")},
+		{over(bill.Cap{Most: 20_000_000}, 19_990_000, 0, 20_000), "All have cost $19.99 of the $20.00 that all may cost in a day. One answer more may cost $0.02." + day + raise("[budget] day")},
+		{
+			&budget.OverError{Cap: &bill.Cap{Of: bill.Person("heartbeat:main"), Most: 500_000}, At: at, Owner: beats, Spent: 500_000},
+			"Heartbeats have used up the $0.50 that they may cost in a day." + day + raise("[heartbeat] day"),
+		},
+		{
+			&budget.OverError{Tokens: 5, At: at, Owner: beats, Spent: 5},
+			"Heartbeats have used up the 5 tokens that they may use in a day." + day + raise("[heartbeat] tokens_day"),
+		},
+		{
+			&budget.OverError{Cap: &bill.Cap{Most: 20_000_000}, At: at, Owner: beats, Spent: 20_000_000},
+			"The $20.00 that all may cost in a day are used up." + day + raise("[budget] day"),
+		},
+		{
+			over(bill.Cap{Month: true, Most: 200_000_000}, 200_000_000, 0, 1),
+			"The $200.00 that all may cost in a month are used up. I go on from 1 December, 00:00 UTC, which is in 7 days." + raise("[budget] month"),
+		},
+	} {
+		if got := c.over.Words(); got != c.want {
+			t.Errorf("%q, want\n%q", got, c.want)
+		}
+	}
+	waits := over(bill.Cap{Most: 20_000_000}, 1_000_000, 18_950_000, 147_400)
+	if got := waits.WaitWords(at, "/stop"); !strings.Contains(got, "$18.95 more is set aside") || !strings.Contains(got, "until 2026-11-23 21:30 UTC") || !strings.Contains(got, "/stop") {
+		t.Errorf("who waits is told %q", got)
+	}
+}

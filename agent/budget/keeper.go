@@ -1,0 +1,103 @@
+package budget
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/sessions/bill"
+)
+
+// An Extender records that reservations are still worked on, and so are not settled by others.
+type Extender interface {
+	Extend(ctx context.Context, ids []string) error
+}
+
+// extendEvery is how often a Keeper extends reservations: three times before they would be settled.
+const extendEvery = bill.HeldFor / 4
+
+// A Keeper extends the reservations on which this process works, many at once. Those of a process that
+// has died, or stands still, are settled by others. A nil Keeper does nothing.
+type Keeper struct {
+	mu   sync.Mutex
+	held map[Extender]map[string]time.Time // by budget and id, when they were made or extended last
+}
+
+// NewKeeper makes a Keeper without reservations.
+func NewKeeper() *Keeper { return &Keeper{held: map[Extender]map[string]time.Time{}} }
+
+// hold notes a reservation that was just made.
+func (k *Keeper) hold(in Extender, id string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held[in] == nil {
+		k.held[in] = map[string]time.Time{}
+	}
+	k.held[in][id] = time.Now()
+}
+
+// release forgets a reservation that nobody here works on any more.
+func (k *Keeper) release(in Extender, id string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.held[in], id)
+}
+
+// due returns the reservations that were not extended for a while.
+func (k *Keeper) due(now time.Time) map[Extender][]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var due map[Extender][]string
+	for in, ids := range k.held {
+		for id, at := range ids {
+			if now.Sub(at) < extendEvery/2 {
+				continue
+			}
+			if due == nil {
+				due = map[Extender][]string{}
+			}
+			due[in] = append(due[in], id)
+		}
+	}
+	return due
+}
+
+// extended notes that reservations are extended, as far as they are still held.
+func (k *Keeper) extended(in Extender, ids []string, at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := k.held[in][id]; ok {
+			k.held[in][id] = at
+		}
+	}
+}
+
+// Run extends reservations until ctx is done.
+func (k *Keeper) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(extendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := time.Now()
+		for in, ids := range k.due(now) {
+			err := in.Extend(ctx, ids)
+			if err == nil {
+				k.extended(in, ids, now)
+			} else if ctx.Err() == nil {
+				log.Warn("reservations for turns that run are not extended; trying again", slog.Int("reservations", len(ids)), slog.Any("error", err))
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package budget
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/sessions/bill"
+)
+
+// A budgetWords is a budget in words, for people.
+type budgetWords struct {
+	allUsed string // that it is used up
+	size    string // how large it is, after "of", "than"
+	subject string // who has used some of it: "you have"
+	setting string // what to write where, to change it
+}
+
+// words returns the budget in words.
+func (e *OverError) words() budgetWords {
+	c := bill.Cap{}
+	if e.Cap != nil {
+		c = *e.Cap
+	}
+	ofPerson := e.Cap != nil && strings.HasPrefix(c.Of, bill.Person(""))
+	named := func(subject, have, may, setting string) budgetWords {
+		return budgetWords{subject + " " + have + " used up %s.", "the " + e.amount(e.most()) + " that " + may, subject + " " + have, setting}
+	}
+	switch owner := e.Owner.Name; {
+	case owner != "" && e.Cap == nil:
+		return named(owner, "have", "they may use in a day", e.Owner.TokensSetting)
+	case owner != "" && ofPerson:
+		return named(owner, "have", "they may cost in a day", e.Owner.MoneySetting)
+	case e.Cap == nil:
+		return named("You", "have", "a person may use in a day", "[limits] user_tokens_day")
+	case c.Month:
+		return budgetWords{"%s are used up.", "the " + e.amount(c.Most) + " that all may cost in a month", "All have", "[budget] month"}
+	case ofPerson:
+		return named("You", "have", "a person may cost in a day", "[budget] user_day")
+	case strings.HasPrefix(c.Of, bill.Session("")):
+		return named("This conversation", "has", "a conversation may cost in a day", "[budget] session_day")
+	case strings.HasPrefix(c.Of, bill.Agent("")):
+		return named("I", "have", "I may cost in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
+	}
+	return budgetWords{"%s are used up.", "the " + e.amount(c.Most) + " that all may cost in a day", "All have", "[budget] day"}
+}
+
+// amount returns an amount of the budget in words.
+func (e *OverError) amount(n int64) string {
+	if e.Cap == nil {
+		return fmt.Sprintf("%d tokens", n)
+	}
+	return bill.Exactly(n)
+}
+
+// verb returns what somebody has done with the budget: "cost" money, or "used" tokens.
+func (e *OverError) verb() string {
+	if e.Cap == nil {
+		return "used"
+	}
+	return "cost"
+}
+
+// next says what one answer is likely to use.
+func (e *OverError) next() string {
+	if e.Cap == nil {
+		return "may use " + e.amount(e.Want)
+	}
+	return "may cost " + e.amount(e.Want)
+}
+
+// Words returns the error as a message to people: how the budget stands, when they can go on, and
+// which setting bounds it. Nobody is told that more was used than was.
+func (e *OverError) Words() string {
+	b := e.words()
+	raise := fmt.Sprintf("Who runs me can raise it: `%s`.", b.setting)
+	aside := ""
+	if e.Aside > 0 {
+		aside = fmt.Sprintf(", and %s more is set aside for answers that are under way", e.amount(e.Aside))
+	}
+	c := bill.Cap{}
+	if e.Cap != nil {
+		c = *e.Cap
+	}
+	opens := c.Opens(e.At)
+	then := fmt.Sprintf("I go on from %s UTC, which is in %s.", opens.Format("2 January, 15:04"), waitText(opens.Sub(e.At)))
+	used := fmt.Sprintf("%s %s %s of %s%s.", b.subject, e.verb(), e.amount(e.Spent), b.size, aside)
+	switch {
+	case e.Spent >= e.most() && e.most() > 0:
+		text := fmt.Sprintf(b.allUsed, b.size)
+		return fmt.Sprintf("%s %s %s", strings.ToUpper(text[:1])+text[1:], then, raise)
+	case e.Want > e.most():
+		return fmt.Sprintf("One answer here %s, which is more than %s, so I cannot answer. Waiting does not change that. %s", e.next(), b.size, raise)
+	case e.Waits():
+		return fmt.Sprintf("%s One answer more %s, and what is under way has not ended yet. Ask again in a while. %s", used, e.next(), raise)
+	}
+	return fmt.Sprintf("%s One answer more %s. %s %s", used, e.next(), then, raise)
+}
+
+// WaitWords tells people that the call waits until others are over, until when it does, and how they
+// end that.
+func (e *OverError) WaitWords(until time.Time, stop string) string {
+	b := e.words()
+	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers that are under way. I wait for these until %s UTC and answer then; %s ends it at once. Who runs me can raise it: `%s`.",
+		b.subject, e.verb(), e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
+}
+
+// waitText returns a duration in words, for people.
+func waitText(d time.Duration) string {
+	switch d = max(d.Round(time.Minute), time.Minute); {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d min", d/time.Minute)
+}

@@ -1,0 +1,122 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"parley/tools"
+)
+
+// leaveAfter is how long after its deadline a pure call may still return.
+const leaveAfter = 250 * time.Millisecond
+
+// An outcome is a call's result or its failure. If it is a failure, the result says only
+// whether strangers may have written parts of the failure.
+type outcome struct {
+	result tools.Result
+	failed *tools.Error
+}
+
+// failedWith returns the outcome of a call that failed with this code and text.
+func failedWith(code tools.Code, format string, args ...any) outcome {
+	return outcome{failed: tools.Errorf(code, format, args...)}
+}
+
+// runOnce runs a tool once, within its deadline. If a pure call does not return in time, runOnce
+// leaves it to itself and drops its result, because nothing depends on it. It waits for
+// any other call, because nobody else may know what the call does. The result beside a
+// failure is marked as untrusted if the failure may quote strangers.
+func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
+	out := attempt(ctx, log, tool, use)
+	return out.result, out.failed
+}
+
+// attempt does what runOnce says, and returns the result and the failure as one value.
+func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
+	limit := callTimeout(tool.Spec(), use.Args)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if tools.EffectOf(tool, use) != tools.Pure {
+		return perform(ctx, log, tool, use, limit)
+	}
+	var left atomic.Bool
+	if progress := use.Progress; progress != nil {
+		use.Progress = func(text string) {
+			if !left.Load() {
+				progress(text)
+			}
+		}
+	}
+	came := make(chan outcome, 1)
+	go func() {
+		came <- perform(ctx, log, tool, use, limit)
+	}()
+	select {
+	case out := <-came:
+		return out
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(leaveAfter)
+	defer timer.Stop()
+	select {
+	case out := <-came:
+		return out
+	case <-timer.C:
+	}
+	left.Store(true)
+	log.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
+	return failedWith(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
+}
+
+// perform runs a tool without a deadline of its own, and turns a panic or an error into
+// a failure.
+func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
+			out = failedWith(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
+		}
+	}()
+	result, err := tool.Run(ctx, use)
+	if err == nil {
+		return outcome{result: result}
+	}
+	defer func() { out.result = tools.Result{Untrusted: result.Untrusted} }()
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		return outcome{failed: known}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		if tools.EffectOf(tool, use) == tools.Once {
+			return failedWith(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
+		}
+		return failedWith(tools.Timeout, "%s took longer than %s.", use.Name, limit)
+	}
+	return failedWith(tools.ExecutionFailed, "%v", err)
+}
+
+// callTimeout returns how long a call may take: the timeout in its arguments, in seconds
+// and within the tool's bounds, or else the tool's default.
+func callTimeout(s tools.Spec, args json.RawMessage) time.Duration {
+	limit, most := s.Timeout, s.MaxTimeout
+	if limit <= 0 {
+		limit = 10 * time.Second
+	}
+	if most < 0 {
+		return limit
+	}
+	if most <= 0 {
+		most = max(limit, time.Minute)
+	}
+	var asked struct {
+		Timeout float64 `json:"timeout"`
+	}
+	if err := json.Unmarshal(args, &asked); err == nil && asked.Timeout > 0 {
+		limit = time.Duration(min(asked.Timeout, most.Seconds()) * float64(time.Second))
+	}
+	return min(limit, most)
+}

@@ -1,0 +1,438 @@
+// Package calls runs the tool calls of a turn.
+//
+// calls.go takes a call through its stages in order, and audits it; decide.go says whether it runs,
+// with which arguments, and whether a person has to approve it; share.go shares among the calls of a
+// step what the model is shown of their results.
+package calls
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/agent"
+	"parley/agent/audit"
+	"parley/agent/excerpt"
+	"parley/agent/journal"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// A Runner runs the tool calls of a session's turns. Its fields decide about a call
+// and handle the result; the tools know none of them.
+type Runner struct {
+	*turn.Session
+	Tools *tools.Set // the turn's
+	// guard decides about each call before it runs; nil: all are allowed.
+	guard  func(ctx context.Context, use tools.Call) tools.Verdict
+	before []func(ctx context.Context, use tools.Call) tools.Verdict
+	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
+	// held returns an error if the lease is lost. It is called right before a tool runs.
+	held func(ctx context.Context) error
+	// redact takes secrets out of results, and of what others are told of a call.
+	redact agent.Redactor
+	// keep stores a result that is too long for the model; nil: it is not stored.
+	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
+	// overtaken tells people that a call that was approved does not run, because something has changed.
+	overtaken func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
+	// HandedOut are the tasks that were prepared, by call.
+	HandedOut map[string]sessions.Delegated
+	// PromptUntrusted reports that strangers may have written some of the turn's prompt.
+	PromptUntrusted bool
+}
+
+// NewRunner makes a runner for a session's turns, with these tools. overtaken tells people of an
+// approved call that it does not run.
+func NewRunner(s *turn.Session, set *tools.Set, overtaken func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
+	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, held: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, overtaken: overtaken, HandedOut: map[string]sessions.Delegated{}}
+}
+
+// A Prepared is a call of a turn, with what is known before it runs.
+type Prepared struct {
+	*turn.Call
+	input   tools.Call      // the input of the tool, with repaired or changed arguments
+	args    json.RawMessage // as they were before the guard and the hooks may have changed them
+	note    string          // what was repaired or changed in the arguments
+	tool    tools.Tool      // nil if no tool has that name
+	Granted bool            // the agent has the tool
+	invalid *tools.Error    // the arguments do not fit, or there is no such tool; nil if all is well
+	// flushProgress reports the rest of the progress that was held back.
+	flushProgress func()
+	Ahead         []*Prepared    // those of the same answer that stand before it
+	Share         *Share         // of what the model is shown of the results of this step
+	Effect        tools.Effect   // of running the call once more; Pure without a tool
+	verdict       tools.Decision // the guard's
+	spends        []string       // what the call uses up if it runs unasked
+	// approved is the hash of what somebody has approved; "" if no approval was needed.
+	approved string
+	approver string // who approved it
+	// overtaken reports that what was approved has changed before the call could run.
+	overtaken bool
+}
+
+// addNote adds to the note that tells the model how its arguments were changed.
+func (p *Prepared) addNote(note string) {
+	if note == "" {
+		return
+	}
+	if p.note != "" {
+		p.note += "; "
+	}
+	p.note += note
+}
+
+// Prepare finds the tool of a call, and repairs and validates its arguments. It also
+// finds a tool that the agent does not have: the agent may have had it when the call was
+// begun. A call that was begun keeps the arguments that it was begun with.
+func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
+	p := &Prepared{Call: c, Effect: tools.Pure, input: tools.Call{
+		ID: c.ID, Key: c.Key(t.ID), Name: c.Use.Name, Args: c.Use.Args, Attempt: c.Attempts + 1,
+		Turn: t.ID, Session: r.Key(), Agent: r.Agent.Name, Parent: t.Parent(),
+		Person: t.Person, Called: t.PersonName, Owner: t.Route.Owner, At: t.Route.People().String(), Private: t.Route.IsPrivate(), Scheduled: t.Scheduled,
+		Untrusted: untrusted,
+		Seen: func(address string) tools.Sighting {
+			quotes := func(tool string) bool { return r.Tools.Quotes(tool) || r.Agent.Known.Quotes(tool) }
+			return transcript.FindAddress(r.Journal.Records(), t.ID, c.Asked, address, quotes)
+		},
+	}}
+	p.input.Spent = func() tools.Spending { return r.spending(t, p) }
+	p.input.Progress, p.flushProgress = r.newProgress(t, c)
+	set := r.Tools
+	p.tool, p.Granted = set.Lookup(c.Use.Name)
+	if !p.Granted && r.Agent.Known != nil {
+		if tool, known := r.Agent.Known.Lookup(c.Use.Name); known {
+			p.tool, set = tool, r.Agent.Known
+		}
+	}
+	if c.Started.Args != nil {
+		p.input.Args, p.note = c.Started.Args, c.Started.Note
+	}
+	args, note, invalid := set.Check(p.input)
+	if p.invalid = invalid; invalid == nil {
+		p.input.Args = args
+		p.addNote(note)
+	}
+	p.args = p.input.Args
+	if p.tool != nil {
+		p.Effect, p.input.Touches = tools.EffectOf(p.tool, p.input), p.tool.Spec().Touches
+	}
+	return p
+}
+
+// spending returns what other calls of the conversation have spent, and which of those that the model
+// asked for before this one have not begun.
+func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
+	records := r.Journal.Records()
+	var s tools.Spending
+	s.Turn, s.All = transcript.Spent(records, t.ID, p.ID)
+	begun := map[string]bool{}
+	for _, record := range records {
+		switch record.Data.(type) {
+		case sessions.ToolStarted, sessions.ToolResult, sessions.Delegated:
+			begun[record.Call] = true
+		}
+	}
+	for _, other := range p.Ahead {
+		if !begun[other.ID] && other.Granted && other.invalid == nil && other.Ask == nil {
+			s.Ahead = append(s.Ahead, tools.Call{Name: other.input.Name, Args: other.args, Touches: other.input.Touches})
+		}
+	}
+	return s
+}
+
+// newProgress returns functions that report to watchers how far a call is. What tell is given
+// is whole, and watchers see it whole: it ends a line for the redaction, which holds back
+// only what a secret of several lines could begin with, until the next report or until rest is
+// called at the end of the call.
+func (r *Runner) newProgress(t *turn.Turn, c *turn.Call) (tell func(text string), rest func()) {
+	var mu sync.Mutex
+	next := r.redact.Stream()
+	say := func(piece string, last bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if text := strings.TrimSuffix(next(piece, last), "\n"); text != "" {
+			r.Emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.Use.Name, Call: c.ID, Delta: text})
+		}
+	}
+	return func(text string) { say(text+"\n", false) }, func() { say("", true) }
+}
+
+// write appends entries of a call to the log. Those of a pure one share a flush with what
+// follows: after a crash it may run again, whatever the log knows of it.
+func (p *Prepared) write(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
+	if p.Effect == tools.Pure {
+		return j.AppendSoon(ctx, entries...)
+	}
+	return j.Append(ctx, entries...)
+}
+
+// Run takes a call through all its stages in order; each stage is called here and
+// nowhere else. It returns an error only if that ends the run or the turn; the failure
+// of a call is a result. If people have to be asked about the call, Run does nothing and
+// returns the ask.
+func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.Ask, error) {
+	began := time.Now()
+	out, maybeDone, err := r.reconcile(ctx, p) // the outcome of an earlier holder's attempt, regardless of what is allowed now
+	if err != nil {
+		return nil, err
+	}
+	execute := false
+	ran := out != nil && out.Failed == nil // an earlier holder's attempt
+	if out == nil {
+		failed, ask, err := r.decide(ctx, t, p, maybeDone) // granted, valid, not repeated, guard, before-hooks, approved
+		if err != nil || ask != nil {
+			return ask, err
+		}
+		out = &turn.Outcome{Failed: failed}
+		execute = out.Failed == nil
+		if out.Failed != nil && maybeDone {
+			out.Failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.Failed.Message)
+		}
+	}
+	r.Emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.ID, Delta: excerpt.Gist(r.redact.JSON(p.shownArgs()))})
+
+	if execute {
+		if out, ran, err = r.execute(ctx, t, p); err != nil {
+			return nil, err
+		}
+	}
+	if ran && ctx.Err() == nil {
+		out = r.review(ctx, p, out) // after-hooks
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // write no result: the next holder judges the call by its effect
+	}
+	if p.overtaken && p.Ask.IsApproved() {
+		if err := r.overtaken(ctx, t, p.Ask); err != nil {
+			return nil, err
+		}
+	}
+	if execute {
+		r.Point("c5:before")
+	}
+	r.hidePictures(ctx, p, out)
+	content := r.shapeResult(ctx, p, out) // redact, truncate
+	kept := content
+	if out.Result.Kept != nil {
+		kept = tools.Annotate(r.redact.JSON(out.Result.Kept), p.note)
+	}
+	if err := p.write(ctx, r.Journal, turn.ResultEntries(t, p.Call, kept, out)...); err != nil {
+		return nil, err
+	}
+	if out.Result.Kept != nil {
+		r.Journal.ShowResult(p.ID, content)
+	}
+	r.Point("c5")
+	took := time.Since(began)
+	r.auditCall(t, p, out, execute, took)
+	r.report(t, p, out.Failed, took) // metrics, event
+	return nil, nil
+}
+
+// execute records the start of a call (C4), checks the lease and the approval, and runs
+// the tool. ran reports whether the tool ran.
+func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *turn.Outcome, ran bool, err error) {
+	if err := r.recordFiles(ctx, p); err != nil {
+		return nil, false, err
+	}
+	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
+		return nil, false, err
+	}
+	defer func() { p.input.Held = time.Time{} }()
+	if failed := r.stillApproved(ctx, p); failed != nil {
+		return &turn.Outcome{Failed: failed}, false, nil
+	}
+	out = &turn.Outcome{}
+	out.Result, out.Failed = runOnce(ctx, r.Log, p.tool, p.input)
+	p.flushProgress()
+	return out, true, nil
+}
+
+// recordFiles records the session's files before a call that may change them. That does
+// not count as the call's own time. If it fails, the call runs all the same, and its
+// result says that the changes cannot be undone.
+func (r *Runner) recordFiles(ctx context.Context, p *Prepared) error {
+	if p.Effect == tools.Pure || r.Config.History == nil {
+		return nil
+	}
+	if err := r.held(ctx); err != nil { // forgotten content must not be copied again
+		return fmt.Errorf("before noting the files: %w", err)
+	}
+	err := r.Config.History.Begin(ctx, p.input)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		r.Log.Error("what a turn changes in its workspace is not kept, so that it cannot be undone", slog.String("turn", p.input.Turn), slog.Any("error", err))
+		p.addNote("what this changed cannot be undone with /undo: the files could not be noted before")
+	}
+	return nil
+}
+
+func unknownOutcome(name, more string) *tools.Error {
+	text := fmt.Sprintf("OUTCOME UNKNOWN: the process was cut off while %s ran, so it may have had its effect. Inspect before repeating it.", name)
+	return tools.Errorf(tools.OutcomeUnknown, "%s", strings.TrimSpace(text+" "+more))
+}
+
+// reconcile decides what became of a call that was cut off. It goes by the call's effect
+// alone, because what the agent may do now says nothing about what has happened. If out
+// is nil, the call is to run, for the first time or again; maybeDone reports that it may
+// have had its effect already.
+func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome, maybeDone bool, err error) {
+	if p.Attempts == 0 {
+		return nil, false, nil
+	}
+	unknown := &turn.Outcome{Failed: unknownOutcome(p.input.Name, "")}
+	if p.tool == nil || p.invalid != nil {
+		return unknown, false, nil
+	}
+	switch p.Effect {
+	case tools.Pure:
+		return nil, false, nil
+	case tools.Idempotent:
+		return nil, true, nil
+	case tools.Reconcilable:
+		tool, ok := p.tool.(tools.Reconciler)
+		if !ok {
+			return unknown, false, nil
+		}
+		if err := r.held(ctx); err != nil {
+			return nil, false, fmt.Errorf("before reconciling: %w", err)
+		}
+		result, done, err := tool.Reconcile(ctx, p.input)
+		switch {
+		case ctx.Err() != nil:
+			return nil, false, context.Cause(ctx)
+		case err != nil:
+			return unknown, false, nil
+		case done:
+			return &turn.Outcome{Result: result}, false, nil
+		}
+		return nil, false, nil
+	}
+	return unknown, false, nil
+}
+
+// recordStart writes the start of a call (C4), and then checks the lease. A tool runs
+// only after both: what is not in the log must not happen, and after the lease is lost
+// the next holder may run the same call. It returns the time of the check.
+func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
+	r.Point("c4:before")
+	started := sessions.ToolStarted{Attempt: p.input.Attempt}
+	if p.note != "" { // the arguments are not those that the model wrote
+		started.Args, started.Note = p.input.Args, p.note
+	}
+	if p.approved == "" { // what somebody has approved is free
+		started.Spends = p.spends
+	}
+	e := journal.NewEntry(t.ID, sessions.KindToolStarted, started)
+	e.Call = p.ID
+	if err := p.write(ctx, r.Journal, e); err != nil {
+		return held, err
+	}
+	p.Started.Spends = started.Spends
+	r.Point("c4")
+	held = time.Now()
+	if err := r.held(ctx); err != nil {
+		return held, fmt.Errorf("before running %s: %w", p.input.Name, err)
+	}
+	r.Point("c4:held")
+	return held, nil
+}
+
+// hidePictures removes the pictures of a result if the log must not record them, and
+// tells the model. The call is over; therefore no error here ends the run.
+func (r *Runner) hidePictures(ctx context.Context, p *Prepared, out *turn.Outcome) {
+	if len(out.Result.Pictures) == 0 || r.Agent.MayNote == nil {
+		return
+	}
+	why, err := r.Agent.MayNote(ctx)
+	if err != nil {
+		why = "it is not known whether an older release still serves"
+	}
+	if why != "" {
+		out.Result.Pictures = nil
+		p.addNote("its pictures cannot be shown now: " + why)
+	}
+}
+
+// shapeResult returns a result in the form that the model sees. If it is shortened, the
+// whole result is kept.
+func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) json.RawMessage {
+	content := r.redact.JSON(o.Content())
+	limit := p.Share.Take(len(content))
+	if len(content) > limit {
+		where := ""
+		if r.keep != nil && o.Result.Kept == nil {
+			use := p.input
+			use.Untrusted = use.Untrusted || o.Result.Untrusted
+			path, err := r.keep(ctx, use, content)
+			if err != nil {
+				r.Log.Warn("keeping a long result failed", slog.String("tool", p.input.Name), slog.Any("error", err))
+			}
+			where = path
+		}
+		content, _ = tools.Truncate(content, limit, where)
+	}
+	return tools.Annotate(content, p.note)
+}
+
+// report reports to the log, metrics and watchers a call that has its result. Metrics
+// get "unknown" in place of a name that is not a tool's, because a model can make up any
+// name.
+func (r *Runner) report(t *turn.Turn, p *Prepared, failed *tools.Error, d time.Duration) {
+	result := turn.ResultCode(failed)
+	e := bus.Event{Type: bus.ToolEnd, Tool: p.Use.Name, Call: p.ID}
+	if failed != nil {
+		e.Error = &bus.Failure{Code: result, Message: r.redact.Text(failed.Message)}
+	}
+	name := p.Use.Name
+	if !p.Granted {
+		name = "unknown"
+	}
+	r.Config.Observer.Tool(name, result, d)
+	r.Log.Info("tool call", slog.String("turn", t.ID), slog.String("call", p.ID), slog.String("tool", name),
+		slog.String("person", t.Person), slog.String("result", result), slog.Duration("took", d), slog.Int("args_bytes", len(p.Use.Args)))
+	r.Emit(t, e)
+}
+
+// shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.
+func (p *Prepared) shownArgs() json.RawMessage {
+	if p.invalid != nil { // the arguments are as the model wrote them
+		return tools.AsJSON(p.input.Args)
+	}
+	return p.input.Args
+}
+
+// verdictOf returns for the audit what was decided about a call: by the guard, or by the
+// checks before it. It is "" if nothing was decided now, because an earlier process had
+// begun the call and its kind of effect alone says what became of it.
+func (p *Prepared) verdictOf(executed bool, failed *tools.Error) tools.Decision {
+	switch {
+	case executed:
+		return cmp.Or(p.verdict, tools.Allow) // a call that was asked about was approved
+	case failed == nil || failed.Code == tools.OutcomeUnknown:
+		return ""
+	}
+	return cmp.Or(p.verdict, tools.Deny)
+}
+
+// auditCall records a call that was run or refused.
+func (r *Runner) auditCall(t *turn.Turn, p *Prepared, out *turn.Outcome, executed bool, took time.Duration) {
+	by := p.approver
+	if p.Ask.IsApproved() { // even if the approval came too late
+		by = p.Ask.By
+	}
+	r.Audit(t, p.Call, sessions.AuditRecord{
+		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.Failed)), Result: turn.ResultCode(out.Failed),
+		ExitCode: audit.ExitCode(out.Result.Content), Bytes: int64(len(out.Result.Content)), Elapsed: took.Milliseconds(),
+	})
+}

@@ -1,0 +1,378 @@
+package calls
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent/asks"
+	"parley/agent/task"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// How often the same call may have the same result in a turn before it gets a warning,
+// and before it is refused.
+const (
+	RepeatWarn   = 3
+	RepeatRefuse = 5
+)
+
+// decide returns why a call must not run, or the ask to people that has to come first.
+// If it returns neither, the call runs. maybeDone reports that an earlier attempt may
+// have had its effect.
+func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
+	if failed := r.precheck(t, p); failed != nil {
+		return failed, nil, nil
+	}
+	d := &decision{Prepared: p, maybeDone: maybeDone}
+	if failed := r.consult(ctx, d); failed != nil {
+		return failed, nil, nil
+	}
+	if failed, ask, err := r.questionOf(ctx, p); failed != nil || ask != nil || err != nil {
+		return failed, ask, err // asking a question needs no approval
+	}
+	if d.ask || p.Ask.IsApproved() {
+		if failed, ask, err := r.decideApproval(ctx, p, d.why, maybeDone); failed != nil || ask != nil || err != nil {
+			return failed, ask, err
+		}
+	}
+	return r.prepareTask(ctx, p)
+}
+
+// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
+func (r *Runner) questionOf(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
+	q, isQuestion, err := tools.QuestionOf(p.tool, p.input)
+	if !isQuestion {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return asToolError(err), nil, nil
+	}
+	if r.Config.Asks == nil || r.IsDeserted() {
+		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
+	}
+	why, err := r.whyCannotAsk(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if why != "" {
+		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked now: %s. End the turn with the question instead.", why), nil, nil
+	}
+	a := r.newAsk(p, bus.AskQuestion)
+	a.Question, a.Choices = q.Text, q.Choices
+	return nil, a, nil
+}
+
+// asToolError returns the failure of a call whose arguments its tool does not accept.
+func asToolError(err error) *tools.Error {
+	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
+		return known
+	}
+	return tools.Errorf(tools.InvalidArgs, "%v", err)
+}
+
+// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
+func (r *Runner) whyCannotAsk(ctx context.Context) (string, error) {
+	why, err := r.Config.Asks.Ready(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	return why, nil
+}
+
+// newAsk makes an ask to people about a call.
+func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
+	return &sessions.Ask{
+		ID: asks.ID(r.Key(), p.input.Key), Call: p.ID, Kind: kind,
+		Expires: time.Now().Add(r.Approvals().Expires).UTC().Truncate(time.Second),
+	}
+}
+
+// prepareTask prepares the task that a call hands to a sub-agent, and returns the ask by which
+// the turn waits for it; nil for other calls.
+func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
+	d, given, err := tools.TaskOf(p.tool, p.input)
+	switch {
+	case !given:
+		return nil, nil, nil
+	case err != nil:
+		return asToolError(err), nil, nil
+	case r.Config.SubAgents == nil:
+		return tools.Errorf(tools.PermissionDenied, "There are no sub-agents here: do it yourself."), nil, nil
+	}
+	if err := r.held(ctx); err != nil {
+		return nil, nil, fmt.Errorf("before preparing a task: %w", err)
+	}
+	of, err := r.Config.SubAgents.Prepare(ctx, p.input, d)
+	switch refused, isRefused := errors.AsType[*tools.Error](err); {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case isRefused:
+		return refused, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	r.Point("task:prepared")
+	if p.approved == "" {
+		of.Spends = p.spends
+	}
+	r.HandedOut[p.ID] = of
+	return nil, &sessions.Ask{ID: task.MailID(of.ID), Call: p.ID, Kind: task.Kind}, nil
+}
+
+// precheck returns why a call is refused before the guard is asked; nil if it is not.
+func (r *Runner) precheck(t *turn.Turn, p *Prepared) *tools.Error {
+	switch {
+	case p.tool != nil && !p.Granted:
+		return tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
+			p.input.Name, p.tool.Spec().Permission, r.Agent.Name)
+	case p.invalid != nil:
+		return p.invalid
+	case p.Attempts == 0 && t.CountRepeats(p.Call) >= RepeatRefuse-1:
+		return tools.Errorf(tools.Code(turn.CodeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", RepeatRefuse-1)
+	}
+	return nil
+}
+
+// maxChanges is how many times the guard may change the arguments of one call.
+const maxChanges = 3
+
+// A decision collects what the operator's rules (the guard) and the hooks say of a call
+// before it runs.
+type decision struct {
+	*Prepared
+	maybeDone bool   // an earlier attempt may have had its effect
+	ask       bool   // a person has to approve the call
+	why       string // the reason for that, for people; "" if none is given
+}
+
+// consult asks the guard and the hooks about a call. It returns why the call must not
+// run, or nil. Changed arguments have to fit the schema and to pass the guard.
+func (r *Runner) consult(ctx context.Context, d *decision) *tools.Error {
+	if refused := r.askGuard(ctx, d); refused != nil {
+		return refused
+	}
+	for _, hook := range r.before {
+		changed, refused := r.applyVerdict(d, hook(ctx, d.input))
+		if refused == nil && changed {
+			refused = r.askGuard(ctx, d)
+		}
+		if refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// askGuard asks the guard again until it does not change the arguments.
+func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
+	if r.guard == nil {
+		return nil
+	}
+	for range maxChanges + 1 {
+		changed, refused := r.applyVerdict(d, r.guard(ctx, d.input))
+		if refused != nil || !changed {
+			return refused
+		}
+	}
+	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", d.input.Name)
+}
+
+// applyVerdict applies what the guard or a hook has decided about a call. changed reports
+// whether that changed the call's arguments; refused is why the call must not run, or nil.
+func (r *Runner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refused *tools.Error) {
+	d.verdict = cmp.Or(v.Decision, d.verdict)
+	if v.Spends != nil {
+		d.spends = v.Spends
+	}
+	switch v.Decision {
+	case tools.Deny:
+		return false, tools.Errorf(tools.PermissionDenied, "%s", cmp.Or(v.Reason, d.input.Name+" was refused by the operator's rules."))
+	case tools.Ask:
+		d.ask, d.why = true, cmp.Or(d.why, v.Reason)
+	}
+	return r.changeArgs(d.Prepared, v, d.maybeDone)
+}
+
+// changeArgs gives a call the arguments that the operator's rules want in place of its
+// own, and reports whether they differ. refused is why the call must not run with them.
+func (r *Runner) changeArgs(p *Prepared, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
+	if v.Args == nil {
+		return false, nil
+	}
+	with := p.input
+	with.Args = v.Args
+	args, note, invalid := r.Tools.Check(with)
+	switch {
+	case invalid != nil:
+		return false, tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules changed its arguments to some that do not fit: %s", p.input.Name, invalid.Message)
+	case bytes.Equal(args, p.input.Args):
+		return false, nil
+	case maybeDone:
+		return false, tools.Errorf(tools.PermissionDenied, "The operator's rules want other arguments than it was begun with.")
+	}
+	p.input.Args = args
+	p.Effect = tools.EffectOf(p.tool, p.input)
+	said := "the operator's rules changed the arguments to " + string(args)
+	if v.Reason != "" {
+		said = fmt.Sprintf("the operator's rules changed the arguments (%s) to %s", v.Reason, args)
+	}
+	p.addNote(said)
+	p.addNote(note)
+	return true, nil
+}
+
+// Untrusted reports whether the model had read text of strangers when it asked for a
+// call.
+func (r *Runner) Untrusted(ctx context.Context, t *turn.Turn, c *turn.Call) bool {
+	return r.PromptUntrusted || transcript.Untrusted(r.Journal.Records(), t.ID, c.Asked) ||
+		r.Agent.Untrusted != nil && r.Agent.Untrusted(ctx, r.Key())
+}
+
+// review calls the hooks with the outcome of a call that ran, and returns the outcome
+// after their changes.
+func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *turn.Outcome {
+	for _, hook := range r.after {
+		result := out.Result
+		if out.Failed != nil {
+			result = tools.Result{Content: out.Failed.Result().Content, Untrusted: out.Result.Untrusted}
+		}
+		said := hook(ctx, p.input, result)
+		withheld := tools.Result{Untrusted: out.Result.Untrusted} // the reason may quote the result
+		switch {
+		case said.Rejected:
+			return &turn.Outcome{Result: withheld, Failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))}
+		case said.Content == nil:
+		case !json.Valid(said.Content):
+			return &turn.Outcome{Result: withheld, Failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)}
+		default:
+			failed := out.Failed
+			if failed != nil {
+				failed = tools.Errorf(failed.Code, "the operator's rules changed what the model is told of it")
+			}
+			out = &turn.Outcome{Result: tools.Result{Content: said.Content, Untrusted: out.Result.Untrusted, Kept: out.Result.Kept}, Failed: failed, Changed: true}
+		}
+	}
+	return out
+}
+
+// decideApproval decides about a call that needs an approval. The call runs if it was
+// approved, alone or for the session, and nothing has changed since. Otherwise people
+// are asked, if they can be.
+func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
+	var like string
+	if p.Ask.IsApproved() {
+		like = p.Ask.Hash
+	}
+	sum, err := r.approvalHash(ctx, p, like)
+	if err != nil && p.Ask.IsApproved() {
+		return p.errChanged(), nil, nil // what cannot be compared counts as changed
+	}
+	if err != nil {
+		return tools.Errorf(tools.ExecutionFailed, "%s needs an approval, and what is to be approved cannot be looked at: %v", p.input.Name, err), nil, nil
+	}
+	if p.Ask.IsApproved() {
+		if p.Ask.Hash != sum {
+			return p.errChanged(), nil, nil
+		}
+		p.approved, p.approver = sum, p.Ask.By
+		return nil, nil, nil
+	}
+	if r.Config.Asks == nil {
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
+	}
+	by, granted, err := r.Config.Asks.Granted(ctx, r.Key(), sum)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	if granted {
+		p.approved, p.approver = sum, by
+		return nil, nil, nil
+	}
+	if maybeDone {
+		return asks.NeedsApproval(p.input.Name, why, "who is not asked about a call that was cut off"), nil, nil
+	}
+	refused, err := r.whyCannotAsk(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if refused != "" {
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
+	}
+	if r.IsDeserted() && len(r.Approvals().To) == 0 {
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
+	}
+	a := r.newAsk(p, bus.AskApproval)
+	a.Hash, a.Reason = sum, why
+	if !bytes.Equal(p.input.Args, p.Use.Args) {
+		a.Args = p.input.Args
+	}
+	a.Places = asks.EncodePlaces(r.Approvals().To)
+	return nil, a, nil
+}
+
+// errChanged marks the call as one that was overtaken, and returns its failure.
+func (p *Prepared) errChanged() *tools.Error {
+	p.overtaken = true
+	return asks.Changed(p.input.Name)
+}
+
+// stillApproved checks an approval once more right before the call runs. It returns an
+// error if something has changed.
+func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
+	if p.approved == "" {
+		return nil
+	}
+	if sum, err := r.approvalHash(ctx, p, p.approved); err != nil || sum != p.approved {
+		return p.errChanged()
+	}
+	return nil
+}
+
+// approvalHash returns a hash of everything that an approval is about: the tool, its
+// arguments, the session, and the directory and what of its files the call may read. like is
+// the hash with which it is to be compared; "" for a new ask.
+func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (string, error) {
+	if r.Agent.HashInput == nil {
+		return asks.Hash(p.input, asks.Inputs{}), nil
+	}
+	var mode *string
+	if like != "" {
+		known := asks.ModeOf(like)
+		mode = &known
+	}
+	on, err := r.Agent.HashInput(ctx, p.input, mode)
+	if err != nil {
+		return "", err
+	}
+	return asks.Hash(p.input, on), nil
+}
+
+// RenewHashes makes the hashes of the asks about the calls of a step again, once all other calls of
+// it have run: what these have written is not a change. Where that fails, the old hash stays, and the
+// call will count as changed.
+func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessions.Ask) {
+	if len(calls) < 2 {
+		return
+	}
+	for i, a := range of {
+		if a == nil || a.Kind != bus.AskApproval {
+			continue
+		}
+		sum, err := r.approvalHash(ctx, calls[i], "")
+		if err != nil {
+			r.Log.Warn("what is to be approved cannot be looked at again", slog.String("call", a.Call), slog.Any("error", err))
+			continue
+		}
+		a.Hash = sum
+	}
+}

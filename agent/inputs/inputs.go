@@ -1,0 +1,140 @@
+// Package inputs compares what a tool call works on before and after people have approved the call.
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	agentasks "parley/agent/asks"
+	"parley/sessions"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/guard"
+)
+
+// The modes of what is hashed for an approval: what the arguments name, alone or with the content of
+// every file of the workspace or its times. They are stored in logs and asks.
+const (
+	byNameHere = "" // as older releases do: valid on one machine only
+	byName     = "name"
+	byContent  = "content"
+	byTimes    = "times"
+)
+
+// walkTimeout bounds how long a walk through a workspace for an approval may take.
+const walkTimeout = 5 * time.Second
+
+// Config holds what a Comparer works with.
+type Config struct {
+	Workspace func(session string) (*workspace.Dir, error)
+	// Running lists the background jobs of a session that run.
+	Running func(ctx context.Context, session string) ([]sessions.Job, error)
+	// Anywhere reports whether all processes compare without what only one machine knows.
+	Anywhere func(ctx context.Context) (bool, error)
+}
+
+// A Comparer hashes what calls work on.
+type Comparer struct{ cfg Config }
+
+// New makes a Comparer.
+func New(c Config) *Comparer { return &Comparer{c} }
+
+// Hash returns a hash of what a tool call works on besides its arguments, so that a change after
+// people have approved the call is noticed: the session's directory, the files in it that the
+// arguments name, whole or within a command line, and all files of it for a call that may read others.
+// like is the mode of the hash with which it is compared, nil if there is none yet.
+func (c *Comparer) Hash(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
+	dir, err := c.cfg.Workspace(call.Session)
+	if err != nil {
+		return agentasks.Inputs{}, fmt.Errorf("open the workspace: %w", err)
+	}
+	words, folders, err := guard.FileWords(call)
+	if err != nil {
+		return agentasks.Inputs{}, err
+	}
+	modes := c.modesFor(ctx, call, like)
+	fingerprint := dir.Fingerprint
+	if modes[0] == byNameHere {
+		fingerprint = dir.LocalFingerprint
+	}
+	named, err := fingerprint(ctx, words, folders)
+	if err != nil {
+		return agentasks.Inputs{}, err
+	}
+	on, err := compareBy(ctx, named, modes, func(ctx context.Context, mode string) (string, error) { return digestBy(ctx, dir, mode) })
+	if errors.Is(err, workspace.ErrChanging) {
+		err = c.nameWriters(ctx, call.Session, err)
+	}
+	return on, err
+}
+
+// modesFor returns the modes by which the inputs of a call are hashed: the first that does not take too
+// long counts.
+func (c *Comparer) modesFor(ctx context.Context, call tools.Call, like *string) []string {
+	switch {
+	case like != nil:
+		return []string{*like}
+	case !guard.ReadsOnlyNamed(call):
+		return []string{byContent, byTimes}
+	}
+	// Where the other processes cannot be looked up, what each release understands is right: a server
+	// that is away must not fail the call.
+	if able, err := c.cfg.Anywhere(ctx); err != nil || !able {
+		return []string{byNameHere}
+	}
+	return []string{byName}
+}
+
+// nameWriters returns the error of files that change all the time, with who may be writing them.
+func (c *Comparer) nameWriters(ctx context.Context, session string, err error) error {
+	running, failed := c.cfg.Running(ctx, session)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w. %s", err, writersText(running))
+}
+
+// writersText says, for the model, what may be writing all the time and how to go on.
+func writersText(running []sessions.Job) string {
+	const plain = "A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison"
+	if len(running) == 0 {
+		return "Something writes there: try again once that has ended. " + plain
+	}
+	var ids []string
+	for _, j := range running {
+		ids = append(ids, j.ID)
+	}
+	return fmt.Sprintf("A job that runs in the background may be writing there (%s): wait for its end, or end it with job_stop. %s", strings.Join(ids, ", "), plain)
+}
+
+// compareBy returns the inputs of a call by the first of the modes that does not take too long.
+func compareBy(ctx context.Context, named string, modes []string, digest func(ctx context.Context, mode string) (string, error)) (agentasks.Inputs, error) {
+	for _, mode := range modes {
+		work, cancel := context.WithTimeout(ctx, walkTimeout)
+		sum, err := digest(work, mode)
+		cancel()
+		switch {
+		case err == nil:
+			return agentasks.Inputs{Mode: mode, Sum: named + sum}, nil
+		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+			return agentasks.Inputs{}, err
+		}
+	}
+	return agentasks.Inputs{}, fmt.Errorf("the workspace has too many files to be compared in %s. A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison", walkTimeout)
+}
+
+// digestBy returns a hash of all files of a workspace by a mode; "" by a mode of names alone.
+func digestBy(ctx context.Context, dir *workspace.Dir, mode string) (string, error) {
+	switch mode {
+	case byNameHere, byName:
+		return "", nil
+	case byContent:
+		return dir.Digest(ctx)
+	case byTimes:
+		return dir.DigestTimes(ctx)
+	}
+	return "", fmt.Errorf("files were compared in a way that this release does not know: %q", mode)
+}

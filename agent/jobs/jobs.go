@@ -1,0 +1,304 @@
+// Package jobs runs commands in the background: they go on after the turn that starts
+// them, until they end, are stopped, or this process ends.
+//
+// A job has an id that is made of its call's, a row in the store, and a hold on the bus
+// under the name job/ID. The row is written before the job is started, so an interrupted
+// call finds the job that it has begun. A process that loses the hold ends the job, and
+// the process that gets the hold next finds a row that says "running" and reports the job
+// as lost. The job's end is written to the row first, then published to the session under
+// an id made of the job's, and then recorded as reported; if a process dies in between,
+// the next holder does the rest.
+//
+// jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process
+// that others have stopped, and finds jobs whose process is gone; tell.go reports how a
+// job ended; backend.go answers questions about jobs; output.go keeps what a job prints.
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/plainjson"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
+)
+
+// A Bus carries the messages that report the ends of jobs. It also gives out the holds: a job
+// runs only while its process holds the job's name on the bus.
+type Bus interface {
+	bus.Bus
+	bus.Holder
+}
+
+// Settings are the operator's settings for jobs.
+type Settings struct {
+	Limits sessions.JobLimits
+	Most   time.Duration // how long a job may take
+	Write  bool          // whether jobs may write to all of their workspace
+}
+
+// Config holds the parts that a Runner works with.
+type Config struct {
+	Store    sessions.Jobs
+	Bus      Bus
+	Sandbox  sandbox.Sandbox // nil: no jobs are run here
+	Settings func() Settings
+	// Place returns where the commands of a call run: the folder, and what they may read and
+	// write.
+	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
+	// Create makes a file in a session's workspace, and opens it for writing.
+	Create func(ctx context.Context, session, path string) (*os.File, error)
+	// Networked reports whether the command of a call can reach any of the network.
+	Networked func(call tools.Call) bool
+	// Changed is called when a job may have changed files of a session.
+	Changed func(call tools.Call)
+	// Redact removes secrets from a text.
+	Redact func(text string) string
+	// Admit decides whether the person for whom a job ran may still talk to the bot.
+	Admit bus.Admit
+	// Ready returns why no job may be started now; "" if jobs may.
+	Ready func(ctx context.Context) (why string, err error)
+	// Audit records in the audit that a job has ended.
+	Audit func(ctx context.Context, r sessions.AuditRecord) error
+	// Point, if set, is called at each step after which a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// maxAtOnce is how many jobs one process runs at most.
+const maxAtOnce = 50
+
+// A Runner runs commands in the background, and reports the ends of those whose process has died.
+type Runner struct {
+	cfg   Config
+	nudge chan struct{} // wakes obey: this process has asked a job to end
+	ready chan struct{} // closed once Run has begun
+
+	mu      sync.Mutex
+	base    context.Context //nolint:containedctx // of all jobs; it is Run's, which waits for them
+	running map[string]context.CancelCauseFunc
+	closing bool
+	jobs    sync.WaitGroup
+}
+
+// New makes a Runner, which starts to work with Run.
+func New(cfg Config) *Runner {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), ready: make(chan struct{}), running: map[string]context.CancelCauseFunc{}}
+}
+
+// Running returns the number of jobs that run in this process.
+func (r *Runner) Running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running)
+}
+
+// Why a job is ended before its program ends, besides its time limit and the loss of its hold.
+var (
+	errStopped   = errors.New("somebody stopped the job")
+	errForgotten = errors.New("the job was forgotten")
+	errDrained   = errors.New("the process that ran the job has ended")
+)
+
+// jobIDFor returns the id of the job that a call starts: the same for each attempt of the call.
+func jobIDFor(call tools.Call) string {
+	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
+}
+
+const idLength = 10
+
+// Folder returns the folder of the session's workspace in which a job writes its files.
+func Folder(id string) string { return "jobs/" + id }
+
+// File returns the path, in the session's workspace, of the file that collects what a job prints.
+func File(id string) string { return Folder(id) + "/output.txt" }
+
+// startedJSON is the result of a call that has started a job.
+type startedJSON struct {
+	ID      string `json:"job_id"`
+	State   string `json:"state"`
+	Folder  string `json:"folder"`
+	File    string `json:"output_file"`
+	Until   string `json:"until"` // when the job is ended at the latest
+	Message string `json:"message"`
+}
+
+func startedResult(j sessions.Job) startedJSON {
+	return startedJSON{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
+		"It goes on after this turn, and its end is told here by itself: there is no need to wait for it."}
+}
+
+// Start implements shell.Background: it starts a job for a call, or returns the one that
+// an earlier attempt has started.
+func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
+	if r.cfg.Sandbox == nil {
+		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
+	}
+	if result, known, err := r.Started(ctx, call); known || err != nil {
+		return result, err
+	}
+	if why, err := r.cfg.Ready(ctx); err != nil || why != "" {
+		return nil, errors.Join(err, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background now: %s", cmp.Or(why, "it is not known which processes serve")))
+	}
+	set := r.cfg.Settings()
+	if o.Timeout > set.Most {
+		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Most)
+	}
+	place, err := r.cfg.Place(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	j, err := r.newJob(call, o, set)
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := false
+	defer func() {
+		if !began {
+			r.jobs.Done()
+		}
+	}()
+	held, release, err := r.hold(ctx, base, j.ID)
+	if err != nil {
+		return nil, fmt.Errorf("the job could not be started: %w", err)
+	}
+	r.cfg.Point("job:held")
+	if err := r.begin(ctx, j, set); err != nil {
+		release()
+		if errors.Is(err, sessions.ErrJobKnown) {
+			known, err := r.cfg.Store.Job(ctx, j.ID)
+			return startedResult(known), err
+		}
+		return nil, err
+	}
+	r.cfg.Point("job:begun")
+	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // one output, in its order
+	c.Writes, c.WritesAll = Folder(j.ID), set.Write
+	began = true
+	ctx = r.register(held, j.ID)
+	go func() {
+		defer r.jobs.Done()
+		defer release()
+		r.run(ctx, j, call, c)
+	}()
+	return startedResult(j), nil
+}
+
+// newJob returns the record of the job that a call asks for.
+func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.Job, error) {
+	at, err := bus.ParseAddress(call.At)
+	if err != nil {
+		return sessions.Job{}, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background from here, because its end could not be told: %v", err)
+	}
+	to, err := plainjson.Marshal(route{At: at, Name: call.Called, Offline: !r.cfg.Networked(call)})
+	if err != nil { // texts and a boolean always marshal
+		panic(err)
+	}
+	now := time.Now()
+	return sessions.Job{
+		ID: jobIDFor(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
+		Route: to, Command: tools.Clip(r.cfg.Redact(o.Line), maxCommand), Untrusted: call.Untrusted,
+		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Most)), State: sessions.JobRunning,
+	}, nil
+}
+
+// maxCommand is how many bytes of a job's command line are kept in its record.
+const maxCommand = 1000
+
+// enter waits until Run has begun, adds a job to those for which Run waits at its end, and
+// returns the context of all jobs.
+func (r *Runner) enter(ctx context.Context) (context.Context, error) {
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closing:
+		return nil, tools.Errorf(tools.ExecutionFailed, "this process is shutting down and starts no jobs: try again")
+	case len(r.running) >= maxAtOnce:
+		return nil, tools.Errorf(tools.ExecutionFailed, "%d jobs run in this process, which is the most that may: try again later", maxAtOnce)
+	}
+	r.jobs.Add(1)
+	return r.base, nil
+}
+
+// hold acquires a job's hold, without which the job may not run. It waits for the hold until ctx
+// ends, which is the call's; the hold itself may last until base ends. The returned context ends
+// when the hold is lost.
+func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, func(), error) {
+	waiting, cancel := context.WithCancelCause(base)
+	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	held, release, err := r.cfg.Bus.Hold(waiting, holdName(id))
+	if err != nil {
+		given()
+		cancel(nil)
+		return nil, nil, err
+	}
+	if !given() { // the call has ended meanwhile
+		release()
+		cancel(nil)
+		return nil, nil, context.Cause(ctx)
+	}
+	return held, func() { release(); cancel(nil) }, nil
+}
+
+func holdName(id string) string { return "job/" + id }
+
+// begin writes the record of a job that is about to start. If the call is over by then it returns
+// an error and the job is not started, because whoever ended the turn has stopped the turn's jobs
+// already, and would miss this one.
+func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error {
+	err := r.cfg.Store.BeginJob(ctx, j, set.Limits)
+	limit, full := errors.AsType[*sessions.JobLimitError](err)
+	switch {
+	case full:
+		return tools.Errorf(tools.ExecutionFailed, "%v: wait for one to end, or end one with job_stop", limit)
+	case errors.Is(err, sessions.ErrJobKnown):
+		return err
+	case errors.Is(err, sessions.ErrNotFound):
+		return tools.Errorf(tools.ExecutionFailed, "this conversation was forgotten meanwhile, so nothing was started")
+	case err != nil:
+		return fmt.Errorf("the job could not be recorded, so it was not started: %w", err)
+	case ctx.Err() == nil:
+		return nil
+	}
+	j.State, j.Detail, j.Ended, j.Told = sessions.JobStopped, "the turn ended before the job was started", time.Now(), true
+	_, err = r.cfg.Store.EndJob(context.WithoutCancel(ctx), j)
+	return errors.Join(context.Cause(ctx), err)
+}
+
+// Started implements shell.Background: it returns the job that an earlier attempt of a
+// call has started; false if there is none.
+func (r *Runner) Started(ctx context.Context, call tools.Call) (any, bool, error) {
+	j, err := r.cfg.Store.Job(ctx, jobIDFor(call))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return startedResult(j), true, nil
+}

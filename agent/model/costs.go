@@ -1,0 +1,259 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent/budget"
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/sessions/bill"
+)
+
+// costs are what the model calls of one turn cost: what is set aside for them before, and what they
+// have used.
+type costs struct {
+	*turn.Session
+	Reservations budget.Reservations
+	// What is being asked: how many tokens the request has, by estimate, and how many bytes of the
+	// answer have come.
+	asked, came int
+	// account is the id of the person for whom the turn's cost is counted, who may have
+	// several accounts on platforms; "" until it is looked up.
+	// It stays the same for all steps of the turn: what one step has reserved, another may
+	// spend.
+	account string
+	// cutOffCounted says that the cost of the call that was cut off with an earlier holder is recorded.
+	cutOffCounted bool
+}
+
+// ErrUnreserved is the error of a model call for which nothing could be set aside, because a budget
+// gave no answer.
+var ErrUnreserved = errors.New("what the call may use cannot be set aside")
+
+// answerTokens is the assumed size of an answer until it is there, in tokens.
+const answerTokens = 4096
+
+// reserve sets aside what a request is likely to cost, from all budgets that bound the turn. If a
+// budget is spent, it returns a *turn.Ending that says so to people, or a *budget.TakenError if it is worth
+// waiting.
+func (a *costs) reserve(ctx context.Context, t *turn.Turn, r *llm.Request) error {
+	return a.reserveAt(ctx, t, r, a.price())
+}
+
+// reserveAt does what reserve does, at the price of the model that is asked.
+func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, price llm.Price) error {
+	if err := a.findAccount(ctx, t); err != nil {
+		return err
+	}
+	a.asked, a.came = a.countTokens(r), 0
+	a.Count.Ratios.NoteAsked(a.Key(), a.asked)
+	want := budget.CallOf(a.asked, max(answerTokens, r.MaxTokens), price)
+	err := a.Reservations.Take(ctx, a.reservation(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
+	if over, ok := errors.AsType[*budget.OverError](err); ok {
+		if taken := over.Taken(t.Progress); taken != nil {
+			return taken
+		}
+		end := turn.Failed("over_budget", "%s", over.Words())
+		end.Refused = t.ModelCalls == 0
+		return end
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreserved, err)
+	}
+	return nil
+}
+
+// findAccount finds out for whom the turn's cost is counted.
+func (a *costs) findAccount(ctx context.Context, t *turn.Turn) (err error) {
+	if a.account == "" && a.Payer.Person == t.Person { // the turn has just been counted
+		a.account = a.Payer.Account
+	}
+	if a.account == "" {
+		a.account, err = a.AccountOf(ctx, t.Person)
+	}
+	return err
+}
+
+// TakeOver takes over what earlier holders of the session had reserved for a turn.
+func (a *costs) TakeOver(ctx context.Context, t *turn.Turn) error {
+	if err := a.findAccount(ctx, t); err != nil {
+		return err
+	}
+	if err := a.Reservations.TakeOver(ctx, a.reservation(t.ID, t.ModelCalls+1), t.ID, a.bounds(t.Person, t.Parent())); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreserved, err)
+	}
+	return nil
+}
+
+// price returns the price of the model that is likely to answer.
+func (a *costs) price() llm.Price {
+	if chain, ok := a.Agent.Model.(interface {
+		PriceFor(session string) llm.Price
+	}); ok {
+		return chain.PriceFor(a.Key())
+	}
+	return a.Agent.Model.Info().Price
+}
+
+// bounds returns the budgets of a person's turn, which may work for another session.
+func (a *costs) bounds(person, parent string) budget.Bounds {
+	limits := a.Config.Limits()
+	b := budget.Bounds{Person: a.account, Caps: limits.Caps(a.account, cmp.Or(parent, a.Key()), &a.Agent)}
+	own, named := limits.Own[person]
+	if b.Owner = budget.Owner(own.Owner); named || limits.TokensAlways || !a.Agent.Model.Info().Priced {
+		b.TokensDay = limits.TokensPerDay(person)
+	}
+	return b
+}
+
+// reservation returns the name under which budgets hold what is reserved for a model
+// call. The fence of the session's lease is in the name: else a turn that another holder
+// resumes would take the reservation of the first holder for its own.
+func (a *costs) reservation(turn string, call int) string {
+	return fmt.Sprintf("%s#%d.%d", turn, a.Lease.Claim().Fence, call)
+}
+
+// aheadTokens is how many tokens the next request is assumed to have besides the texts that are known already.
+const aheadTokens = 64
+
+// ReservationAhead returns the change of the budgets that reserves what a turn may use that begins with this
+// message, and whose messages have that many bytes, judged by the conversation's last answer. It lets the
+// beginning of the turn and the reservation be one write. The change is empty if there is no such answer, if
+// it is not known for whom the turn is counted, or for a sub-agent's task: then reserve, before the model is
+// asked, reserves by itself.
+func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
+	if a.Payer.Person != first.From.ID || a.Payer.Account == "" || first.Kind == bus.Tasked {
+		return bill.Change{}
+	}
+	records := a.Journal.Records()
+	for i := len(records) - 1; i >= 0; i-- {
+		used, ok := records[i].Data.(sessions.Usage)
+		if !ok || used.Model != a.modelName() || records[i].Turn == "" {
+			continue
+		}
+		input := max(int(used.Input), a.Count.Ratios.Asked(a.Key())) + int(used.Output)
+		input += input/16 + aheadTokens // else the reservation is often too small by a little, and has to be renewed
+		input += said / transcript.BytesPerToken
+		a.account = a.Payer.Account
+		return a.Reservations.ReservationAhead(a.reservation(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
+	}
+	return bill.Change{}
+}
+
+// resultTokens is how many tokens a result of a tool is likely to add to the next request.
+const resultTokens = 1024
+
+// reserveAgain records what a try has cost that was broken off, and sets aside what the next one, of
+// another model perhaps, is likely to cost.
+func (a *costs) reserveAgain(ctx context.Context, t *turn.Turn, asked *llm.Request, again llm.Retry) error {
+	if again.Void == nil && again.From == again.To {
+		return nil
+	}
+	if err := a.recordUnused(ctx, t, again.Void); err != nil {
+		return err
+	}
+	defer asked.Release() // which is counted again; the next answer is waited for just as long
+	return a.reserveAt(ctx, t, asked, again.Price)
+}
+
+// recordUnused writes to the log what an answer has cost that is not a step of the turn: one that is not
+// used, or a summary. It does nothing if answer is nil.
+func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answer) error {
+	if answer == nil {
+		return nil
+	}
+	a.spend(t, answer)
+	c := a.Reservations.SpentAhead()
+	done, err := a.AppendWith(ctx, c, turn.AtOnce, a.usageEntry("", t.Person, *answer))
+	if err == nil {
+		a.Reservations.Keep(c, done)
+	}
+	return err
+}
+
+// recordCutOff records once what a call has cost, by estimate, that an earlier holder of the turn had
+// perhaps made when it was killed: the request at least was read.
+func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) error {
+	if !t.CutOff || a.cutOffCounted {
+		return nil
+	}
+	if err := a.recordUnused(ctx, t, budget.Estimated(a.countTokens(r), 0, a.price(), a.Agent.Model.Info().Priced)); err != nil {
+		return err
+	}
+	a.cutOffCounted = true
+	return nil
+}
+
+// recordStopped records what a call has cost, by estimate, that was stopped while its answer came.
+// A failure is only logged, because the turn is over in any case.
+func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
+	if a.came == 0 || errors.Is(context.Cause(ctx), bus.ErrFenced) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := a.recordUnused(ctx, t, budget.Estimated(a.asked, a.came, a.price(), a.Agent.Model.Info().Priced)); err != nil {
+		a.Log.Warn("what a stopped call has cost is not in the log", slog.String("turn", t.ID), slog.Any("error", err))
+	}
+}
+
+// recordTimeout bounds how long the end of a turn waits for that.
+const recordTimeout = 2 * time.Second
+
+// spend takes what an answer has used from the turn's reservation, and reports it to watchers.
+func (a *costs) spend(t *turn.Turn, answer *llm.Answer) {
+	a.Reservations.Spend(answer.Usage)
+	u := a.usageOf(*answer)
+	a.Emit(t, bus.Event{Type: bus.Used, Usage: &bus.Usage{
+		Model: u.Model, Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Microdollars: u.Cost, Estimated: u.Estimated,
+	}})
+}
+
+// usageOf returns, in the form that the log keeps, which model has answered, how many
+// tokens the answer has taken, and what it has cost if that is known.
+func (a *costs) usageOf(answer llm.Answer) sessions.Usage {
+	u := answer.Usage
+	used := sessions.Usage{
+		Model: cmp.Or(answer.Model, a.Agent.Model.Info().Name), Agent: a.Agent.Name,
+		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+	}
+	if u.Priced {
+		used.Cost = &u.Cost
+	}
+	return used
+}
+
+// usageEntry returns the entry about an answer's tokens and cost.
+func (a *costs) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
+	e := journal.NewEntry(turn, sessions.KindUsage, a.usageOf(answer))
+	e.Person = person
+	return e
+}
+
+// AppendStep writes an answer that calls tools, and brings what is set aside to what the turn's next
+// call is likely to use, in the same write.
+func (a *costs) AppendStep(ctx context.Context, t *turn.Turn, answer llm.Answer, calls int, entries []sessions.Entry) error {
+	input := a.asked + int(answer.Usage.Output) + calls*resultTokens
+	c := a.Reservations.RenewalAhead(budget.CallOf(input, answerTokens, a.price()), a.bounds(t.Person, t.Parent()))
+	done, err := a.AppendWith(ctx, c, journal.Soon, entries...)
+	if err == nil {
+		a.Reservations.Keep(c, done)
+	}
+	return err
+}
+
+// countTokens estimates how many tokens a request has.
+func (a *costs) countTokens(r *llm.Request) int {
+	return a.Count.Of(a.modelName(), transcript.Estimate(r))
+}
+
+// modelName returns the name of the model that is asked first.
+func (a *costs) modelName() string { return a.Agent.Model.Info().Name }

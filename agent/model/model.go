@@ -1,0 +1,281 @@
+// Package model asks the model for the answers of a turn.
+//
+// model.go asks for one answer; window.go decides which part of the log the model is shown, and how
+// that is shortened; costs.go sets aside what the answer may cost, within the budgets of the person,
+// and records what it has cost.
+package model
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/agent/budget"
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/agent/shortfall"
+	"parley/agent/stream"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools/plainjson"
+)
+
+// An Asker asks the model for the answers of one turn.
+type Asker struct {
+	costs
+	streams *stream.Counter
+}
+
+// Askers makes the askers of a process, and has what they share.
+type Askers struct {
+	streams *stream.Counter
+	Keeper  *budget.Keeper
+}
+
+// NewAskers returns Askers.
+func NewAskers() *Askers { return &Askers{streams: new(stream.Counter), Keeper: budget.NewKeeper()} }
+
+// New makes an asker for a session, with no reservation.
+func (m *Askers) New(s *turn.Session) *Asker {
+	return &Asker{streams: m.streams, costs: costs{Session: s, Reservations: budget.Reservations{
+		Tokens: s.Config.Budget, Money: s.Config.Money, Session: s.Key(), Keeper: m.Keeper, Log: s.Log,
+	}}}
+}
+
+// An UnavailableError is the error that ends the steps of a turn while none of its models can be
+// reached. The turn is not over: it waits, and asks a model again later.
+type UnavailableError struct {
+	After time.Duration // when to ask again
+	Until time.Time     // when the turn is given up
+	Asked time.Duration // for how long the provider asks to be left alone; 0 if it does not say
+}
+
+// Error returns the reason.
+func (e *UnavailableError) Error() string { return "no model gives an answer" }
+
+// Answer asks the model with as much of the log as it can read. The provider has the
+// last word about how much that is: if it calls a request too long, the request is
+// shortened and sent again.
+func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
+	a.learnFromLog(r)
+	tries := summaryTries{made: t.Summaries}
+	var guess lengthGuess
+	for overflows := 0; ; overflows++ {
+		if err := a.prepare(ctx, t, r, &tries); err != nil {
+			return nil, err
+		}
+		estimate := transcript.Estimate(r) // as long as its messages are there
+		answer, err := a.ask(ctx, t, r)
+		if err == nil {
+			a.Count.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // how the provider counts tokens
+			return answer, nil
+		}
+		if err := a.afterOverflow(ctx, t, r, err, overflows, &guess); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ask asks the model for the turn's next answer, within the person's budget. It returns an *llm.Error if the
+// request is too long, or may be. Any other failure of the model is a *turn.Ending, which ends the turn with a
+// message to people.
+func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
+	events := stream.New(a.streams, t.Blocks, func(e bus.Event) { a.Emit(t, e) }, a.Redactor().Stream)
+	defer events.Close()
+	if t.Resumed {
+		events.Reset() // watchers may have seen part of an answer that was cut off
+	}
+	if err := a.recordCutOff(ctx, t, r); err != nil {
+		return nil, err
+	}
+	if err := a.reserve(ctx, t, r); err != nil {
+		return nil, err
+	}
+	answer, err := a.generate(ctx, t, r, events)
+	if err == nil && answer.Stop != llm.StopWhole && answer.HasCalls() {
+		// Calls in an answer that was cut off may be cut off themselves.
+		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	events.End()
+	a.spend(t, answer)
+	return answer, nil
+}
+
+// askWithMoreRoom asks once more, with more room for the answer, after calls in an
+// answer were cut off.
+func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
+	if err := a.discard(ctx, t, answer, events); err != nil {
+		return nil, err
+	}
+	longer := *asked
+	r := &longer
+	r.MaxTokens = 4 * answerTokens
+	if err := a.reserve(ctx, t, r); err != nil {
+		return nil, err
+	}
+	answer, err := a.generate(ctx, t, r, events)
+	if fault, ok := errors.AsType[*llm.Error](err); ok && (fault.Fault == llm.Overflow || fault.MayBeLength()) { // because of the length that was asked for
+		r.MaxTokens = 0
+		answer, err = a.generate(ctx, t, r, events)
+	}
+	if err != nil || answer.Stop == llm.StopWhole || !answer.HasCalls() {
+		return answer, err
+	}
+	if err := a.discard(ctx, t, answer, events); err != nil {
+		return nil, err
+	}
+	if answer.Stop == llm.StopLength {
+		return nil, turn.Failed("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+	}
+	return nil, turn.Failed("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(*answer.WithoutCalls(), false))
+}
+
+// discard drops an answer that is not used. Its cost is recorded all the same, without
+// counting as a step of the turn.
+func (a *Asker) discard(ctx context.Context, t *turn.Turn, answer *llm.Answer, events *stream.Stream) error {
+	events.Reset()
+	return a.recordUnused(ctx, t, answer)
+}
+
+// generate asks the model for an answer. If the model asks more than once and drops answers
+// on the way, their cost is recorded; their calls must not run.
+func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
+	full := a.fullRequest(t, r, events)
+	r.Release() // the model releases its own
+	answer, err := a.Agent.Model.Generate(ctx, full, func(d llm.Delta) {
+		a.came += len(d.Text) + len(d.Name)
+		events.Delta(d)
+	})
+	if err == nil {
+		return answer, nil
+	}
+	if ctx.Err() != nil {
+		events.End() // what was read stays; whoever goes on with the turn says that it is void
+	} else {
+		events.Reset()
+	}
+	return nil, a.afterFailure(ctx, t, err)
+}
+
+// fullRequest returns a request with its session, and with what is done before a model is asked
+// again.
+func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Stream) *llm.Request {
+	asked.Restore()
+	r := *asked
+	r.Session = a.Key()
+	r.Retry = func(ctx context.Context, again llm.Retry) error {
+		events.Reset()
+		a.came = 0
+		a.emitRetry(t, again)
+		return a.reserveAgain(ctx, t, asked, again)
+	}
+	return &r
+}
+
+// afterFailure records what the model has cost that gave no answer, and returns the error that
+// ends the step.
+func (a *Asker) afterFailure(ctx context.Context, t *turn.Turn, err error) error {
+	if ctx.Err() != nil {
+		a.recordStopped(ctx, t)
+		return context.Cause(ctx)
+	}
+	fault, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err
+	}
+	if err := a.recordUnused(ctx, t, fault.Void); err != nil {
+		return err
+	}
+	if fault.Fault == llm.Overflow || fault.MayBeLength() {
+		return err
+	}
+	return a.afterNoAnswer(t, fault)
+}
+
+// afterNoAnswer returns the error that ends the step of a turn whose model gave no answer.
+func (a *Asker) afterNoAnswer(t *turn.Turn, fault *llm.Error) error {
+	a.Log.Warn("the model gave no answer", slog.String("turn", t.ID), slog.Any("error", fault), slog.Duration("retry_after", fault.RetryAfter))
+	return a.endOrWait(fault, t)
+}
+
+// Bounds of the time after which a model that gave no answer is asked again. In between
+// it is a quarter of the time for which the turn has waited.
+const (
+	leastAway = time.Second
+	mostAway  = 5 * time.Minute
+)
+
+// endOrWait returns the ending of a turn whose model gives no answer, or an *UnavailableError if
+// the same request may be answered later and the turn may wait for that.
+func (a *Asker) endOrWait(fault *llm.Error, t *turn.Turn) error {
+	waited := time.Since(t.Started) - t.WaitingTime()
+	left := a.Config.Limits().ModelWait - waited
+	if fault.Fault != llm.Busy || left <= 0 {
+		return a.endingOf(fault, t)
+	}
+	after := max(leastAway, min(waited/4, mostAway), fault.RetryAfter)
+	return &UnavailableError{After: min(after, max(left, leastAway)), Until: time.Now().Add(left), Asked: fault.RetryAfter}
+}
+
+// endingOf returns the ending of a turn whose model gives no answer.
+func (a *Asker) endingOf(fault *llm.Error, t *turn.Turn) *turn.Ending {
+	// Only the people who run the bot are told the provider's words, and only in private.
+	tell := t.Route.Owner && t.Route.IsPrivate()
+	code, text := shortfall.Why(fault, a.CommandPrefix(t.Route.At), tell)
+	return turn.Failed(code, "%s", text)
+}
+
+// emitRetry reports to watchers that a model is asked again, and after which wait.
+func (a *Asker) emitRetry(t *turn.Turn, again llm.Retry) {
+	a.Emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
+}
+
+// AnswerEntries returns a model's answer as entries for the log, without secrets, and the
+// number of its tool calls. In the turn's last step, calls are left out.
+func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
+	for _, b := range answer.Blocks {
+		switch b.Kind {
+		case llm.BlockThinking:
+			entries = append(entries, journal.NewEntry(t.ID, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
+		case llm.BlockText:
+			entries = append(entries, journal.NewEntry(t.ID, sessions.KindText, sessions.Text{Text: a.Redactor().Text(b.Text), Provider: b.Provider}))
+		case llm.BlockToolUse:
+			if t.LastStep {
+				continue
+			}
+			calls++
+			e := journal.NewEntry(t.ID, sessions.KindToolUse, sessions.ToolUse{
+				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
+			})
+			e.Call = newCallID()
+			entries = append(entries, e)
+		}
+	}
+	return append(entries, a.usageEntry(t.ID, t.Person, answer)), calls
+}
+
+// newCallID returns a new random id of a call.
+func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
+
+// safeArgs returns what the model wrote as JSON: itself if it is JSON, or else a JSON
+// string.
+func safeArgs(args json.RawMessage) json.RawMessage {
+	if json.Valid(args) {
+		return args
+	}
+	raw, err := plainjson.Marshal(string(args))
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,459 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"parley/agent"
+	"parley/agent/budget"
+	"parley/agent/estimate"
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/agent/route"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+)
+
+const (
+	// maxOverflows is how often a step shortens its request because the provider calls it too long.
+	maxOverflows = 6
+	// maxSummaries is how many summaries a turn tries to make between two steps.
+	maxSummaries = 2
+	// leastLong is the smallest size of the messages, in tokens, of a request that may have been
+	// rejected for its length.
+	leastLong = 1500
+	// leastRoom is the smallest size of the messages, in tokens, with which asking makes sense.
+	leastRoom = 64
+	// mostSaid is how much of what people said a summary keeps, in tokens.
+	mostSaid = 20_000
+)
+
+// The results of shortening a request, for metrics.
+const (
+	compactCleared   = "cleared"
+	compactSummed    = "summarised"
+	compactTooLittle = "too_little" // the summary would have saved less than a fifth
+	compactFailed    = "failed"
+)
+
+// prepare fills in what the request has of the log.
+func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
+	if err := a.fit(ctx, t, r, tries); err != nil {
+		return err
+	}
+	a.showPictures(ctx, r.Messages)
+	r.Tokens = a.countTokens(r)
+	return nil
+}
+
+// A lengthGuess is what a step holds for true after a request was rejected for a reason that is not
+// known: that it was too long.
+type lengthGuess struct {
+	made    bool
+	ceiling int // the limit of requests before it
+}
+
+// showPictures fills in the pictures that the model is shown.
+func (a *Asker) showPictures(ctx context.Context, messages []llm.Message) {
+	var read func(p llm.Picture) []byte
+	if a.Agent.Picture != nil && !a.Agent.Model.Info().Blind {
+		read = func(p llm.Picture) []byte { return a.Agent.Picture(ctx, a.Key(), p) }
+	}
+	transcript.ShowPictures(messages, read)
+}
+
+// afterOverflow lowers the limit of requests if err says that this one was too long. Else, or if
+// it was too long too often, it returns the error that ends the step.
+func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request, err error, overflows int, guess *lengthGuess) error {
+	fault, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case !ok:
+		return err
+	case fault.MayBeLength():
+		return a.guessTooLong(ctx, t, r, fault, overflows, guess)
+	case fault.Fault != llm.Overflow:
+		return err
+	}
+	sent := a.countTokens(r)
+	if overflows == maxOverflows || !a.lowerLimit(r, fault) {
+		return a.endingTooLong(t, fault)
+	}
+	a.Log.Info("the request was too long for the model; making it shorter", slog.String("turn", t.ID),
+		slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.Ceiling))
+	return nil
+}
+
+// guessTooLong lowers the limit of requests if one was rejected for a reason that is not known, and the
+// model takes what is left of it without the past. Otherwise it returns the error that ends the step,
+// and nothing has become shorter: the length was not the reason.
+func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *lengthGuess) error {
+	r.Restore()
+	if !guess.made && !fault.Explained {
+		taken, err := a.takesLess(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		*guess = lengthGuess{made: taken, ceiling: a.Ceiling}
+	}
+	if !guess.made {
+		return a.afterNoAnswer(t, fault)
+	}
+	if fault.Explained || overflows == maxOverflows || !a.lowerLimit(r, fault) {
+		a.Ceiling = guess.ceiling
+		return a.afterNoAnswer(t, fault)
+	}
+	a.Log.Info("the request was rejected, and is taken without the past; making it shorter", slog.String("turn", t.ID), slog.Int("status", fault.Status), slog.Int("limit", a.Ceiling))
+	return nil
+}
+
+// errAccepted stops an answer that nobody needs: that it began was all there was to know.
+var errAccepted = errors.New("the model takes the request")
+
+// takesLess reports whether the model takes a request without the past of the conversation, as far as
+// that makes it much shorter. What people say in this turn stays in it, and so does what the model has
+// not read yet, because that is likely to be the reason if the length is not. The log stays as it is.
+func (a *Asker) takesLess(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
+	less, length := *r, transcript.EstimateMessages(r.Messages)
+	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, length/4)
+	if length < leastLong || transcript.EstimateMessages(less.Messages) > length/2 {
+		return false, nil
+	}
+	a.showPictures(ctx, less.Messages)
+	less.Tokens = a.countTokens(&less)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	_, err := a.askAside(ctx, t, less, func() { stop(errAccepted) })
+	if _, failed := errors.AsType[*llm.Error](err); failed {
+		return false, nil
+	}
+	if errors.Is(err, errAccepted) {
+		return true, nil
+	}
+	return err == nil, err
+}
+
+// summaryTries says what became of the summaries that a step has tried to make.
+type summaryTries struct {
+	made int // number of tries since the last answer
+	// failed is why the model gave none; nil if it did not fail. It is not asked for
+	// another before the next step.
+	failed *llm.Error
+}
+
+// areOver reports whether no further summary may be tried before the next step.
+func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
+
+// learnFromLog learns from the provider's number for the session's last request if
+// nothing is known of this model yet, as after a start of the process.
+func (a *Asker) learnFromLog(asked *llm.Request) {
+	if _, known := a.Count.Ratios.Ratio(a.modelName()); known {
+		return
+	}
+	records := a.Journal.Records()
+	for i := len(records) - 1; i >= 0; i-- {
+		use, ok := records[i].Data.(sessions.Usage)
+		if !ok || use.Estimated || use.Model != a.modelName() || records[i].Turn == "" {
+			continue
+		}
+		r := llm.Request{System: asked.System, Tools: asked.Tools}
+		if !estimate.IsPlausible(transcript.Estimate(&r), use.Input) {
+			return // nothing could be learned, and rendering a long log takes long
+		}
+		r.Messages = transcript.Render(records[:i], records[i].Turn)
+		a.Count.Ratios.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
+		return
+	}
+}
+
+// requestLimit returns how many tokens a request may have, including its prompt and its tools. If
+// these leave less than an eighth of the limit for messages, it returns so much more than the limit
+// that an eighth is left.
+func (a *Asker) requestLimit(r *llm.Request) int {
+	limit := a.Agent.ContextTokens
+	lower := func(to int) {
+		if to > 0 && (limit <= 0 || to < limit) {
+			limit = to
+		}
+	}
+	if has := a.Agent.Model.Info().ContextTokens; has > 0 {
+		lower(has - min(answerTokens, has/4))
+	}
+	lower(a.Ceiling)
+	return max(limit, a.restOf(r)+limit/8)
+}
+
+// restOf estimates how many tokens of a request its prompt and its tools take.
+func (a *Asker) restOf(r *llm.Request) int {
+	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})) * ratio)
+}
+
+// fit renders the log into the request, and shortens it until it fits. First it empties
+// old results, many at once, which lets the next requests begin with the same bytes.
+// Then it summarises the past, if necessary even that of the turn itself. What does not
+// help is not tried again before the next step.
+func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
+	limit := a.requestLimit(r)
+	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	a.Room = int(float64(limit-a.restOf(r)) / ratio)
+	a.render(t, r)
+	for a.countTokens(r) > limit {
+		done, err := a.clearResults(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		if tries.areOver() {
+			break
+		}
+		if err := a.compact(ctx, t, r, tries); err != nil {
+			return err
+		}
+	}
+	if has := a.Agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.Count.IsLearned(a.modelName()) && a.countTokens(r) > max(has, limit) {
+		if tries.failed != nil {
+			return a.endOrWait(tries.failed, t)
+		}
+		return a.endingTooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
+	}
+	transcript.TruncateResults(r.Messages, a.Room)
+	return nil
+}
+
+// render renders the log into the request. What makes the messages again has the records of which
+// these were made: others, such as commands, may write to the log meanwhile.
+func (a *Asker) render(t *turn.Turn, r *llm.Request) {
+	records := a.Journal.Records()
+	r.Messages = transcript.Render(records, t.ID)
+	r.Render = transcript.Again(r.Messages, records, t.ID, a.Room)
+}
+
+// clearResults empties old results if that saves so much that it need not be repeated
+// soon. It reports whether it has.
+func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
+	records := a.Journal.Records()
+	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)
+	view, _ := transcript.NewestSummary(records)
+	if upTo <= view.Cleared || transcript.EstimateMessages(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
+		return false, nil
+	}
+	view.Cleared = upTo
+	before := a.countTokens(r)
+	if err := a.Journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, view)); err != nil {
+		return false, err
+	}
+	a.render(t, r)
+	a.reportCompacted(t, compactCleared, before, a.countTokens(r))
+	return true, nil
+}
+
+// compact replaces the past with a summary, except the newest steps and what people
+// said. A summary that saves less than a fifth is not used. If there is no summary, the
+// turn does not end, because the model may still accept the request.
+func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
+	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(mostSaid, a.Room/8)}
+	if tries.made > 0 {
+		budgets.Steps, budgets.Unread, budgets.Said = a.Room/16, a.Room/4, 0
+	}
+	tries.made++
+	within, err := a.maySumUpWithin(ctx)
+	if err != nil {
+		return err
+	}
+	s, ok, err := a.sumUp(ctx, t, within, budgets)
+	if failed, is := errors.AsType[*llm.Error](err); is {
+		a.Log.Warn("summarising failed; going on without", slog.String("turn", t.ID), slog.Any("error", failed))
+		tries.failed = failed
+		return nil
+	}
+	if err != nil || !ok {
+		return err
+	}
+	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
+	shorter := transcript.Render(transcript.WithSummary(a.Journal.Records(), s), t.ID)
+	if transcript.EstimateMessages(shorter) > length*4/5 {
+		a.reportCompacted(t, compactTooLittle, before, before)
+		return nil
+	}
+	a.Point("compact:before")
+	if err := a.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindSummary, s)); err != nil {
+		return err
+	}
+	a.Point("compact")
+	a.Journal.Forget(s)
+	a.render(t, r)
+	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
+	return nil
+}
+
+// maySumUpWithin reports whether a summary may cover a part of the current turn; false
+// while processes of an older release serve, which would misunderstand it.
+func (a *Asker) maySumUpWithin(ctx context.Context) (bool, error) {
+	if a.Agent.MaySumUp == nil {
+		return true, nil
+	}
+	may, err := a.Agent.MaySumUp(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	return may, nil
+}
+
+// sumUp makes a summary of the past; false if there is none that could replace it.
+func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets transcript.Budgets) (sessions.Summary, bool, error) {
+	records := a.Journal.Records()
+	s, ok := transcript.Cut(records, t.ID, within, budgets)
+	if !ok {
+		return s, false, nil
+	}
+	// The log keeps the summary, so it is made of nothing that the log does not keep.
+	text, err := transcript.SumUp(ctx, transcript.Retell(a.Journal.LoggedRecords(), t.ID, s.Covers), a.summaryRoom(), func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+		return a.askAside(ctx, t, r, func() {})
+	})
+	if err != nil || text == "" {
+		a.Config.Observer.Compaction(compactFailed)
+		return s, false, err
+	}
+	s.Text, s.Untrusted = text, transcript.Untrusted(records, "", records[len(records)-1].N+1)
+	s.Spent = transcript.Carry(records, s.Covers)
+	return s, true, nil
+}
+
+// summaryRoom returns roughly how many tokens of messages fit into a request for a summary, which has
+// neither the prompt nor the tools: in a small window these may be most of a request.
+func (a *Asker) summaryRoom() int {
+	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	return max(a.Room, int(float64(a.requestLimit(&llm.Request{}))/ratio))
+}
+
+// askAside asks the model for an answer that is not a step of the turn, such as a summary. The cost is the
+// person's all the same. begun is called for each piece of the answer.
+func (a *Asker) askAside(ctx context.Context, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
+	if err := a.reserve(ctx, t, &r); err != nil {
+		return llm.Answer{}, err
+	}
+	r.Session = a.Key()
+	r.Retry = func(ctx context.Context, again llm.Retry) error {
+		a.emitRetry(t, again)
+		a.came = 0
+		return a.reserveAgain(ctx, t, &r, again)
+	}
+	a.Point("compact:ask")
+	answer, err := a.Agent.Model.Generate(ctx, &r, func(d llm.Delta) {
+		a.came += len(d.Text) + len(d.Name)
+		begun()
+	})
+	if err == nil {
+		return *answer, a.recordUnused(ctx, t, answer)
+	}
+	if ctx.Err() != nil {
+		a.recordStopped(ctx, t)
+		return llm.Answer{}, context.Cause(ctx)
+	}
+	if fault, ok := errors.AsType[*llm.Error](err); ok {
+		if err := a.recordUnused(ctx, t, fault.Void); err != nil {
+			return llm.Answer{}, err
+		}
+	}
+	return llm.Answer{}, err
+}
+
+// reportCompacted reports to watchers, metrics and the log how much less the model is
+// shown.
+func (a *Asker) reportCompacted(t *turn.Turn, result string, before, after int) {
+	a.Config.Observer.Compaction(result)
+	a.Log.Info("the conversation was made shorter for the model", slog.String("turn", t.ID), slog.String("result", result),
+		slog.Int("before", before), slog.Int("after", after))
+	if result == compactCleared || result == compactSummed {
+		a.Emit(t, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: before, After: after}})
+	}
+}
+
+// lowerLimit lowers the limit of requests after one that was too long. It returns false
+// if no room would be left for messages.
+func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
+	sent := a.countTokens(r)
+	next := sent / 2
+	if fault.Window > 0 {
+		a.Count.Ratios.RaiseRatio(a.modelName(), transcript.Estimate(r), fault.Window)
+		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
+			next = limit // otherwise the provider counts differently
+		}
+	}
+	if next-a.restOf(r) < leastRoom && transcript.EstimateMessages(r.Messages) <= leastRoom {
+		return false
+	}
+	if a.Ceiling <= 0 || next < a.Ceiling {
+		a.Ceiling = next
+	}
+	return true
+}
+
+// endingTooLong returns the ending of a turn whose own messages are longer than the
+// model can read.
+func (a *Asker) endingTooLong(t *turn.Turn, fault *llm.Error) *turn.Ending {
+	return a.endingOf(fault, t)
+}
+
+// CompactNow summarises the conversation at a person's command. It returns the reply,
+// and the summary unless it would save little.
+func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
+	defer func() { a.Reservations.Settle(ctx) }()
+	records := a.Journal.Records()
+	r := &llm.Request{Messages: transcript.Render(records, "")}
+	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
+	a.Room = a.requestLimit(r)
+	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
+	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8)})
+	if failed, is := errors.AsType[*llm.Error](err); is {
+		a.Log.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))
+		err = a.endingOf(failed, t)
+	}
+	if end, is := errors.AsType[*turn.Ending](err); is { // a budget may be spent
+		return a.Redactor().Text(end.Text), nil, nil
+	}
+	if taken, is := errors.AsType[*budget.TakenError](err); is { // a command does not wait
+		return taken.Over.Words(), nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if ok {
+		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
+	}
+	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
+		return fmt.Sprintf("There is little to sum up: this conversation has about %d tokens.", before), nil, nil
+	}
+	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
+	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
+}
+
+// ContextText returns the reply to /context: how much of what the model can read at once
+// the conversation fills.
+func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error) {
+	prompt, _, err := a.Agent.Prompt(ctx, agent.Asker{Session: a.Key(), Person: in.From.ID, Private: !in.Group})
+	if err != nil {
+		return "", fmt.Errorf("make the prompt: %w", err)
+	}
+	records, own := a.Journal.Records(), ""
+	for _, id := range journal.Unfinished(records) {
+		own = id
+	}
+	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own)}
+	info := a.Agent.Model.Info()
+	var b strings.Builder
+	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
+		a.countTokens(&llm.Request{System: r.System}), a.countTokens(&llm.Request{Tools: r.Tools}), a.countTokens(&llm.Request{Messages: r.Messages}))
+	if info.ContextTokens > 0 {
+		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
+	}
+	fmt.Fprintf(&b, "Where it would be more, I look at old results no longer, and sum up what is past; %[1]scompact does that now, and %[1]snew begins afresh.", a.CommandPrefix(in.At))
+	return b.String(), nil
+}

@@ -1,0 +1,170 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/llm"
+	"parley/agent/openai/window"
+	"parley/tools/plainhttp"
+)
+
+const (
+	// DefaultURL is the address of the server if none is configured.
+	DefaultURL = "https://api.openai.com/v1"
+	// DefaultName is the model at DefaultURL if none is configured.
+	DefaultName = "gpt-5-mini"
+)
+
+// Config describes a model and the way to its server.
+type Config struct {
+	BaseURL string // as the server's users write it, often ending in /v1; empty: DefaultURL
+	APIKey  string // empty: none is sent
+	Name    string // the model's name
+	Window  int    // the model's context in tokens; 0 if that is not known
+	Blind   bool   // the model sees no pictures; if false, a refusal may teach that later
+	// Effort is how much the model is to reason, in the provider's word; "" leaves that to
+	// the provider.
+	Effort string
+	API    API // the protocol in which the model is asked
+	// Header is added to each request. Body is a JSON object whose fields are added to
+	// each.
+	Header http.Header
+	Body   json.RawMessage
+	// Transport makes the requests; nil: one that keeps its connections.
+	Transport http.RoundTripper
+	Log       *slog.Logger // nil: nothing is logged
+
+	// FirstToken is the longest wait for the beginning of an answer; 0: 120 s, or 10 min for
+	// a server of the operator's own, which may load the model first.
+	FirstToken time.Duration
+	Idle       time.Duration // the longest wait within an answer; 0: 60 s
+
+	query     string       // the query of each address, without "?"
+	keyHeader string       // the header field for the key
+	client    *http.Client // which asks by the Transport, and follows redirects
+}
+
+// An API is one of the two protocols of OpenAI's in which a model can be asked.
+type API string
+
+// The protocols.
+const (
+	// APIAuto is chat completions, except for the models that want the other.
+	APIAuto      API = ""
+	APIChat      API = "chat"
+	APIResponses API = "responses"
+)
+
+// complete checks a configuration and fills in what was left out. It also returns the
+// server's host.
+func (c Config) complete() (Config, string, error) {
+	if c.BaseURL == "" {
+		c.BaseURL = DefaultURL
+	}
+	c.BaseURL = strings.TrimRight(strings.TrimSpace(c.BaseURL), "/")
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil: // url.Error shows the URL, which may hold a password
+		return c, "", errors.New("the model's base URL cannot be read as a URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return c, "", errors.New("the model's base URL must begin with http:// or https:// and a host")
+	case u.User != nil || u.Fragment != "" || !providerOf(u.Host).accepts(u.Query()):
+		return c, "", errors.New("the model's base URL must hold no user, query or fragment (Azure's may end in ?api-version=…); the key has a setting of its own")
+	}
+	c.query, u.RawQuery = u.RawQuery, ""
+	c.BaseURL = strings.TrimRight(u.String(), "/")
+	c.APIKey = strings.TrimSpace(c.APIKey)
+	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return c, "", errors.New("the model's API key holds a control character")
+	}
+	c.keyHeader = cmp.Or(providerOf(u.Host).keyHeader, "Authorization")
+	if c.Transport == nil {
+		c.Transport = newTransport()
+	}
+	c.client = &http.Client{Transport: c.Transport}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.FirstToken <= 0 {
+		c.FirstToken = 120 * time.Second
+		if llm.IsOwnServer(c.BaseURL) {
+			c.FirstToken = 10 * time.Minute
+		}
+	}
+	if c.Idle <= 0 {
+		c.Idle = 60 * time.Second
+	}
+	return c, u.Host, nil
+}
+
+// checkBody checks that body is empty or a JSON object whose fields may be added to each
+// request.
+func checkBody(body json.RawMessage) error {
+	if len(body) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return fmt.Errorf("what is to stand in each request is no JSON object: %w", err)
+	}
+	if len(fields) == 0 {
+		return errors.New("what is to stand in each request is empty: leave it out")
+	}
+	for name := range fields {
+		if slices.Contains([]string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "reasoning_effort", "prompt_cache_key", "input", "instructions", "previous_response_id"}, name) {
+			return fmt.Errorf("the field %s of each request is Parley's own to write", name)
+		}
+	}
+	return nil
+}
+
+// newTransport makes a transport that keeps connections for many answers at once. Over TLS it
+// pings them to notice dead ones, and many answers share a connection where the server allows
+// that. It asks for no compression, as a compressed stream is held back until a block is full.
+// Its buffers are small, because events are short and each answer that is awaited may have two.
+func newTransport() http.RoundTripper {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 1024,
+		IdleConnTimeout:     60 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+		DisableCompression:  true,
+		WriteBufferSize:     1 << 10,
+		ReadBufferSize:      2 << 10,
+	}
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	return &plainhttp.Transport{Other: t}
+}
+
+// newWindowFinder returns the Finder that finds out how large the model's window is.
+func (c *Config) newWindowFinder() *window.Finder {
+	f := &window.Finder{HTTP: c.client, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Asks: c.API == APIAuto, Log: c.Log}
+	c.sign(f.Header)
+	return f
+}
+
+// sign sets the header fields of each request: the key, where the provider looks for it,
+// and those of the configuration.
+func (c *Config) sign(h http.Header) {
+	h.Del("Authorization") // the library's
+	switch {
+	case c.APIKey == "":
+	case c.keyHeader == "Authorization":
+		h.Set(c.keyHeader, "Bearer "+c.APIKey)
+	default:
+		h.Set(c.keyHeader, c.APIKey)
+	}
+	maps.Copy(h, c.Header)
+}

@@ -1,0 +1,109 @@
+package openai
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"parley/agent/llm"
+	"parley/agent/openai/toollist"
+	"parley/agent/openai/wire"
+	"parley/tools"
+)
+
+// encode returns the body of a request in a dialect, and the tools in it.
+func (s *server) encode(r *llm.Request, d dialect) ([]byte, []tools.Spec, error) {
+	if d.noTools {
+		body, err := s.encodeWith(withoutTools(r, noTools), d, nil)
+		return body, nil, err
+	}
+	list, err := s.listTools(r.Tools, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case len(list.Sent) == 0 && len(list.Left) > 0:
+		r = withoutTools(r, lackingTools(list.Left))
+	case len(list.Left) > 0:
+		fewer := *r
+		fewer.System += lackingTools(list.Left)
+		r = &fewer
+	}
+	body, err := s.encodeWith(r, d, list.JSON)
+	return body, list.Sent, err
+}
+
+// encodeWith returns the body of a request in a dialect, with its tools as JSON; nil if it has none.
+func (s *server) encodeWith(r *llm.Request, d dialect, toolList []byte) ([]byte, error) {
+	if d.responses {
+		return encodeResponses(r, &s.cfg, s.host, d, toolList)
+	}
+	messages := messagesOf(r, s.host, d)
+	if d.native {
+		return encodeNative(messages, r.MaxTokens, &s.cfg, s.windows.Known().Tokens, d, toolList)
+	}
+	return newWireRequest(r, messages, &s.cfg, d).encode(s.bodies.take(), toolList, s.cfg.Body)
+}
+
+// listTools returns the tools of a request in a dialect. Of tools that are left out it says so in the
+// log, once.
+func (s *server) listTools(specs []tools.Spec, d dialect) (*toollist.List, error) {
+	list, newly, err := s.tools.List(specs, d.toolForm())
+	if err != nil {
+		return nil, err
+	}
+	if len(newly) > 0 {
+		s.cfg.Log.Warn("the model is asked without some tools", slog.String("model", s.cfg.Name), slog.Any("tools", namesOf(newly)), slog.String("why", newly[0].Why))
+	}
+	return list, nil
+}
+
+// namesOf returns the names of tools.
+func namesOf(all []toollist.Left) (names []string) {
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// maxLacking is how many names of tools a model reads that it lacks.
+const maxLacking = 64
+
+// lackingTools returns what is added to the instructions of a model that does not get some tools.
+func lackingTools(left []toollist.Left) string {
+	names := namesOf(left)
+	more := ""
+	if n := len(names) - maxLacking; n > 0 {
+		names, more = names[:maxLacking], ", and "+strconv.Itoa(n)+" more"
+	}
+	return "\n\nThe server of this model does not take these tools, so you do not have them now: " + strings.Join(names, ", ") + more +
+		". Where one of them is needed, say so, and that whoever runs the bot finds the reason with `parley doctor`."
+}
+
+// noTools is the text that is added to the instructions of a model that takes no tools.
+const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
+
+// withoutTools returns a request as it is for a model that takes no tools, or none of these; why is
+// added to its instructions. It tells earlier calls and their results in words.
+func withoutTools(asked *llm.Request, why string) *llm.Request {
+	r := *asked
+	if len(r.Tools) > 0 {
+		r.System += why
+	}
+	r.Tools, r.NoCalls = nil, false
+	messages := make([]llm.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		messages[i] = llm.Message{Role: m.Role}
+		for _, b := range m.Blocks {
+			switch b.Kind {
+			case llm.BlockToolUse:
+				b = llm.Block{Kind: llm.BlockText, Text: "[I called " + b.Name + " with " + wire.WriteArgs(b.Args) + "]"}
+			case llm.BlockToolResult:
+				b = llm.Block{Kind: llm.BlockText, Text: "[its result: " + strings.TrimSpace(string(b.Content)) + "]"}
+			}
+			messages[i].Blocks = append(messages[i].Blocks, b)
+		}
+	}
+	r.Messages = messages
+	return &r
+}

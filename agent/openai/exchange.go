@@ -1,0 +1,204 @@
+package openai
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/agent/llm"
+	"parley/tools"
+)
+
+// An exchange is the library's HTTP client for one request. It sends its own body in
+// place of the library's, reads refusals with their headers, which the library drops,
+// and has the stream of the answer rewritten for the library's reader.
+type exchange struct {
+	server     *server
+	dialect    dialect
+	asked      *llm.Request // what the body is written of
+	body       []byte       // nil once it is sent
+	size       int          // bytes of the body
+	tools      []tools.Spec // those in the body, sorted by name
+	signOfLife func()       // called for each line of the stream
+	events     *events      // the stream of the answer; nil before there is one
+}
+
+// newExchange makes the exchange of a request in a dialect.
+func (s *server) newExchange(r *llm.Request, d dialect) (*exchange, error) {
+	x := &exchange{server: s, dialect: d, asked: r}
+	var err error
+	x.body, err = x.encode()
+	x.size = len(x.body)
+	return x, err
+}
+
+// encode writes the body.
+func (x *exchange) encode() (body []byte, err error) {
+	x.asked.Restore()
+	defer x.asked.Release() // the model may take long, and is seldom asked again
+	body, x.tools, err = x.server.encode(x.asked, x.dialect)
+	return body, err
+}
+
+// Do sends the exchange's request in place of req's body, and returns the rewritten
+// stream.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	x.fill(req)
+	resp, err := x.send(req)
+	if err = failureOf(req, resp, err); err != nil {
+		return nil, err
+	}
+	x.events = newEvents(resp.Body, &x.server.readers, x.signOfLife)
+	resp.Body = x.events
+	return resp, nil
+}
+
+// send sends a request by the transport itself: the functions of a client have 1 KB of the stack,
+// and would for as long as the model is waited for. A client only follows where the server redirects.
+func (x *exchange) send(req *http.Request) (*http.Response, error) {
+	resp, err := x.server.cfg.Transport.RoundTrip(req)
+	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
+		return resp, err
+	}
+	return (&http.Client{Transport: &redirected{first: resp, then: x.server.cfg.Transport}}).Do(req)
+}
+
+// A redirected is the transport of a client whose request was sent already, and has this answer.
+type redirected struct {
+	first *http.Response // nil once the client has it
+	then  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	if first := r.first; first != nil {
+		r.first = nil
+		return first, nil
+	}
+	return r.then.RoundTrip(req)
+}
+
+// fill makes the library's request the exchange's own. The body is released once it is sent.
+func (x *exchange) fill(req *http.Request) {
+	req.Body, req.ContentLength = newReleasedBody(x.body, &x.server.bodies), int64(len(x.body))
+	x.body = nil                                  // which may be large, and the model may take long
+	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
+		again, err := x.encode()
+		return newReleasedBody(again, &x.server.bodies), err
+	}
+	req.URL.RawQuery = x.server.cfg.query
+	if x.dialect.native { // Ollama's own protocol, which has an address of its own
+		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
+	}
+	x.server.cfg.sign(req.Header)
+}
+
+// asks reports whether a text stands in the request itself.
+func (x *exchange) asks(text string) bool {
+	if text == "" {
+		return false
+	}
+	x.asked.Restore()
+	defer x.asked.Release()
+	return strings.Contains(x.asked.System, text) || slices.ContainsFunc(x.asked.Messages, func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Blocks, func(b llm.Block) bool {
+			return strings.Contains(b.Text, text) || strings.Contains(string(b.Args), text) || strings.Contains(string(b.Content), text)
+		})
+	})
+}
+
+// An unreachableError is the error of a request that no server answered.
+type unreachableError struct {
+	host string
+	err  error
+}
+
+// Error returns the host and the network's error.
+func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
+
+// Unwrap returns the network's error.
+func (u *unreachableError) Unwrap() error { return u.err }
+
+// failureOf returns what a request has failed by that was answered with resp or err: a *refusal for a
+// web page and for any status but 2xx, whose body it reads and closes, and an *unreachableError if
+// there is no response.
+func failureOf(req *http.Request, resp *http.Response, err error) error {
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // leave out the URL, which is from the configuration
+		}
+		return &unreachableError{host: req.URL.Host, err: err}
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 && !isPage(resp) {
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil && len(body) == 0 {
+		body = nil // the status says enough
+	}
+	return refusalOf(resp.StatusCode, resp.Header, body)
+}
+
+// isPage reports whether a response is a web page: many servers answer with one wherever they have
+// nothing else. Some call the stream of an answer a page too, so what it begins with decides.
+func isPage(resp *http.Response) bool {
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return false
+	}
+	in := bufio.NewReader(resp.Body)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{in, resp.Body}
+	for {
+		switch c, err := in.ReadByte(); {
+		case err != nil:
+			return false // whoever reads on meets the error again
+		case !unicode.IsSpace(rune(c)):
+			_ = in.UnreadByte() // it was read just now
+			return c == '<'
+		}
+	}
+}
+
+// errorOf turns the error of a request into the contract's error. It conceals the key where the
+// server has repeated it.
+func errorOf(err error, key string) *llm.Error {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		e := &llm.Error{
+			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.codeWord(), RetryAfter: r.retryAfter,
+			Said: concealKey(r.description(), key), Explained: r.isExplained(), Err: r,
+		}
+		if e.Fault == llm.Overflow {
+			e.Window = r.statedWindow()
+		}
+		return e
+	}
+	e := &llm.Error{Fault: llm.Busy, Err: err}
+	if _, ok := errors.AsType[*unreachableError](err); ok {
+		e.Cause = llm.CauseNetwork
+	}
+	return e
+}
+
+// concealKey replaces the words of a server's message that hold the key or a part of it.
+func concealKey(message, key string) string {
+	if key == "" {
+		return message
+	}
+	const shown = 6 // a word with that many of the key's first characters is taken for the key
+	words := strings.Split(message, " ")
+	for i, w := range words {
+		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {
+			words[i] = "***"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,178 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/agent/llm"
+	"parley/agent/openai/thinktags"
+	"parley/agent/openai/wire"
+)
+
+// pieces are the blocks of an answer while they grow.
+type pieces struct {
+	emit    func(llm.Delta) // gets what is added
+	all     []*piece
+	text    *piece // the text block that grows; nil once a call has followed it
+	thought *piece // the only thinking piece; nil until the model has thought
+	calls   int    // number of tool calls so far
+	size    int    // bytes of text and arguments, from which tokens are estimated
+	kept    int    // bytes of everything that is kept
+}
+
+// A piece is one block of the answer while it grows.
+type piece struct {
+	kind    llm.BlockKind
+	index   int  // its index in the answer
+	hidden  bool // its growth is not emitted, because a later block has been emitted
+	text    strings.Builder
+	id      string
+	name    string
+	named   bool // watchers have been told the name
+	args    wire.Joiner
+	call    callExtra
+	thought savedThought
+	details details
+}
+
+// addParts adds what a text has of thinking and of what is said, and a refusal of the model's.
+func (ps *pieces) addParts(p thinktags.Parts, refusal string) {
+	if p.Thinking {
+		ps.turnToThinking()
+	}
+	if p.Speech {
+		ps.turnToText()
+	}
+	ps.addThinking(p.Thought)
+	ps.addText(p.Said + refusal)
+}
+
+// begin appends an empty piece to the answer.
+func (ps *pieces) begin(kind llm.BlockKind) *piece {
+	p := &piece{kind: kind, index: len(ps.all)}
+	ps.all = append(ps.all, p)
+	return p
+}
+
+// addText adds text that the model says. Text after a tool call becomes a block of its
+// own, because watchers have been told that the block before the call has ended.
+func (ps *pieces) addText(text string) {
+	if text == "" || ps.text == nil && ps.calls > 0 && strings.TrimSpace(text) == "" {
+		return
+	}
+	if ps.text == nil {
+		ps.text = ps.begin(llm.BlockText)
+	}
+	ps.grow(ps.text, text)
+}
+
+// grow appends text to a piece, and emits it unless the piece is hidden.
+func (ps *pieces) grow(p *piece, text string) {
+	ps.size += len(text)
+	ps.kept += len(text)
+	p.text.WriteString(text)
+	if !p.hidden {
+		ps.emit(llm.Delta{Block: p.index, Kind: p.kind, Text: text})
+	}
+}
+
+// addThinking appends text to the thinking piece.
+func (ps *pieces) addThinking(text string) {
+	if text == "" {
+		return
+	}
+	p := ps.thinkingPiece()
+	// Watchers have been told of a later block and no longer see this one grow.
+	p.hidden = p.hidden || p.index < len(ps.all)-1
+	ps.grow(p, text)
+}
+
+// thinkingPiece returns the piece that holds the model's thinking, and begins it if
+// needed. There is only one, because providers want the thinking back whole.
+func (ps *pieces) thinkingPiece() *piece {
+	if ps.thought == nil {
+		ps.thought = ps.begin(llm.BlockThinking)
+		ps.thought.hidden = ps.text != nil // the text block goes on, so watchers see no new one
+	}
+	return ps.thought
+}
+
+// saidSoFar returns what the text block that grows holds.
+func (ps *pieces) saidSoFar() *strings.Builder {
+	if ps.text == nil {
+		return &strings.Builder{}
+	}
+	return &ps.text.text
+}
+
+// turnToThinking makes thinking of the text that came as what the model says.
+func (ps *pieces) turnToThinking() {
+	if ps.text == nil {
+		return
+	}
+	text := ps.text.text.String()
+	ps.all = slices.DeleteFunc(ps.all, func(p *piece) bool { return p == ps.text })
+	ps.text = nil
+	ps.thinkingPiece().text.WriteString(text)
+	ps.showAgain()
+}
+
+// turnToText makes what the model says of the text that came as its thinking.
+func (ps *pieces) turnToText() {
+	if ps.thought == nil || ps.text != nil {
+		return
+	}
+	text := ps.thought.text.String()
+	if ps.thought.text.Reset(); len(ps.thought.details.entries) == 0 && ps.thought.thought.Extra == nil {
+		ps.all = slices.DeleteFunc(ps.all, func(p *piece) bool { return p == ps.thought })
+		ps.thought = nil
+	}
+	ps.text = ps.begin(llm.BlockText)
+	ps.text.text.WriteString(text)
+	ps.showAgain()
+}
+
+// showAgain tells watchers that what they have seen is void, and shows them all pieces as they are.
+func (ps *pieces) showAgain() {
+	ps.emit(llm.Delta{Void: true})
+	for i, p := range ps.all {
+		p.index, p.hidden = i, i < len(ps.all)-1
+		if p.kind == llm.BlockToolUse {
+			p.named = false
+			ps.tellName(p)
+		} else if p.text.Len() > 0 {
+			ps.emit(llm.Delta{Block: i, Kind: p.kind, Text: p.text.String()})
+		}
+	}
+}
+
+// tellName tells watchers of a call, once its name is known.
+func (ps *pieces) tellName(p *piece) {
+	if p.kind != llm.BlockToolUse || p.named || p.name == "" {
+		return
+	}
+	p.named = true
+	ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name})
+}
+
+// byID returns the newest call with the given id, or nil.
+func (ps *pieces) byID(id string) *piece {
+	for i := len(ps.all) - 1; i >= 0; i-- {
+		if p := ps.all[i]; p.kind == llm.BlockToolUse && p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// thoughtToSave returns the fields of a thinking block that the provider wants back; nil
+// if it wants none.
+func (p *piece) thoughtToSave(host string) json.RawMessage {
+	p.thought.Details = p.details.raw()
+	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {
+		return nil
+	}
+	p.thought.By = host
+	return toRaw(p.thought)
+}

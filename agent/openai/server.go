@@ -1,0 +1,22 @@
+package openai
+
+import (
+	"sync"
+
+	"parley/agent/openai/thinktags"
+	"parley/agent/openai/toollist"
+	"parley/agent/openai/window"
+)
+
+// A server is the server of one model, with what all requests to it share.
+type server struct {
+	cfg     Config
+	host    string
+	windows *window.Finder
+	tools   toollist.Writer
+	bodies  bodies
+	readers sync.Pool // of *bufio.Reader, which have read the streams of answers
+
+	// thinksBare remembers whether the model's texts begin with thinking that no tag begins.
+	thinksBare thinktags.Habit
+}

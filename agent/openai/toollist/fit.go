@@ -1,0 +1,296 @@
+package toollist
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"parley/tools"
+	"parley/tools/plainjson"
+)
+
+// fit returns a tool's schema and description in a form that the server takes.
+func fit(s tools.Spec, f Form) (schema json.RawMessage, description string) {
+	schema, note := fitSchema(s.Schema)
+	return schema, fitDescription(s.Description, note, f.Described)
+}
+
+// fitDescription returns a description with a note behind it, in most characters; 0 is any number.
+// What is too long loses its end.
+func fitDescription(text, note string, most int) string {
+	if note != "" {
+		note = "\n\n" + note
+	}
+	if most <= 0 || units(text)+units(note) <= most {
+		return strings.TrimSpace(text + note)
+	}
+	cut := fmt.Sprintf(" … [%d characters more are left out]", units(text))
+	room := most - units(note) - units(cut)
+	if room < most/2 {
+		note, room = "", most-units(cut)
+	}
+	at, n := 0, 0
+	for i, r := range text {
+		if n += units(string(r)); n > room {
+			break
+		}
+		at = i + len(string(r))
+	}
+	kept := text[:at]
+	if space := strings.LastIndexAny(kept, " \n\t"); space > at*3/4 {
+		kept = kept[:space]
+	}
+	kept = strings.TrimSpace(kept)
+	return kept + fmt.Sprintf(" … [%d characters more are left out]", units(text)-units(kept)) + note
+}
+
+// units counts the characters of a text. Those that need two in UTF-16 count twice, as servers may
+// count.
+func units(text string) (n int) {
+	for _, r := range text {
+		if n++; r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// Bounds of how far a schema is looked at, which may refer to itself.
+const (
+	maxDepth   = 32
+	maxObjects = 1000
+)
+
+// choices are the keywords that OpenAI and Anthropic refuse at the top of a schema, and $ref, whose
+// target may have one.
+func choices() []string { return []string{"anyOf", "oneOf", "allOf", "enum", "not", "$ref"} }
+
+// fitSchema returns a schema that describes an object, has no choice between several at its top, and
+// says of each list what it holds. Where that is less than the schema says, note says in words which
+// arguments belong together. A schema for which nothing has to be done stays the same bytes.
+func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
+	const empty = `{"type":"object","properties":{}}`
+	if len(raw) == 0 {
+		return json.RawMessage(empty), ""
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var top map[string]any
+	if d.Decode(&top) != nil {
+		return raw, "" // who encodes it finds out
+	}
+	changed := fillLists(top, maxDepth)
+	if top["type"] != "object" {
+		top["type"], changed = "object", true
+	}
+	if slices.ContainsFunc(choices(), func(word string) bool { _, has := top[word]; return has }) {
+		note = sets(top)
+		top, changed = flatten(top), true
+	}
+	if !changed {
+		return raw, ""
+	}
+	fitted, err := plainjson.Marshal(top)
+	if err != nil { // it was decoded a moment ago
+		return raw, ""
+	}
+	return fitted, note
+}
+
+// fillLists says of each list in a schema what it holds, where the schema does not, or says it of
+// each place: that it may be anything. It reports whether there was such a list.
+func fillLists(v any, depth int) (changed bool) {
+	if depth == 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, inner := range v {
+			changed = fillLists(inner, depth-1) || changed
+		}
+	case map[string]any:
+		isList := v["type"] == "array" || slices.Contains(texts(v["type"]), "array")
+		if _, each := v["items"].([]any); each || isList && v["items"] == nil && v["prefixItems"] == nil {
+			v["items"], changed = map[string]any{}, true
+		}
+		for word, inner := range v {
+			if word == "enum" || word == "const" || word == "default" || word == "examples" {
+				continue // values, and no schemas
+			}
+			changed = fillLists(inner, depth-1) || changed
+		}
+	}
+	return changed
+}
+
+// flatten returns a schema of one object that allows everything that the choices of another allow,
+// and more: the properties of all of them, of which those are required that each wants.
+func flatten(top map[string]any) map[string]any {
+	flat := map[string]any{}
+	for word, v := range top {
+		if !slices.Contains(choices(), word) {
+			flat[word] = v
+		}
+	}
+	o := newReading(top).object(top, maxDepth)
+	flat["properties"] = o.merged()
+	delete(flat, "required")
+	if len(o.required) > 0 {
+		flat["required"] = slices.Sorted(maps.Keys(o.required))
+	}
+	own, _ := top["properties"].(map[string]any)
+	if len(own) != len(o.properties) {
+		delete(flat, "additionalProperties") // it was about the top's own properties
+	}
+	return flat
+}
+
+// An object is what a schema says of an object's properties.
+type object struct {
+	properties map[string][]any // by name, what each may be
+	required   map[string]bool
+}
+
+// A reading of a schema finds what its objects are, and looks at so many at most.
+type reading struct {
+	root map[string]any // to which references are relative
+	left int
+}
+
+func newReading(root map[string]any) *reading { return &reading{root, maxObjects} }
+
+// object returns what a part of the schema and its choices say together.
+func (r *reading) object(schema map[string]any, depth int) object {
+	o := object{map[string][]any{}, map[string]bool{}}
+	if r.left--; depth == 0 || r.left < 0 {
+		return o
+	}
+	own, _ := schema["properties"].(map[string]any)
+	for name, one := range own {
+		o.add(name, one)
+	}
+	for _, name := range texts(schema["required"]) {
+		o.required[name] = true
+	}
+	all := subschemas(schema["allOf"])
+	if to := resolve(schema["$ref"], r.root); to != nil {
+		all = append(all, to)
+	}
+	for _, one := range all {
+		other := r.object(one, depth-1)
+		o.addAll(other)
+		maps.Copy(o.required, other.required)
+	}
+	for _, word := range []string{"anyOf", "oneOf"} {
+		var common map[string]bool
+		for i, one := range subschemas(schema[word]) {
+			other := r.object(one, depth-1)
+			o.addAll(other)
+			if i == 0 {
+				common = other.required
+			}
+			maps.DeleteFunc(common, func(name string, _ bool) bool { return !other.required[name] })
+		}
+		maps.Copy(o.required, common)
+	}
+	return o
+}
+
+// add says that a property may be what a schema describes.
+func (o object) add(name string, schema any) {
+	if !slices.ContainsFunc(o.properties[name], func(known any) bool { return reflect.DeepEqual(known, schema) }) {
+		o.properties[name] = append(o.properties[name], schema)
+	}
+}
+
+// addAll adds the properties of another object.
+func (o object) addAll(other object) {
+	for name, all := range other.properties {
+		for _, one := range all {
+			o.add(name, one)
+		}
+	}
+}
+
+// maxEither is how many schemas one property may have; one with more may be anything.
+const maxEither = 10
+
+// merged returns the schemas of the properties, each in one. A property may be anything whose schema
+// refers to a choice that is no longer there.
+func (o object) merged() map[string]any {
+	all := map[string]any{}
+	for name, schemas := range o.properties {
+		switch {
+		case len(schemas) == 1:
+			all[name] = schemas[0]
+		case len(schemas) > maxEither:
+			all[name] = map[string]any{}
+		default:
+			all[name] = map[string]any{"anyOf": schemas}
+		}
+		raw, err := plainjson.Marshal(all[name])
+		if err != nil || slices.ContainsFunc(choices(), func(word string) bool { return bytes.Contains(raw, []byte(`"$ref":"#/`+word)) }) {
+			all[name] = map[string]any{}
+		}
+	}
+	return all
+}
+
+// sets says in words which arguments belong together, if the choices at the top of a schema require
+// different ones; otherwise it returns "".
+func sets(top map[string]any) string {
+	for _, word := range []string{"oneOf", "anyOf"} {
+		var all []string
+		for _, one := range subschemas(top[word]) {
+			names := slices.Sorted(maps.Keys(newReading(top).object(one, maxDepth).required))
+			if len(names) == 0 {
+				return ""
+			}
+			all = append(all, strings.Join(names, " and "))
+		}
+		if all = slices.Compact(all); len(all) > 1 {
+			return "It wants one of these sets of arguments: " + strings.Join(all, "; ") + "."
+		}
+	}
+	return ""
+}
+
+// resolve returns the schema to which a reference within root points; nil if it is none.
+func resolve(reference any, root map[string]any) map[string]any {
+	text, _ := reference.(string)
+	path, ok := strings.CutPrefix(text, "#/")
+	if !ok {
+		return nil
+	}
+	at := root
+	for step := range strings.SplitSeq(path, "/") {
+		at, _ = at[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)].(map[string]any)
+	}
+	return at
+}
+
+// subschemas returns the schemas in a list of them.
+func subschemas(v any) (all []map[string]any) {
+	list, _ := v.([]any)
+	for _, one := range list {
+		if schema, ok := one.(map[string]any); ok {
+			all = append(all, schema)
+		}
+	}
+	return all
+}
+
+// texts returns the texts in a list.
+func texts(v any) (all []string) {
+	list, _ := v.([]any)
+	for _, one := range list {
+		if text, ok := one.(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"parley/agent/llm"
+)
+
+// A Usage is the field "usage" of an answer, of either of OpenAI's protocols.
+type Usage struct {
+	Prompt     Tokens         `json:"prompt_tokens"`
+	Completion Tokens         `json:"completion_tokens"`
+	Total      Tokens         `json:"total_tokens"`
+	CacheHit   Tokens         `json:"prompt_cache_hit_tokens"`
+	CacheRead  Tokens         `json:"cached_tokens"` // Moonshot
+	Details    *read          `json:"prompt_tokens_details"`
+	Completed  *outputDetails `json:"completion_tokens_details"`
+	// The Responses API has other names for the same.
+	Input         Tokens         `json:"input_tokens"`
+	Output        Tokens         `json:"output_tokens"`
+	InputDetails  *read          `json:"input_tokens_details"`
+	OutputDetails *outputDetails `json:"output_tokens_details"`
+	// Cost is the price that some providers charge: dollars, or an object with the sum. In
+	// other providers' answers this field is a text or something else.
+	Cost json.RawMessage `json:"cost"`
+	// Own is "true" if OpenRouter used the account's own key at the provider behind it.
+	// The provider's charge then comes beside Cost.
+	Own     String `json:"is_byok"`
+	Charges *struct {
+		Upstream json.RawMessage `json:"upstream_inference_cost"`
+	} `json:"cost_details"`
+	// Ticks is the price at xAI; 10,000 ticks are a micro-dollar.
+	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
+}
+
+// Tokens is a number of tokens.
+type Tokens float64
+
+// UnmarshalJSON reads a number, which some servers write in quotes. An integer, which nearly all servers send, is read here: to have it
+// read as a fraction takes 1 KB more of the stack, at the deepest place of a turn.
+func (t *Tokens) UnmarshalJSON(b []byte) error {
+	if n, err := strconv.ParseInt(string(b), 10, 53); err == nil {
+		*t = Tokens(n)
+		return nil
+	}
+	if text := Unquoted(b); text != "" {
+		return json.Unmarshal([]byte(text), (*float64)(t))
+	}
+	return nil
+}
+
+// read is the part of a Usage that says how many tokens of the prompt came from the
+// provider's cache.
+type read struct {
+	Cached Tokens `json:"cached_tokens"`
+}
+
+// outputDetails is the part of a Usage that says how many of the answer's tokens are thinking.
+type outputDetails struct {
+	Reasoning Tokens `json:"reasoning_tokens"`
+}
+
+// UsageOf returns the numbers of tokens that the server counted. If it counted none, UsageOf
+// estimates them as one for every four bytes of the request and of the answer.
+func UsageOf(report *Usage, requestSize, answerSize int) llm.Usage {
+	if report == nil {
+		report = &Usage{}
+	}
+	u := report.inOneForm()
+	if u.Prompt <= 0 && u.Completion <= 0 {
+		return llm.Usage{Input: int64(requestSize+3) / 4, Output: int64(answerSize+3) / 4, Estimated: true}
+	}
+	cached := max(u.CacheHit, u.CacheRead)
+	if u.Details != nil && u.Details.Cached > 0 {
+		cached = u.Details.Cached
+	}
+	use := llm.Usage{
+		Input:  int64(max(0, u.Prompt)),
+		Cached: int64(max(0, min(cached, u.Prompt))),
+		Output: int64(max(0, u.Completion) + u.uncountedReasoning()),
+	}
+	use.Reasoning = int64(u.uncountedReasoning())
+	if u.Completed != nil {
+		use.Reasoning = min(int64(max(0, u.Completed.Reasoning)), use.Output)
+	}
+	use.Cost, use.Priced = u.cost()
+	return use
+}
+
+// Void returns the usage of an answer that was broken off, as an answer without blocks: what the
+// server counted, or else an estimate of what had come of it by then. It returns nil if the server
+// counted nothing and nothing had come: then there may be nothing to pay for.
+func Void(report *Usage, requestSize, answerSize int) *llm.Answer {
+	if report == nil && answerSize == 0 {
+		return nil
+	}
+	return &llm.Answer{Usage: UsageOf(report, requestSize, answerSize)}
+}
+
+// inOneForm returns the report with the names of the Responses API replaced by those of
+// chat completions.
+func (u *Usage) inOneForm() *Usage {
+	one := *u
+	if u.Prompt == 0 && u.Completion == 0 {
+		one.Prompt, one.Completion = u.Input, u.Output
+	}
+	if u.Details == nil {
+		one.Details = u.InputDetails
+	}
+	if u.Completed == nil {
+		one.Completed = u.OutputDetails
+	}
+	return &one
+}
+
+// mostDollars bounds the cost of one answer. A larger number is not a price.
+const mostDollars = 10_000
+
+// cost returns the provider's price of the answer in micro-dollars; false if the
+// provider gives none that can be read.
+func (u *Usage) cost() (micro int64, ok bool) {
+	dollars, ok := parseNumber(u.Cost)
+	if upstream, own := u.upstreamCost(); ok && own {
+		dollars += upstream
+	}
+	if !ok {
+		var sum struct {
+			Total json.RawMessage `json:"total_cost"`
+		}
+		if json.Unmarshal(u.Cost, &sum) == nil {
+			dollars, ok = parseNumber(sum.Total)
+		}
+	}
+	if !ok {
+		var ticks float64
+		ticks, ok = parseNumber(u.Ticks)
+		dollars = ticks / 1e10
+	}
+	if !ok || dollars < 0 || dollars > mostDollars {
+		return 0, false
+	}
+	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // the subtrahend absorbs errors of the floating point
+}
+
+// upstreamCost returns the charge, in dollars, of the provider behind OpenRouter to the
+// account itself; false if there is none.
+func (u *Usage) upstreamCost() (float64, bool) {
+	if u.Own != "true" || u.Charges == nil {
+		return 0, false
+	}
+	return parseNumber(u.Charges.Upstream)
+}
+
+// parseNumber reads a number, which may stand in quotes; false if raw is none.
+func parseNumber(raw json.RawMessage) (float64, bool) {
+	text := strings.Trim(strings.TrimSpace(string(raw)), `"`)
+	var n json.Number
+	if text == "" || json.Unmarshal([]byte(text), &n) != nil {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// uncountedReasoning returns how many tokens of reasoning the server's count of the
+// answer lacks: xAI counts them apart, and Gemini includes them only in the total.
+func (u *Usage) uncountedReasoning() Tokens {
+	reasoning := Tokens(0)
+	if u.Completed != nil {
+		reasoning = max(0, u.Completed.Reasoning)
+	}
+	if u.Total <= 0 {
+		if reasoning > u.Completion {
+			return reasoning
+		}
+		return 0
+	}
+	beyond := max(0, u.Total-max(0, u.Prompt)-max(0, u.Completion))
+	if u.Completed != nil {
+		return min(beyond, reasoning)
+	}
+	return beyond
+}

@@ -1,0 +1,145 @@
+// Package ownfiles finds the files in a conversation's folder that are removed because they
+// are old.
+//
+// The setting [retention] erases turns that ended long ago. The files of these turns are
+// in the folder of a conversation that goes on: what came with a message, the pictures
+// that a model was shown, whole results that were too long for the model, and what MCP
+// servers gave. Parley itself has put them there, under names of its own. They are
+// removed when they are as old as that and no entry that the log still has is about them.
+// What an agent has made belongs to the conversation, and stays.
+package ownfiles
+
+import (
+	"fmt"
+	"iter"
+	"path"
+	"regexp"
+	"slices"
+
+	"parley/agent/pictures"
+	"parley/sessions"
+)
+
+// The folders of a session's directory in which Parley itself puts files.
+const (
+	Attachments = "attachments"   // what came with messages, named by the number of the message's entry in the log
+	Pictures    = pictures.Folder // what models are shown, named by the hash of its content
+	Results     = ".agent/out"    // tool results too long for the model, named by the id of their call
+	Foreign     = ".agent/mcp"    // what MCP servers gave, named by the id of the call
+)
+
+// Folders returns the names of all folders in a workspace to which Parley itself adds files.
+func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
+
+// Unnamed returns the session's files that Parley itself has put there and to which none of the
+// log's entries refers any more. Such files may be removed.
+func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
+	owners := map[string][]string{} // by what an entry would name
+	for _, file := range files {
+		if owner := ownerOf(file); owner != "" {
+			owners[owner] = append(owners[owner], file)
+		}
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if len(owners) == 0 {
+			return nil, nil
+		}
+		named, err := ownersIn(e)
+		if err != nil {
+			return nil, err
+		}
+		for _, owner := range named {
+			delete(owners, owner)
+		}
+	}
+	var unnamed []string
+	for _, of := range owners {
+		unnamed = append(unnamed, of...)
+	}
+	slices.Sort(unnamed)
+	return unnamed, nil
+}
+
+// ownerOf returns the part of a file's name that says which entry the file belongs to: the number
+// of an attachment's entry, a picture's whole name, or the id of a tool call. It returns "" for a
+// file that Parley has not put there.
+func ownerOf(file string) string {
+	folder, name := path.Dir(file), path.Base(file)
+	var shape string
+	switch folder {
+	case Attachments:
+		shape = `^([1-9][0-9]*)-.`
+	case Pictures:
+		shape = `^([0-9a-f]{32}\.(?:png|jpg))$`
+	case Results:
+		shape = `^(.+)\.json$`
+	case Foreign:
+		shape = `^(.+)-[1-9][0-9]*(?:\.[a-z0-9]+)?$`
+	default:
+		return ""
+	}
+	found := regexp.MustCompile(shape).FindStringSubmatch(name)
+	if found == nil {
+		return ""
+	}
+	if folder == Attachments || folder == Pictures {
+		return folder + "/" + found[1]
+	}
+	return "call/" + found[1]
+}
+
+// ownersIn returns what the names of files would say, as ownerOf reads them, if the files belong
+// to this entry.
+func ownersIn(e sessions.Entry) ([]string, error) {
+	switch e.Kind {
+	case sessions.KindAttached:
+		// It may be about to be fetched: a turn that was cut off long ago goes on now.
+		return []string{fmt.Sprintf("%s/%d", Attachments, e.N)}, nil
+	case sessions.KindFetched:
+		f, err := sessions.Decode[sessions.Fetched](e)
+		if err != nil {
+			return nil, err
+		}
+		named := []string{ownerOf(f.Path)}
+		if f.Picture != nil {
+			named = append(named, ownerOf(f.Picture.View))
+		}
+		return named, nil
+	case sessions.KindPicture:
+		p, err := sessions.Decode[sessions.Picture](e)
+		return []string{ownerOf(p.Path), ownerOf(p.View)}, err
+	}
+	if e.Call != "" {
+		return []string{"call/" + e.Call}, nil
+	}
+	return nil, nil
+}
+
+// Missing returns a function that explains to a model why the file of a name may be missing:
+// Parley keeps such files for this many days only (0 is for ever). The function returns "" if
+// Parley does not put files of that name there.
+func Missing(days int) func(name string) string {
+	return func(name string) string {
+		if days <= 0 || ownerOf(name) == "" {
+			return ""
+		}
+		switch path.Dir(name) {
+		case Attachments:
+			return fmt.Sprintf("what people send is no longer kept after %s, so ask for it to be sent again if you need it", period(days))
+		case Pictures:
+			return fmt.Sprintf("copies of pictures are no longer kept after %s, so show the picture itself, or ask for it to be sent again", period(days))
+		}
+		return fmt.Sprintf("results are no longer kept after %s, so make the call again if you need it", period(days))
+	}
+}
+
+// period says a number of days in words for a model, such as "30 days".
+func period(days int) string {
+	if days == 1 {
+		return "a day"
+	}
+	return fmt.Sprintf("%d days", days)
+}

@@ -1,0 +1,311 @@
+// Package subagents hands tasks to sub-agents, and brings back their reports.
+//
+// A task's row is written before anything else, with all that is needed to hand it out and
+// to report its end. Its message and its report have ids that are made of the call's, so
+// whatever a process leaves undone is done again by another, and counts once. Run does
+// that for those that nobody else comes back to.
+//
+// subagents.go hands tasks out, and copy.go files with them; report.go brings reports back;
+// stop.go ends tasks; sweep.go does what was left undone; parent.go says for whom a session
+// works; sessions.go and history.go show sessions to models, and send.go says something in
+// one.
+package subagents
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/agent/task"
+	"parley/bus"
+	"parley/sessions"
+	"parley/sessions/subagents"
+	"parley/tools"
+	"parley/tools/plainjson"
+)
+
+// MostOpen is how many sub-agents may work for one session at once.
+const MostOpen = 5
+
+// A Bus carries tasks and reports, and gives out the hold of the process that sweeps.
+type Bus interface {
+	bus.Bus
+	bus.Holder
+}
+
+// Config holds the parts that a Service works with.
+type Config struct {
+	Table subagents.Table
+	Bus   Bus
+	// Ready returns, for the model, why no task may be handed out now; "" if tasks may.
+	Ready func(ctx context.Context) (why string, err error)
+	// MaySpawn returns the names of the agents that an agent may hand tasks to.
+	MaySpawn func(agent string) []string
+	// Copy copies files from the workspace of the session that made a tool call into that of the
+	// session to.
+	Copy func(ctx context.Context, call tools.Call, to string, files []string) error
+	// Admit decides whether the person for whom a task was handed out may still talk to the
+	// bot.
+	Admit bus.Admit
+	// Sessions reads the logs of sessions.
+	Sessions sessions.Reader
+	// Describe returns what models are told of the agent with this name.
+	Describe func(agent string) AgentInfo
+	// Listens reports whether an agent answers people at an address.
+	Listens func(at bus.Address) bool
+	// Erase erases sessions and all that belongs to them. It returns which were erased, also with an
+	// error.
+	Erase func(ctx context.Context, sessions []string) (erased []string, err error)
+	// Ended, if set, is called when a task has ended, with how it ended: for metrics.
+	Ended func(state string)
+	// Point, if set, is called at each step after which a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// AgentInfo is what models are told of an agent to which they may hand tasks.
+type AgentInfo struct {
+	Model        string // the name of its model; "" if it has the same as all agents
+	Capabilities []tools.Permission
+	Prompt       string // what the operator has told it
+}
+
+// A Service hands out tasks, which are what an agent gives another one to do, and brings the reports
+// back.
+type Service struct {
+	cfg     Config
+	nudge   chan struct{} // wakes the sweep
+	parents sync.Map      // by the key of a sub-agent's session: the parent's
+	known   atomic.Int64  // how many were added to parents
+}
+
+var _ task.SubAgents = (*Service)(nil)
+
+// New makes a Service.
+func New(cfg Config) *Service {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	if cfg.Ended == nil {
+		cfg.Ended = func(string) {}
+	}
+	return &Service{cfg: cfg, nudge: make(chan struct{}, 1)}
+}
+
+// A route says where the report of a task goes, and on whose behalf the task is done. The store
+// keeps it with the task as JSON.
+type route struct {
+	At   bus.Address `json:"at"`
+	Name string      `json:"name,omitempty"`
+}
+
+// Prepare implements task.Tasks: it records a task for whose report the turn will wait, and
+// copies its files, but does not hand it out yet.
+func (d *Service) Prepare(ctx context.Context, call tools.Call, what tools.Task) (sessions.Delegated, error) {
+	t, err := d.prepare(ctx, call, what, "")
+	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
+}
+
+// SpawnedTask is what the model is told of a task that it has handed out without waiting: the report
+// comes later, as a message.
+type SpawnedTask struct {
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	State   string `json:"state"`
+	Message string `json:"message"`
+}
+
+// Spawn hands out a task without making the turn wait: the sub-agent's report comes later, as a
+// message.
+func (d *Service) Spawn(ctx context.Context, call tools.Call, what tools.Task) (any, error) {
+	return d.spawn(ctx, call, what, newSession)
+}
+
+// newSession, in the place of a session's key, asks for a new session for a task whose report
+// comes as a message.
+const newSession = "new"
+
+// spawn does what Spawn does. session is a session that a sub-agent has already, or newSession.
+func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Task, session string) (any, error) {
+	t, err := d.prepare(ctx, call, what, session)
+	if err != nil {
+		return nil, err
+	}
+	d.cfg.Point("spawn:prepared")
+	if err := ctx.Err(); err != nil {
+		// A turn that is stopped ends the task; where the lease was lost, the session's next holder
+		// repeats the call; where the call has taken too long, a sweep ends the task and tells it.
+		return nil, err
+	}
+	if err := d.Start(ctx, t.ID); err != nil {
+		return nil, fmt.Errorf("it is not known whether the task is handed out; its report, or that it was never begun, is told here by itself: %w", err)
+	}
+	d.cfg.Point("spawn:handed")
+	return SpawnedTask{t.Session, t.Agent, subagents.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
+}
+
+// prepare records a task and copies its files, or returns the task that an earlier attempt of the
+// same call has recorded. session is as for spawn, or "" for a task for which the turn waits,
+// which gets a new session too.
+func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task, session string) (subagents.Task, error) {
+	t, err := d.newTask(ctx, call, what, session)
+	if err != nil {
+		return subagents.Task{}, err
+	}
+	err = d.cfg.Table.Prepare(ctx, t, MostOpen)
+	limit, full := errors.AsType[*subagents.LimitError](err)
+	switch {
+	case full:
+		return t, tools.Errorf(tools.ExecutionFailed, "%v: wait for a report, or do it yourself", limit)
+	case errors.Is(err, sessions.ErrNotFound):
+		return t, tools.Errorf(tools.ExecutionFailed, "this conversation was forgotten meanwhile, so nothing was handed out")
+	case errors.Is(err, subagents.ErrKnown):
+		t, err = d.cfg.Table.Get(ctx, t.ID)
+		if err == nil && t.State == subagents.Cancelled && t.Report == "" {
+			err = tools.Errorf(tools.Cancelled, "it was stopped before it had begun")
+		}
+		if err != nil || t.State != subagents.Prepared {
+			return t, err
+		}
+	case err != nil:
+		return t, err
+	}
+	d.cfg.Point("task:recorded")
+	if len(what.Files) == 0 {
+		return t, nil
+	}
+	err = d.cfg.Copy(ctx, call, t.Session, what.Files)
+	if _, refused := errors.AsType[*tools.Error](err); refused && ctx.Err() == nil { // else the call is made again
+		if failed := d.cfg.Table.Discard(ctx, t.ID); failed != nil {
+			return t, failed
+		}
+		d.wakeSweep()
+	}
+	return t, err
+}
+
+// newTask returns the task that a call asks for; its error tells the model why it cannot be
+// handed out.
+func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task, session string) (subagents.Task, error) {
+	if call.Parent != "" {
+		return subagents.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
+	}
+	why, err := d.cfg.Ready(ctx)
+	if err != nil {
+		return subagents.Task{}, err
+	}
+	if why != "" {
+		return subagents.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed to sub-agents now: %s. Do it yourself, or try again later", why)
+	}
+	name := cmp.Or(what.Agent, call.Agent)
+	if may := d.cfg.MaySpawn(call.Agent); !slices.Contains(may, name) {
+		return subagents.Task{}, tools.Errorf(tools.InvalidArgs, "%q is no agent that may be given a task from here: there are %s", tools.Clip(name, 64), strings.Join(may, ", "))
+	}
+	at, err := bus.ParseAddress(call.At)
+	if err != nil {
+		return subagents.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed out from here, because its report would reach nobody: %v", err)
+	}
+	id := subagents.ID(call.Session, call.Key)
+	key := session
+	if session == "" || session == newSession {
+		if key, err = subagents.Key(name, call.Session, id); err != nil {
+			return subagents.Task{}, err
+		}
+	}
+	t := subagents.Task{
+		ID: id, Parent: call.Session, Session: key, Agent: name, Person: call.Person, Turn: call.Turn, Call: call.ID,
+		Title: title(what.Prompt), Awaited: session == "", Started: time.Now(), State: subagents.Prepared,
+	}
+	if t.Route, err = plainjson.Marshal(route{At: at, Name: call.Called}); err != nil {
+		return t, fmt.Errorf("encode a route: %w", err)
+	}
+	text := what.Prompt
+	if len(what.Files) > 0 {
+		text += "\n\nIn your workspace: " + strings.Join(what.Files, ", ")
+	}
+	t.Mail, err = plainjson.Marshal(bus.Inbound{
+		ID: "tasked:" + id, Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
+		At: address(t), Private: call.Private, Group: !call.Private, Mentioned: true, Text: text, SentAt: t.Started,
+		Task: &bus.Task{ID: id, Agent: call.Agent, Session: call.Session, Asked: at, Untrusted: call.Untrusted},
+	})
+	if err != nil {
+		return t, fmt.Errorf("encode a task: %w", err)
+	}
+	return t, nil
+}
+
+// address returns the address of the session in which a sub-agent works. The address belongs to
+// no chat: no person reads or writes there.
+func address(t subagents.Task) bus.Address {
+	key, _ := sessions.ParseKey(t.Session) // subagents.Key has made it
+	return bus.Address{Channel: bus.SubAgents, Chat: key.Chat, Thread: key.Thread}
+}
+
+// maxTitle is how many characters of a task's text a list of tasks shows.
+const maxTitle = 80
+
+// title returns the beginning of a task's text, in one line, for lists.
+func title(prompt string) string {
+	words := []rune(strings.Join(strings.Fields(prompt), " "))
+	if len(words) > maxTitle {
+		return string(words[:maxTitle]) + "…"
+	}
+	return string(words)
+}
+
+// Start implements task.Tasks: it hands out the task with this id, which Prepare has
+// recorded.
+func (d *Service) Start(ctx context.Context, id string) error {
+	t, err := d.cfg.Table.Get(ctx, id)
+	if errors.Is(err, subagents.ErrNone) {
+		return nil // it was forgotten
+	}
+	if err == nil && !t.IsOpen() && t.Awaited {
+		return d.publishReport(ctx, t) // the turn waits from now on, whatever was told before
+	}
+	if err != nil || !t.IsOpen() || t.Stop != "" {
+		return err
+	}
+	if err := d.cfg.Table.Start(ctx, id); err != nil {
+		return err
+	}
+	d.cfg.Point("task:running")
+	return d.publish(ctx, t)
+}
+
+// publish publishes a task as a message to the session of its sub-agent.
+func (d *Service) publish(ctx context.Context, t subagents.Task) error {
+	var in bus.Inbound
+	if err := json.Unmarshal(t.Mail, &in); err != nil {
+		return fmt.Errorf("decode task %s: %w", t.ID, err)
+	}
+	err := bus.PublishInbound(ctx, d.cfg.Bus, t.Session, in, true)
+	if errors.Is(err, bus.ErrInvalid) {
+		return d.Report(ctx, task.Report{ID: t.ID, State: subagents.Failed, Text: "The task is too long for any message."})
+	}
+	return err
+}
+
+// Begin implements task.Tasks: it reports whether the task is still wanted, as its row in
+// the table says. A task that was stopped is not.
+func (d *Service) Begin(ctx context.Context, id string) (wanted bool, err error) {
+	t, err := d.cfg.Table.Get(ctx, id)
+	if errors.Is(err, subagents.ErrNone) {
+		return false, nil
+	}
+	return t.IsOpen() && t.Stop == "", err
+}
+
+// Count implements task.Tasks: it counts the tasks of a session that have not ended.
+func (d *Service) Count(ctx context.Context, session string) (int, error) {
+	open, err := d.cfg.Table.OpenOf(ctx, session)
+	return len(open), err
+}

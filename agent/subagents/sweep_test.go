@@ -1,0 +1,228 @@
+package subagents_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/subagents"
+	"parley/bus"
+	"parley/bus/bustest"
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqlstore"
+	stored "parley/sessions/subagents"
+	"parley/tools"
+)
+
+const (
+	parent = "main:telegram:2"
+	child  = "main:agent:p:a"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newStore opens a store in which the parent's session exists.
+func newStore(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	_, err = store.Open(t.Context(), parent, 1)
+	must(t, err)
+	return store
+}
+
+// newService makes a Service over a real bus and store, in which the parent's session exists.
+func newService(t *testing.T) (d *subagents.Service, b *sqlitebus.Bus, table stored.Table) {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close()) })
+	store := newStore(t)
+	table = store.SubAgents()
+	return subagents.New(subagents.Config{
+		Table: table, Bus: b, Sessions: store, Log: slog.New(slog.DiscardHandler),
+		Admit: func(context.Context, bus.Person, bus.Address) (bus.Caller, bool, error) {
+			return bus.Caller{}, true, nil
+		},
+	}), b, table
+}
+
+// prepare records a task that was prepared that long ago. If awaited is true, its turn is to wait
+// for it.
+func prepare(t *testing.T, table stored.Table, ago time.Duration, awaited bool) {
+	t.Helper()
+	mail, err := json.Marshal(bus.Inbound{
+		ID: "tasked:a", Kind: bus.Tasked, From: bus.Person{ID: "telegram:2"}, At: bus.Address{Channel: bus.SubAgents, Chat: "p", Thread: "a"},
+		Group: true, Mentioned: true, Text: "look", SentAt: time.Now(), Task: &bus.Task{ID: "a", Agent: "main", Session: parent},
+	})
+	must(t, err)
+	must(t, table.Prepare(t.Context(), stored.Task{
+		ID: "a", Parent: parent, Session: child, Agent: "main", Person: "telegram:2", Turn: "t", Call: "c", Awaited: awaited,
+		Mail: mail, Route: []byte(`{"at":{"channel":"telegram","chat":"2"}}`), Started: time.Now().Add(-ago),
+	}, subagents.MostOpen))
+}
+
+// sweeps has the Service sweep until the test is over.
+func sweeps(t *testing.T, d *subagents.Service) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+	})
+}
+
+// mail waits for n messages to a session and returns them.
+func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inbound) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lease, err := b.Claim(ctx, bus.InboundTopic)
+	must(t, err)
+	for after := int64(0); len(all) < n; {
+		got, err := bustest.AwaitMail(ctx, lease, after)
+		must(t, err)
+		for _, m := range got {
+			in, err := bus.DecodeInbound(m.Body)
+			must(t, err)
+			all, after = append(all, in), m.Seq
+		}
+	}
+	return lease, all
+}
+
+// The process dies when it has recorded that a task is handed out, and before that is on the
+// bus, and then somebody says /stop. The sub-agent's session hears of the task too, which it
+// alone ends.
+func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
+	d, b, table := newService(t)
+	prepare(t, table, time.Minute, true)
+	must(t, table.Start(t.Context(), "a"))
+	if n, err := d.StopAll(t.Context(), parent, "stop"); err != nil || n != 1 {
+		t.Fatalf("%d are stopped: %v", n, err)
+	}
+	sweeps(t, d)
+	lease, all := mail(t, b, 2)
+	if lease.Claim().Key != child || all[0].Kind != bus.Command || all[1].Kind != bus.Tasked {
+		t.Errorf("%s got %+v", lease.Claim().Key, all)
+	}
+}
+
+// A task that its turn has not handed out is ended, because it would count for ever as one of
+// those that the conversation may have. If the turn waits for it all the same, it is told.
+func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
+	d, b, table := newService(t)
+	prepare(t, table, 2*time.Hour, true)
+	sweeps(t, d)
+	parleytest.WaitFor(t, "its end", func() bool {
+		n, err := d.Count(t.Context(), parent)
+		must(t, err)
+		return n == 0
+	})
+	must(t, d.Start(t.Context(), "a"))
+	lease, all := mail(t, b, 1)
+	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != stored.Cancelled || !all[0].Task.Awaited {
+		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
+	}
+}
+
+// A call that hands out a task fails because the store is away. Its turn goes on, and the conversation
+// is told that the task was never begun.
+func TestATaskThatWasNeverBegunIsTold(t *testing.T) {
+	d, b, table := newService(t)
+	prepare(t, table, 3*time.Minute, false)
+	sweeps(t, d)
+	lease, all := mail(t, b, 1)
+	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != stored.Failed || !strings.Contains(all[0].Text, "never begun") {
+		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
+	}
+}
+
+// A turn that is stopped ends the tasks that it has recorded and not handed out, and no others. If
+// the call that hands one out comes after that, nobody gets the task.
+func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
+	d, _, table := newService(t)
+	prepare(t, table, time.Second, false)
+	must(t, d.EndTurn(t.Context(), parent, "another turn"))
+	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != stored.Prepared {
+		t.Errorf("after the end of another turn it is %+v, %v", got, err)
+	}
+	must(t, d.EndTurn(t.Context(), parent, "t"))
+	must(t, d.Start(t.Context(), "a"))
+	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != stored.Cancelled || !got.Told {
+		t.Errorf("after its turn's end it is %+v, %v", got, err)
+	}
+}
+
+// A task that was prepared a moment ago is left to its turn.
+func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
+	_, _, table := newService(t)
+	prepare(t, table, time.Minute, true)
+	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
+		t.Errorf("to be looked after are %v, %v", all, err)
+	}
+}
+
+// What was copied for a task that is not handed out after all is erased. The same call does not
+// wait for that task.
+func TestWhatIsCopiedInVainIsErased(t *testing.T) {
+	store := newStore(t)
+	d := subagents.New(subagents.Config{
+		Table: store.SubAgents(), Log: slog.New(slog.DiscardHandler),
+		Ready:    func(context.Context) (string, error) { return "", nil },
+		MaySpawn: func(agent string) []string { return []string{agent} },
+		Copy: func(context.Context, tools.Call, string, []string) error {
+			return tools.Errorf(tools.ExecutionFailed, "the disk is full")
+		},
+	})
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	what := tools.Task{Prompt: "look", Files: []string{"a"}}
+	for _, code := range []tools.Code{tools.ExecutionFailed, tools.Cancelled} {
+		_, err := d.Prepare(t.Context(), call, what)
+		if refused, ok := errors.AsType[*tools.Error](err); !ok || refused.Code != code {
+			t.Errorf("it is prepared with %v, want %s", err, code)
+		}
+	}
+	if keys, err := store.SubAgents().Dropped(t.Context()); err != nil || len(keys) != 1 || !subagents.IsSubAgent(keys[0]) {
+		t.Errorf("to be erased are %v, %v", keys, err)
+	}
+}
+
+// A process that has lost the session while it hands a task out leaves the task to the next holder,
+// which may have handed it out meanwhile.
+func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
+	store := newStore(t)
+	ctx, cut := context.WithCancel(t.Context())
+	d := subagents.New(subagents.Config{
+		Table: store.SubAgents(), Log: slog.New(slog.DiscardHandler),
+		Ready:    func(context.Context) (string, error) { return "", nil },
+		MaySpawn: func(agent string) []string { return []string{agent} },
+		Point: func(at string) {
+			if at == "spawn:prepared" {
+				must(t, store.SubAgents().Start(t.Context(), stored.ID(parent, "t#c")))
+				cut()
+			}
+		},
+	})
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	if _, err := d.Spawn(ctx, call, tools.Task{Prompt: "look"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the holder that is cut off gets %v", err)
+	}
+	if got, err := store.SubAgents().Get(t.Context(), stored.ID(parent, "t#c")); err != nil || got.State != stored.Running {
+		t.Errorf("the task is %+v, %v", got, err)
+	}
+}

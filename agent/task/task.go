@@ -1,0 +1,123 @@
+// Package task says how a turn hands a task to a sub-agent, and what comes of it.
+//
+// A sub-agent works in a session of its own, in a turn that the task begins. A turn that
+// waits for a task is parked, as one that waits for people. What the sub-agent answers is
+// its report: it goes to the session that has handed out the task, and to nobody else.
+package task
+
+import (
+	"context"
+	"fmt"
+
+	"parley/agent/journal"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/plainjson"
+)
+
+// SubAgents stores the tasks that sessions have handed out, where every process finds them, and
+// carries them and their reports.
+type SubAgents interface {
+	// Prepare records the task that a call hands out, and puts its files into the
+	// sub-agent's workspace. The same call may be prepared again. An *tools.Error says why
+	// the call hands out nothing.
+	Prepare(ctx context.Context, call tools.Call, d tools.Task) (sessions.Delegated, error)
+	// Start hands out a task that was prepared. It may be called again.
+	Start(ctx context.Context, id string) error
+	// Begin reports whether a turn for a task may begin: nobody has stopped or forgotten it.
+	Begin(ctx context.Context, id string) (wanted bool, err error)
+	// Report records how a task has ended, and reports it to the parent's session. It may be
+	// called again; the first report counts.
+	Report(ctx context.Context, r Report) error
+	// NoteTold records that the parent's session knows how a task has ended.
+	NoteTold(ctx context.Context, id string) error
+	// EndTurn ends the tasks for which a turn waits, or was about to wait, and those that it was about
+	// to hand out.
+	EndTurn(ctx context.Context, session, turn string) error
+	// StopAll asks all sub-agents of a session to end, and returns how many it asked. The
+	// same cause returns the same number again.
+	StopAll(ctx context.Context, session, cause string) (int, error)
+	// Count counts the sub-agents of a session that work.
+	Count(ctx context.Context, session string) (int, error)
+	// Drop erases the sub-agents' sessions of a session, but for those for which a turn
+	// waits.
+	Drop(ctx context.Context, session, cause string) error
+}
+
+// A Report says how a task has ended.
+type Report struct {
+	ID    string // of the task
+	State string // sessions.TurnCompleted, TurnFailed or TurnCancelled
+	Text  string
+	// Untrusted says that the sub-agent had read what strangers may have written.
+	Untrusted bool
+}
+
+// Kind is the kind of a sessions.Ask by which a turn waits for a task.
+const Kind = sessions.AskTask
+
+// MailID returns the id of the message that reports how a task has ended. The ask by which
+// a turn waits for that report has the same id.
+func MailID(id string) string { return "task:" + id }
+
+// instruction tells a sub-agent what it is.
+const instruction = "You are a sub-agent of %s, in a session and a workspace of your own. Nobody reads along, and what is said below comes from that agent. " +
+	"Do it with what is in your workspace. Your last answer is your report: that agent gets it and nothing else, so say there all that was found or done, and what is missing."
+
+// Notice codes of the log.
+const (
+	noticeInstruction = "sub_agent"
+	NoticeReport      = "task" // a task has ended; may begin a turn
+)
+
+// Entries returns the entries with which a sub-agent's turn begins: whose task it is, what
+// a sub-agent has to know, and the task's text. in is the message that hands it the task.
+func Entries(turn string, in bus.Inbound) []sessions.Entry {
+	tasked := journal.NewEntry(turn, sessions.KindTasked, sessions.Tasked{ID: in.Task.ID, Parent: in.Task.Session})
+	notice := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: noticeInstruction, Text: fmt.Sprintf(instruction, in.Task.Agent)})
+	said := journal.NewEntry(turn, sessions.KindUser, sessions.User{Name: "the agent " + in.Task.Agent, Text: in.Text, Sent: in.SentAt, Untrusted: in.Task.Untrusted})
+	said.Cause = in.ID
+	all := []sessions.Entry{tasked, notice, said}
+	for i := range all {
+		all[i].Person = in.From.ID
+	}
+	return all
+}
+
+// ReportEntry returns the notice by which a turn of the parent's session reads the report of
+// a sub-agent, in, for which no turn waits.
+func ReportEntry(turn string, in bus.Inbound) sessions.Entry {
+	n := sessions.Notice{Code: NoticeReport, Text: fmt.Sprintf("The sub-agent %s (session %s) has ended: %s.", in.Task.Agent, in.Task.Session, in.Task.State)}
+	if in.Task.Untrusted {
+		n.Text += " Its report is quoted; it had read what strangers may have written."
+		n.Quotes = []sessions.Quote{{Kind: bus.Reported, Person: bus.SubAgents + ":" + in.Task.Agent, At: in.SentAt, Text: in.Text}}
+	} else {
+		n.Text += " Its report:\n\n" + in.Text
+	}
+	e := journal.NewEntry(turn, sessions.KindNotice, n)
+	e.Cause, e.Person = in.ID, in.From.ID
+	return e
+}
+
+// A reportJSON is the result of a call whose turn has waited for a task.
+type reportJSON struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	State   string `json:"state"`
+	Report  string `json:"report"`
+}
+
+// Result returns a report as the result of the call that has handed out the task.
+func Result(in bus.Inbound) (tools.Result, *tools.Error) {
+	result := tools.Result{Untrusted: in.Task.Untrusted}
+	if in.Task.State == sessions.TurnFailed {
+		return result, tools.Errorf(tools.ExecutionFailed, "the sub-agent %s (session %s) has failed: %s", in.Task.Agent, in.Task.Session, in.Text)
+	}
+	raw, err := plainjson.Marshal(reportJSON{in.Task.Agent, in.Task.Session, in.Task.State, in.Text})
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	result.Content = raw
+	return result, nil
+}

@@ -1,0 +1,174 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/agent/journal"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// FindAddress finds a URL in what people said or in a tool's result, among the records before entry
+// n that a model is shown. It has to stand there as a whole address, and not as a part of a longer
+// one. Once that model has read untrusted text, only the results of tools count for which brings
+// returns true: tools that the model cannot make say what it likes. Even such a result does not count
+// if the address stood in the arguments of its call. own is as for Untrusted. What a person wrote
+// comes before what results held.
+func FindAddress(records []journal.Record, own string, n int64, address string, brings func(tool string) bool) tools.Sighting {
+	var first tools.Sighting
+	if address == "" {
+		return first
+	}
+	newest, _ := NewestSummary(records)
+	h := addressSearch{address: address, own: own, uses: map[string]sessions.ToolUse{}}
+	for _, r := range records {
+		if r.N >= n {
+			break
+		}
+		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
+			continue
+		}
+		if at := h.inEntry(r, brings); at.Found && (!first.Found || at.In == "" && (first.In != "" || at.Asked)) {
+			first = at
+		}
+		h.influenced = h.influenced || isFromOthers(r, records)
+	}
+	return first
+}
+
+// An addressSearch is the state of the search for an address in a log.
+type addressSearch struct {
+	address    string
+	own        string
+	uses       map[string]sessions.ToolUse // by call
+	influenced bool                        // the model has read untrusted text
+}
+
+// inEntry says whether one entry holds the address, and remembers calls and untrusted summaries.
+func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool) tools.Sighting {
+	switch d := r.Data.(type) {
+	case sessions.Summary:
+		h.influenced = h.influenced || d.Untrusted
+	case sessions.User:
+		switch {
+		case d.Untrusted:
+		case holdsAddress(d.Text, h.address):
+			return tools.Sighting{Found: true, Asked: h.own != "" && r.Turn == h.own}
+		case h.isQuoted(d.Quotes):
+			return tools.Sighting{Found: true, In: r.Cause}
+		}
+	case sessions.Notice:
+		return tools.Sighting{Found: h.isQuoted(d.Quotes), In: r.Cause}
+	case sessions.ToolUse:
+		h.uses[r.Call] = d
+	case sessions.ToolResult:
+		use := h.uses[r.Call]
+		return tools.Sighting{Found: (!h.influenced || brings(use.Name)) && h.mayBeIn(d.Content) && h.isIn(d.Content) && !h.isIn(use.Args), In: r.Call}
+	}
+	return tools.Sighting{}
+}
+
+// mayBeIn reports whether a text in a JSON value may hold the address: whether the value has the
+// address's host, in plain letters. It spares most results the decoding.
+func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
+	_, host, found := strings.Cut(h.address, "://")
+	if !found {
+		host = h.address
+	}
+	if end := strings.IndexAny(host, "/?#\\"); end >= 0 {
+		host = host[:end]
+	}
+	return bytes.Contains(content, []byte(host))
+}
+
+// isIn reports whether a text in a JSON value holds the address.
+func (h *addressSearch) isIn(content json.RawMessage) bool {
+	var value any
+	if json.Unmarshal(content, &value) != nil {
+		return holdsAddress(string(content), h.address)
+	}
+	return anyText(value, func(text string) bool { return holdsAddress(text, h.address) })
+}
+
+// anyText reports whether the function holds returns true for one of the texts of a JSON value, the
+// names of its fields included.
+func anyText(value any, holds func(string) bool) bool {
+	switch v := value.(type) {
+	case string:
+		return holds(v)
+	case []any:
+		for _, one := range v {
+			if anyText(one, holds) {
+				return true
+			}
+		}
+	case map[string]any:
+		for name, one := range v {
+			if holds(name) || anyText(one, holds) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isQuoted reports whether one of the quotes holds the address.
+func (h *addressSearch) isQuoted(quotes []sessions.Quote) bool {
+	for _, q := range quotes {
+		if holdsAddress(q.Text, h.address) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsAddress reports whether a text has a URL as a whole: it neither begins within another word nor
+// goes on behind what was looked for. A fragment may follow, because no fragment is sent.
+func holdsAddress(text, address string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], address)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		if (at == 0 || !continuesAddress(before)) && endsAddress(text[at+len(address):], before) {
+			return true
+		}
+		from = at + 1
+	}
+}
+
+// endsAddress reports whether an address ends where rest follows it: at the end, at a character that
+// is in no address, at punctuation behind which one of these comes, or at what closes the parenthesis
+// before it, as in Markdown.
+func endsAddress(rest string, before rune) bool {
+	rest, fragment := strings.CutPrefix(rest, "#")
+	if fragment {
+		rest = strings.TrimLeftFunc(rest, func(r rune) bool { return continuesAddress(r) && !strings.ContainsRune(")]", r) })
+	}
+	closing := map[rune]rune{'(': ')', '[': ']', '\'': '\''}[before]
+	for _, r := range rest {
+		switch {
+		case r == closing && closing != 0, !continuesAddress(r) && !isClosing(r):
+			return true
+		case !isClosing(r):
+			return false
+		}
+	}
+	return true
+}
+
+// continuesAddress reports whether a character can stand within an address. Letters of all scripts
+// can, so that the beginning of an address is never taken for the whole.
+func continuesAddress(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r) || strings.ContainsRune("-_~%/:@&=+$?#", r)
+}
+
+// isClosing reports whether a character that an address may have ends it where nothing more of it
+// follows.
+func isClosing(r rune) bool { return strings.ContainsRune(".,;:!?)]'*_~", r) }

@@ -1,0 +1,26 @@
+package transcript
+
+import "parley/agent/llm"
+
+// ShowPictures fills in the content of the pictures of messages, by a function that reads one; nil if the
+// model sees none. A picture whose file is missing or changed is replaced by a text, and so is each if the
+// model sees none.
+func ShowPictures(messages []llm.Message, read func(llm.Picture) []byte) {
+	why := "it is not there any more as it was shown"
+	if read == nil {
+		why = "you cannot see pictures"
+	}
+	for _, m := range messages {
+		for i, b := range m.Blocks {
+			if b.Kind != llm.BlockPicture {
+				continue
+			}
+			if read != nil {
+				b.Picture.Data = read(*b.Picture)
+			}
+			if len(b.Picture.Data) == 0 {
+				m.Blocks[i] = llm.Block{Kind: llm.BlockText, Text: NamePicture(b.Picture.Path, why)}
+			}
+		}
+	}
+}

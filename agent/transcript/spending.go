@@ -1,0 +1,79 @@
+package transcript
+
+import (
+	"slices"
+
+	"parley/agent/journal"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// maxCarried bounds how much of what was spent a summary carries on. It is far more than any guard
+// lets a conversation spend.
+const maxCarried = 400
+
+// Spent returns what a guard has noted with the calls of a conversation, since it began: the keys of
+// those in the turn own, and of all. The call but does not count. Each task that a model wrote which had read untrusted text adds
+// the key tools.UntrustedTask. A call that began several times counts once.
+func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
+	newest, _ := NewestSummary(records)
+	inAll = slices.Clone(newest.Spent)
+	for _, e := range expenses(records, but) {
+		ofTurn := own != "" && e.turn == own
+		if ofTurn {
+			inTurn = append(inTurn, e.keys...)
+		}
+		// What a turn has spent that /new has left behind counts for itself.
+		if e.n > newest.Covers || ofTurn && newest.Turn != own {
+			inAll = append(inAll, e.keys...)
+		}
+	}
+	return inTurn, inAll
+}
+
+// Carry returns what a new summary has to carry on of what was spent: all up to the entry that it
+// covers.
+func Carry(records []journal.Record, covers int64) []string {
+	newest, _ := NewestSummary(records)
+	all := slices.Clone(newest.Spent)
+	for _, e := range expenses(records, "") {
+		if e.n > newest.Covers && e.n <= covers {
+			all = append(all, e.keys...)
+		}
+	}
+	return all[:min(len(all), maxCarried)]
+}
+
+// An expense is what one entry has spent.
+type expense struct {
+	n    int64
+	turn string
+	keys []string
+}
+
+// expenses returns what was spent by the entries of a log, in their order, without those of the call
+// but.
+func expenses(records []journal.Record, but string) []expense {
+	var all []expense
+	counted := map[string]bool{"": true, but: true}
+	for _, r := range records {
+		var keys []string
+		switch d := r.Data.(type) {
+		case sessions.ToolStarted:
+			keys = d.Spends
+		case sessions.ToolResult:
+			keys = d.Spends
+		case sessions.Delegated:
+			keys = d.Spends
+		case sessions.User:
+			if d.Untrusted {
+				all = append(all, expense{r.N, r.Turn, []string{tools.UntrustedTask}})
+			}
+		}
+		if len(keys) > 0 && !counted[r.Call] {
+			counted[r.Call] = true
+			all = append(all, expense{r.N, r.Turn, keys})
+		}
+	}
+	return all
+}

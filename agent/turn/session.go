@@ -1,0 +1,233 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"parley/agent"
+	"parley/agent/audit"
+	"parley/agent/estimate"
+	"parley/agent/journal"
+	"parley/agent/route"
+	"parley/bus"
+	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/tools"
+)
+
+// A Session is what the parts of a run share: the lease, the log, the agent that
+// answers, and the ways to the outside.
+type Session struct {
+	Config  *agent.Config
+	Lease   bus.Lease
+	Log     *slog.Logger
+	Journal *journal.Journal
+	Agent   agent.Agent
+	Trail   *audit.Trail // the audit records of calls
+	// Room is roughly how many tokens of messages fit into a request to the model.
+	Room int
+	// Ceiling is the greatest number of tokens of a request, learned from a refusal; 0 if
+	// none.
+	Ceiling int
+	Count   estimate.Count
+	Payer   Payer // the sender of the turn that was counted last
+	// folded is the turn that was folded last: each message has its turn folded several times,
+	// often with nothing written in between.
+	folded atomic.Pointer[foldedTurn]
+}
+
+// ErrBusAway is the error of what cannot go on because the bus, or what is beside it, gives no answer.
+var ErrBusAway = errors.New("the bus is away")
+
+// A foldedTurn is a turn with the records of which it was made.
+type foldedTurn struct {
+	turn    *Turn
+	records []journal.Record
+}
+
+// isOf reports whether records are those of which the turn was made. Records that were given out are
+// never changed, so it is enough that they are at the same place.
+func (f *foldedTurn) isOf(records []journal.Record) bool {
+	return len(records) == len(f.records) && &records[0] == &f.records[0]
+}
+
+// Fold makes the state of a turn from the session's journal. Others may have the same turn: who
+// writes entries folds it again.
+func (s *Session) Fold(id string) (*Turn, error) {
+	records := s.Journal.Records()
+	var known *route.Route
+	if last := s.folded.Load(); last != nil && last.turn.ID == id {
+		if last.isOf(records) {
+			return last.turn, nil
+		}
+		known = &last.turn.Route // to decode it would be most of the work
+	}
+	t, err := Fold(id, records, known)
+	if err == nil && t.FirstEntry > 0 {
+		s.folded.Store(&foldedTurn{t, records})
+	}
+	return t, err
+}
+
+// NewSession makes a leased session, without its journal and its agent. What it learns of how models
+// count goes into the ratios.
+func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
+	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Count: estimate.Count{Ratios: learned}}
+	s.Trail = audit.New(s.writeAudit)
+	return s
+}
+
+// Aside returns the session without what its turn has counted and audited.
+func (s *Session) Aside() *Session {
+	return &Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Count: estimate.Count{Ratios: s.Count.Ratios}}
+}
+
+// Key returns the session's key.
+func (s *Session) Key() string { return s.Lease.Claim().Key }
+
+// Point marks a line of the protocol, at which a test may kill the process.
+func (s *Session) Point(name string) { s.Config.Point(name) }
+
+// Emit sends an event of a turn to watchers.
+func (s *Session) Emit(t *Turn, e bus.Event) {
+	e.Session, e.Turn, e.Route = s.Key(), t.ID, t.Route.At
+	s.Config.Events.Emit(e)
+}
+
+// CommandPrefix returns the characters that begin a command at an address.
+func (s *Session) CommandPrefix(at bus.Address) string {
+	if s.Config.Prefix == nil {
+		return "/"
+	}
+	return s.Config.Prefix(at.Channel)
+}
+
+// Redactor returns the agent's Redactor, or one that changes nothing.
+func (s *Session) Redactor() agent.Redactor {
+	if s.Agent.Redact == nil {
+		return noRedaction{}
+	}
+	return s.Agent.Redact
+}
+
+// noRedaction is a Redactor that changes nothing.
+type noRedaction struct{}
+
+func (noRedaction) Text(text string) string                  { return text }
+func (noRedaction) JSON(raw json.RawMessage) json.RawMessage { return raw }
+func (noRedaction) Stream() func(piece string, last bool) string {
+	return func(p string, _ bool) string { return p }
+}
+
+// AtOnce returns the log as one whose entries are durable once they are appended.
+func AtOnce(log sessions.Log) sessions.Log { return log }
+
+// defaultExpiry is how long an ask waits for an answer if no time is configured.
+const defaultExpiry = 24 * time.Hour
+
+// Approvals returns how approvals are asked for, with the default expiry.
+func (s *Session) Approvals() agent.Approvals {
+	a := agent.Approvals{}
+	if s.Config.Approvals != nil {
+		a = s.Config.Approvals()
+	}
+	if a.Expires <= 0 {
+		a.Expires = defaultExpiry
+	}
+	return a
+}
+
+// A Payer is a person with the person under whose name they are counted.
+type Payer struct{ Person, Account string }
+
+// AccountOf returns the id under which a person is counted and limited, which is the same
+// for all their accounts on platforms.
+func (s *Session) AccountOf(ctx context.Context, person string) (string, error) {
+	if s.Config.Account == nil {
+		return person, nil
+	}
+	account, err := s.Config.Account(ctx, person)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrBusAway, err)
+	}
+	return account, nil
+}
+
+// IsDeserted reports whether no person takes part in the session.
+func (s *Session) IsDeserted() bool { return s.Config.Deserted != nil && s.Config.Deserted(s.Key()) }
+
+// Offered returns the specs of those tools of a set that the model is shown: where nobody can be
+// asked, none that only asks people.
+func (s *Session) Offered(set *tools.Set) []tools.Spec {
+	if s.Config.Asks != nil && !s.IsDeserted() {
+		return set.Specs()
+	}
+	return slices.DeleteFunc(slices.Clone(set.Specs()), func(spec tools.Spec) bool {
+		tool, _ := set.Lookup(spec.Name)
+		_, asks, _ := tools.QuestionOf(tool, tools.Call{Name: spec.Name, Args: json.RawMessage(`{}`)}) // what is wrong with the arguments does not matter
+		return asks
+	})
+}
+
+// AppendWith appends entries to the log and changes budgets in the same write, if the log can do
+// both; else it only appends. choose returns the log or a variant of it, and so decides whether the
+// entries are durable when it returns. done says which part of the change was certainly made.
+func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
+	err = s.Journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
+		log = choose(log)
+		with, ok := log.(bill.Log)
+		if !ok {
+			return log.Append(ctx, at, entries...)
+		}
+		done, err = with.AppendWith(ctx, at, c, entries...)
+		return err
+	}, entries...)
+	return done, err
+}
+
+// Audit records a call whose result is in the log. It comes after C5, because what is
+// not in the log has not happened. The record is written beside the turn, and before the
+// turn says anything: it may share the flush of the turn's end. If the process dies between C5 and
+// the write, the record is lost, but the log has the call and its result.
+func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
+	if s.Config.Audit == nil {
+		return
+	}
+	r.At, r.Kind, r.By = time.Now(), sessions.AuditTool, t.Person
+	r.Agent, r.Session, r.Turn, r.Call, r.Tool = s.Agent.Name, s.Key(), t.ID, c.ID, c.Use.Name
+	if r.Arguments == nil {
+		r.Arguments = tools.AsJSON(c.Use.Args)
+	}
+	r.Arguments, _ = tools.Shorten(s.Redactor().JSON(r.Arguments), maxAudited, "")
+	s.Trail.Record(r)
+}
+
+// writeAudit writes a record. If that fails, the call stays done; the failure is logged
+// and counted. The end of a run does not end the write.
+func (s *Session) writeAudit(r sessions.AuditRecord) {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTime)
+	defer cancel()
+	if err := s.Config.Audit(ctx, r); err != nil {
+		s.Config.Observer.AuditLost()
+		s.Log.Error("a tool call is in the log and not in the audit", slog.String("turn", r.Turn), slog.String("call", r.Call),
+			slog.String("tool", r.Tool), slog.Any("error", err))
+	}
+}
+
+const (
+	// maxAudited is the greatest size of the arguments in an audit record, in bytes.
+	maxAudited = 4096
+	// auditTime bounds how long the write of a record may take.
+	auditTime = 10 * time.Second
+)
+
+// loggerFor returns a logger that names a session.
+func loggerFor(log *slog.Logger, claim bus.Claim) *slog.Logger {
+	return log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
+}

@@ -1,0 +1,474 @@
+// Package turn has the state of a turn: turn.go makes it of the turn's entries in a session's log, and
+// session.go has the session in which it runs, as far as all that work on its turns share it.
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/attached"
+	"parley/agent/journal"
+	"parley/agent/route"
+	"parley/agent/task"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// CommandStop is the command that stops a session's turns.
+const CommandStop = "stop"
+
+// Codes of notices, by which the log records their reasons.
+const (
+	NoticeLastStep   = "last_step"
+	NoticeUnsendable = "unsendable" // no bus accepts the turn's answer
+	NoticeJob        = "job"        // a job in the background has ended; may begin a turn
+	CodeGaveUp       = "gave_up"
+	// CodeRepeated marks the result of a call that was refused because it was repeated too
+	// often.
+	CodeRepeated = string(tools.PermissionDenied)
+)
+
+// A Turn is the state of a turn, made from its entries alone. Nothing of it is stored
+// elsewhere: a process that continues it after a crash knows as much as the one that
+// began it.
+type Turn struct {
+	ID         string
+	Person     string
+	PersonName string // the person's name on the platform
+	Scheduled  bool   // a schedule began the turn, and nobody speaks
+	Route      route.Route
+	Started    time.Time
+
+	Causes     []string // ids of the messages that the turn answers
+	Steps      []step
+	ModelCalls int                // model calls whose answer is written
+	Summaries  int                // summaries of parts of the past, since the last model call
+	Blocks     int                // thinking, text and tool_use blocks so far
+	Resumes    int                // how often it was resumed after a crash, since the last answer or result
+	GivenUp    bool               // it was cut off too often
+	Unsendable bool               // the turn's answer can never be sent
+	LastStep   bool               // the model was told that this is its last step
+	Stopped    bool               // somebody said /stop
+	Done       *sessions.TurnDone // the turn's end; nil while it goes on
+	Ended      time.Time
+	Published  bool // the turn's replies are on the bus
+
+	Tasks []sessions.Tasked // that the turn is to report on; nil if it is not a sub-agent's
+	Files attached.Files    // the files that came with the turn's messages
+
+	Asks      []*Ask // of the step that has parked the turn last
+	Parked    bool   // the turn waits for at least one of the asks
+	Announced bool   // people were asked
+	ParkedAt  time.Time
+	parkedFor time.Duration   // total of the waits that are over
+	Meanwhile map[string]bool // the messages that came while it waited
+
+	FirstEntry int64     // the number of the turn's first entry
+	Resumed    bool      // resumed since the last answer
+	CutOff     bool      // it was killed since the last answer, perhaps while the model was asked
+	Progress   time.Time // the time of the last entry that is not about its being put off
+	Suspended  bool      // it stopped in good order, so that its next resume follows no crash
+}
+
+// A step is one answer of the model with its calls.
+type step struct {
+	Calls []*Call
+}
+
+// A Call is one tool call of a turn.
+type Call struct {
+	ID       string
+	Use      sessions.ToolUse
+	Asked    int64 // the number of the call's entry
+	Attempts int   // number of attempts that were started
+	// The start of the last attempt. It has arguments if they are not those that the model
+	// wrote.
+	Started sessions.ToolStarted
+	Ask     *Ask // the ask to people about the call; nil if there is none
+	// Delegated is the task for which the turn waits, or has waited.
+	Delegated sessions.Delegated
+	Result    *sessions.ToolResult
+}
+
+// Key returns the call's key: the turn's id and the call's.
+func (c *Call) Key(turn string) string { return turn + "#" + c.ID }
+
+// An Ask is an ask that a parked turn waits for, or has waited for.
+type Ask struct {
+	sessions.Ask
+	Of    *Call
+	Ended *sessions.AskEnded // nil while it is open
+	By    string             // the person who answered
+}
+
+// IsApproved reports whether somebody has approved the call.
+func (a *Ask) IsApproved() bool {
+	return a != nil && a.Ended != nil && a.Kind == bus.AskApproval && a.Ended.State == bus.AskAnswered && a.Ended.Answer != bus.Deny
+}
+
+// isTurnedDown reports whether people were asked and the call did not run, because they
+// denied it or nobody answered.
+func (a *Ask) isTurnedDown() bool {
+	return a != nil && a.Ended != nil && (a.Ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.Ended.Answer == bus.Deny)
+}
+
+// Fold makes the state of a turn from the entries that belong to it. Where the turn's replies go is
+// decoded unless it is known already.
+func Fold(id string, records []journal.Record, known *route.Route) (*Turn, error) {
+	t := &Turn{ID: id}
+	calls := map[string]*Call{}
+	for _, r := range records {
+		if c, ok := r.Data.(sessions.Command); ok {
+			t.Stopped = t.Stopped || c.Name == CommandStop && t.FirstEntry > 0
+			continue
+		}
+		if r.Turn != id {
+			continue
+		}
+		if d, ok := r.Data.(sessions.TurnStarted); ok {
+			if known == nil {
+				known = new(route.Route)
+				if err := json.Unmarshal(d.Route, known); err != nil {
+					return nil, fmt.Errorf("decode the route of turn %s: %w", id, err)
+				}
+			}
+			t.Route = *known
+		}
+		t.apply(r, calls)
+	}
+	return t, nil
+}
+
+// apply updates the turn by its next entry in the log. calls has the turn's calls so far,
+// by their ids, and gets those that the entry brings.
+func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
+	if r.Kind != sessions.KindSuspended && r.Kind != sessions.KindResumed {
+		t.Progress = r.At()
+	}
+	switch d := r.Data.(type) {
+	case sessions.TurnStarted:
+		t.Person, t.Started, t.FirstEntry = r.Person, r.At(), r.N
+	case sessions.User:
+		t.Causes = append(t.Causes, r.Cause)
+		if t.Parked {
+			t.Meanwhile[r.Cause] = true
+		}
+		if t.PersonName == "" {
+			t.PersonName = d.Name
+		}
+		t.Scheduled = t.Scheduled || d.Schedule != ""
+	case sessions.Thinking, sessions.Text:
+		t.Blocks++
+	case sessions.ToolUse:
+		t.Blocks++
+		c := &Call{ID: r.Call, Use: d, Asked: r.N}
+		calls[r.Call] = c
+		last := t.openStep()
+		last.Calls = append(last.Calls, c)
+	case sessions.Usage:
+		t.openStep()
+		t.ModelCalls++
+		t.Resumes, t.Resumed, t.CutOff, t.Summaries = 0, false, false, 0
+	case sessions.Summary:
+		t.Summaries++
+	case sessions.ToolStarted:
+		if c := calls[r.Call]; c != nil {
+			c.Attempts, c.Started = d.Attempt, d
+		}
+	case sessions.ToolResult:
+		if c := calls[r.Call]; c != nil {
+			c.Result = &d
+		}
+		t.Resumes = 0
+	case sessions.Notice:
+		if d.Code == NoticeJob || d.Code == task.NoticeReport {
+			t.Causes = append(t.Causes, r.Cause)
+		}
+		t.LastStep = t.LastStep || d.Code == NoticeLastStep
+		t.GivenUp = t.GivenUp || d.Code == CodeGaveUp
+		t.Unsendable = t.Unsendable || d.Code == NoticeUnsendable
+	case sessions.TurnParked:
+		t.applyParked(r, d, calls)
+	case sessions.AskEnded:
+		t.applyAskEnded(r, d)
+	case sessions.TurnDone:
+		t.Done, t.Ended, t.Parked = &d, r.At(), false
+	}
+	t.applyTask(r, calls)
+	t.Files.Apply(r)
+	t.applyMark(r)
+}
+
+// applyTask updates the turn by an entry about what is handed to sub-agents.
+func (t *Turn) applyTask(r journal.Record, calls map[string]*Call) {
+	switch d := r.Data.(type) {
+	case sessions.Tasked:
+		t.Tasks = append(t.Tasks, d)
+	case sessions.Delegated:
+		if c := calls[r.Call]; c != nil {
+			c.Delegated = d
+		}
+	}
+}
+
+// openStep returns the step whose model call has not ended yet, and begins it if needed.
+func (t *Turn) openStep() *step {
+	if len(t.Steps) == t.ModelCalls {
+		t.Steps = append(t.Steps, step{})
+	}
+	return &t.Steps[len(t.Steps)-1]
+}
+
+// HasCalls reports whether the model has asked for any tool call.
+func (t *Turn) HasCalls() bool {
+	return slices.ContainsFunc(t.Steps, func(s step) bool { return len(s.Calls) > 0 })
+}
+
+// applyMark updates the turn by an entry without data.
+func (t *Turn) applyMark(r journal.Record) {
+	switch r.Kind {
+	case sessions.KindSuspended:
+		t.Suspended, t.CutOff = true, false // what was cut off before is recorded
+	case sessions.KindResumed:
+		if !t.Suspended {
+			t.Resumes++
+			t.CutOff = t.CutOff || len(t.OpenCalls()) == 0 // else its tools were at work
+		}
+		t.Suspended, t.Resumed = false, true
+	case sessions.KindTurnUnparked:
+		t.Parked, t.Resumes = false, 0
+		t.parkedFor += r.At().Sub(t.ParkedAt)
+	case sessions.KindPublished:
+		if t.Parked {
+			t.Announced = true
+		} else {
+			t.Published = true
+		}
+	}
+}
+
+// applyAskEnded records how an ask of the turn has ended.
+func (t *Turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
+	for _, a := range t.Asks {
+		if a.ID == d.Ask {
+			a.Ended, a.By = &d, r.Person
+		}
+	}
+	if r.Cause != d.Ask { // the answer was a message
+		t.Causes = append(t.Causes, r.Cause)
+	}
+}
+
+// applyParked records what the turn waits for from now on. The calls begin anew when it
+// continues.
+func (t *Turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[string]*Call) {
+	t.Parked, t.Announced, t.ParkedAt, t.Asks = true, false, r.At(), nil
+	if t.Meanwhile == nil {
+		t.Meanwhile = map[string]bool{}
+	}
+	for _, of := range d.Asks {
+		c := calls[of.Call]
+		if c == nil {
+			continue
+		}
+		c.Ask, c.Attempts, c.Started = &Ask{Ask: of, Of: c}, 0, sessions.ToolStarted{}
+		t.Asks = append(t.Asks, c.Ask)
+	}
+}
+
+// OpenAsks returns the asks that the turn waits for.
+func (t *Turn) OpenAsks() []*Ask {
+	var open []*Ask
+	if !t.Parked {
+		return nil
+	}
+	for _, a := range t.Asks {
+		if a.Ended == nil {
+			open = append(open, a)
+		}
+	}
+	return open
+}
+
+// OpenCalls returns the calls of the last step that have no result yet.
+func (t *Turn) OpenCalls() []*Call {
+	if len(t.Steps) == 0 {
+		return nil
+	}
+	var open []*Call
+	for _, c := range t.Steps[len(t.Steps)-1].Calls {
+		if c.Result == nil {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// CountFailedSteps counts the latest consecutive steps in which every call failed. It
+// passes over steps in which people decided about every call, because a denial is
+// neither a failure nor a success.
+func (t *Turn) CountFailedSteps() int {
+	n := 0
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		failed, undecided := t.Steps[i].allFailed()
+		if !failed && undecided {
+			break
+		}
+		if failed {
+			n++
+		}
+	}
+	return n
+}
+
+// allFailed reports whether all calls of a step failed, apart from those that people
+// turned down. undecided reports whether there are any others, or no calls at all.
+func (s step) allFailed() (failed, undecided bool) {
+	for _, c := range s.Calls {
+		if c.Ask.isTurnedDown() {
+			continue
+		}
+		undecided = true
+		if c.Result == nil || c.Result.Code == "" || c.Result.Code == string(tools.Cancelled) {
+			return false, true
+		}
+	}
+	return undecided, undecided || len(s.Calls) == 0
+}
+
+// CountRepeats counts the calls like this one that all had the same result. It includes
+// those that were refused as repeated.
+func (t *Turn) CountRepeats(like *Call) int {
+	var latest *sessions.ToolResult
+	n := 0
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		for _, c := range t.Steps[i].Calls {
+			if c == like || c.Result == nil || c.Use.Name != like.Use.Name || string(c.Use.Args) != string(like.Use.Args) {
+				continue
+			}
+			if c.Result.Code == CodeRepeated {
+				n++
+				continue
+			}
+			if latest == nil {
+				latest = c.Result
+			}
+			if string(c.Result.Content) == string(latest.Content) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// WaitingTime returns how long the turn has waited for people so far.
+func (t *Turn) WaitingTime() time.Duration {
+	if t.Parked {
+		return t.parkedFor + time.Since(t.ParkedAt)
+	}
+	return t.parkedFor
+}
+
+// Parent returns the key of the session for which the turn of a sub-agent works; "" for
+// other turns.
+func (t *Turn) Parent() string {
+	if len(t.Tasks) == 0 {
+		return ""
+	}
+	return t.Tasks[0].Parent
+}
+
+// ReplyText returns the text of all the turn's replies.
+func (t *Turn) ReplyText() string {
+	var texts []string
+	for _, r := range t.Done.Outbound {
+		texts = append(texts, r.Text)
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// An Outcome is what has come of a tool call: its result, or its failure.
+type Outcome struct {
+	Result  tools.Result
+	Failed  *tools.Error
+	Changed bool // the hooks changed the result; it counts even beside a failure
+}
+
+// Content returns the result as the model is shown it.
+func (o *Outcome) Content() json.RawMessage {
+	if o.Failed != nil && !o.Changed {
+		return o.Failed.Result().Content
+	}
+	return o.Result.Content
+}
+
+// ResultEntry returns the entry with the outcome of a call (C5).
+func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
+	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Spends: c.Started.Spends}
+	if o.Failed != nil {
+		r.Code = string(o.Failed.Code)
+	}
+	e := journal.NewEntry(t.ID, sessions.KindToolResult, r)
+	e.Call = c.ID
+	return e
+}
+
+// ResultEntries returns the entries of a call that ran (C5): its outcome and the
+// pictures that it shows.
+func ResultEntries(t *Turn, c *Call, content []byte, o *Outcome) []sessions.Entry {
+	entries := []sessions.Entry{ResultEntry(t, c, content, o)}
+	if o.Failed != nil || o.Changed {
+		return entries
+	}
+	for _, p := range o.Result.Pictures {
+		e := journal.NewEntry(t.ID, sessions.KindPicture, sessions.Picture(p))
+		e.Call = c.ID
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// ReplyMessage returns the message in which a reply goes to the chat of a turn that has ended.
+func (t *Turn) ReplyMessage(r sessions.Reply, state string) (bus.Outbound, error) {
+	out := bus.Outbound{ID: r.ID, To: t.Route.At, Text: r.Text, ReplyTo: t.Route.ReplyTo, Turn: t.ID, Failed: state == sessions.TurnFailed}
+	if len(t.Causes) > 1 {
+		out.Causes = t.Causes
+	}
+	if len(r.Files) > 0 {
+		if err := json.Unmarshal(r.Files, &out.Files); err != nil {
+			return out, fmt.Errorf("decode the files of %s: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// ResultCode returns how a call has ended, for logs and metrics: "ok", or the code of its
+// failure.
+func ResultCode(failed *tools.Error) string {
+	if failed == nil {
+		return "ok"
+	}
+	return string(failed.Code)
+}
+
+// An Ending says why a turn ends without a last answer of the model. As an error it ends
+// the turn's steps.
+type Ending struct {
+	State string
+	Code  string
+	Text  string // for the person; "" tells nothing
+	// Refused says that a limit has kept the turn from doing anything; Code says which.
+	Refused bool
+}
+
+// Error returns the code.
+func (e *Ending) Error() string { return "turn " + e.State + ": " + e.Code }
+
+// Failed returns the ending of a failed turn, with a text for the person.
+func Failed(code, format string, args ...any) *Ending {
+	return &Ending{State: sessions.TurnFailed, Code: code, Text: fmt.Sprintf(format, args...)}
+}

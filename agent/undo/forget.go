@@ -1,0 +1,123 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/snapshots"
+	"parley/sessions/workspace"
+	"parley/tools/guard"
+)
+
+// Dirs removes sessions' directories, or files in them, for good: the kept history of changes
+// goes too, because it may hold copies of what is removed.
+type Dirs struct {
+	*workspace.Workspaces
+	Store *snapshots.Store
+}
+
+// Remove removes a session's directory.
+func (d Dirs) Remove(ctx context.Context, key string) (bool, error) {
+	if _, err := d.Store.Remove(ctx, key); err != nil {
+		return false, err
+	}
+	return d.Workspaces.Remove(ctx, key)
+}
+
+// Discard removes files of a session's directory.
+func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, error) {
+	if _, err := d.Store.Remove(ctx, key); err != nil {
+		return 0, err
+	}
+	n, err := d.Workspaces.Discard(ctx, key, paths)
+	return n, errors.Join(err, d.dropMarks(key, n, paths))
+}
+
+// dropMarks drops the marks of files that were removed. A mark says that strangers may have written
+// a file; it holds the file's name, which has to go too.
+func (d Dirs) dropMarks(key string, removed int, paths []string) error {
+	if removed == 0 {
+		return nil
+	}
+	dir, err := d.Workspaces.Open(key)
+	if err == nil {
+		err = guard.DropMarks(dir, paths)
+	}
+	if err != nil {
+		return fmt.Errorf("drop the marks of removed files: %w", err)
+	}
+	return nil
+}
+
+// DiscardOld removes the files at these paths that were last written before a time, and returns how
+// many it has removed.
+func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
+	if len(paths) > 0 {
+		if _, err := d.Store.Remove(ctx, key); err != nil {
+			return 0, err
+		}
+	}
+	n, err := d.Workspaces.DiscardOld(ctx, key, paths, before)
+	return n, errors.Join(err, d.dropMarks(key, n, paths))
+}
+
+const (
+	sweepEvery = 12 * time.Hour
+	holdName   = "undo"
+)
+
+// Run removes, now and then, what is too old to be undone, until ctx is done. In a fleet only the
+// process that holds the name "undo" does so.
+func (d *History) Run(ctx context.Context, holder bus.Holder) error {
+	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
+		for held.Err() == nil {
+			if _, err := d.cfg.Store.SweepOld(held); err != nil && held.Err() == nil {
+				d.cfg.Log.Error("what is too old to be undone could not be removed; trying again later", slog.Any("error", err))
+			}
+			select {
+			case <-time.After(sweepEvery):
+			case <-held.Done():
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("hold what can be undone: %w", err)
+	}
+	return nil
+}
+
+// Sent removes the files that wait to be sent.
+type Sent interface {
+	Remove(ctx context.Context, session string) (bool, error)
+	Forget(ctx context.Context, session string, messages []string) error
+	Release(message string, files []bus.FileRef) error
+}
+
+// Files removes the files that wait to be sent, together with the history of changes of
+// the same sessions.
+type Files struct {
+	Sent
+	Store *snapshots.Store
+}
+
+// Remove removes the files of a session, and reports whether there were any.
+func (f Files) Remove(ctx context.Context, session string) (bool, error) {
+	if _, err := f.Store.Remove(ctx, session); err != nil {
+		return false, err
+	}
+	return f.Sent.Remove(ctx, session)
+}
+
+// Forget removes the files that wait to be sent with certain messages of a session. The session's
+// history of changes is removed whole, because nobody can tell whose words a file in it had.
+func (f Files) Forget(ctx context.Context, session string, messages []string) error {
+	if _, err := f.Store.Remove(ctx, session); err != nil {
+		return err
+	}
+	return f.Sent.Forget(ctx, session, messages)
+}

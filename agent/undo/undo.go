@@ -1,0 +1,207 @@
+// Package undo lets people undo what turns have changed in a workspace, and list it.
+//
+// undo.go records in the history of a workspace when a turn begins and ends to change it,
+// and carries out /undo; words.go puts the results into words, and forget.go removes what
+// is erased or too old.
+package undo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/sessions/snapshots"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/changes"
+	"parley/tools/guard"
+	"parley/tools/plainjson"
+)
+
+// Config holds the parts that a History works with.
+type Config struct {
+	Store *snapshots.Store
+	// Open opens the directory that a session works in, and reports whether it is a person's own
+	// directory rather than one that Parley made.
+	Open func(session string) (dir *workspace.Dir, own bool, err error)
+	// Off reports whether the operator wants no history kept.
+	Off func() bool
+	Log *slog.Logger
+}
+
+// A History records what turns change in workspaces, and undoes it when people ask for that. It is
+// the agent.History of workers.
+type History struct{ cfg Config }
+
+// New makes a History.
+func New(cfg Config) *History { return &History{cfg} }
+
+func (d *History) openPlace(session string) (*workspace.Dir, snapshots.Place, error) {
+	dir, own, err := d.cfg.Open(session)
+	if err != nil {
+		return nil, snapshots.Place{}, err
+	}
+	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
+}
+
+// Begin implements agent.History: it records the state in which a turn finds the workspace,
+// before the turn's first call of a tool that may change files.
+func (d *History) Begin(ctx context.Context, call tools.Call) error {
+	if d.cfg.Off() || !call.Touch().MayWrite() {
+		return nil
+	}
+	dir, place, err := d.openPlace(call.Session)
+	if err != nil {
+		return err
+	}
+	marks, err := plainjson.Marshal(guard.ReadMarks(dir))
+	if err != nil {
+		return err
+	}
+	return d.cfg.Store.Begin(ctx, place, snapshots.TurnInfo{Turn: call.Turn, Person: call.Person, Note: marks})
+}
+
+// End implements agent.History: it records what a turn has changed.
+func (d *History) End(ctx context.Context, session, turn string) error {
+	_, place, err := d.openPlace(session)
+	if err != nil {
+		return err
+	}
+	return d.cfg.Store.End(ctx, place, turn)
+}
+
+// Undo implements agent.History: it carries out a person's command /undo, and returns the answer.
+func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error) {
+	s := speaker{prefix: w.Prefix}
+	word := strings.ToLower(strings.TrimSpace(w.Args))
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
+	switch {
+	case d.cfg.Off():
+		return "I keep nothing of what I change here, so I cannot undo it: `[workspace] undo_turns` is 0.", nil
+	case word == "list":
+		return d.list(w, s)
+	case word != "" && (err != nil || n <= 0):
+		return s.usageText(), nil
+	}
+	dir, place, err := d.openPlace(w.Session)
+	if err != nil {
+		return "", err
+	}
+	if why, err := d.refusal(place, w, n, s); why != "" || err != nil {
+		return why, err
+	}
+	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.UndoRequest{
+		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, Held: w.Held,
+		May: func(r snapshots.Record) bool { return w.May(r.Person) },
+	})
+	switch {
+	case errors.Is(err, snapshots.ErrNone):
+		return s.nothingText(n), nil
+	case errors.Is(err, snapshots.ErrNotTheirs):
+		return s.notTheirsText(undone), nil
+	case errors.Is(err, snapshots.ErrTooMany):
+		return "That cannot be undone: there are too many files here to note first what they are.", nil
+	case err != nil:
+		return "", err
+	}
+	if err := d.restoreMarks(dir, undone); err != nil {
+		return "", err
+	}
+	return s.undoneText(made, undone), nil
+}
+
+// refusal returns, for the person, why the turn with the number n is not undone now; "" if it may
+// be.
+func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s speaker) (string, error) {
+	if w.Jobs > 0 {
+		return s.jobsText(w.Jobs), nil
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Backward(all) {
+		if r.N != n && (n != 0 || r.Undoes != 0 || snapshots.IsUndone(all, r.N)) {
+			continue
+		}
+		if slices.Contains(w.Waiting, r.Turn) {
+			return s.waitingText(), nil
+		}
+		break
+	}
+	return "", nil
+}
+
+func (d *History) marksNow(dir *workspace.Dir) json.RawMessage {
+	raw, err := plainjson.Marshal(guard.ReadMarks(dir))
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// restoreMarks marks those files again that were marked, when the undone turn began, as possibly
+// written by strangers, because their content may be back. It also has the directory's size
+// measured again.
+func (d *History) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
+	var marks guard.Marks
+	if len(undone.Note) > 0 {
+		if err := json.Unmarshal(undone.Note, &marks); err != nil {
+			marks = guard.Marks{All: true, Files: guard.PromptedFiles()}
+		}
+	}
+	if err := guard.ChangeMarks(dir, marks.All, marks.Files, nil); err != nil {
+		return fmt.Errorf("mark what strangers may have written: %w", err)
+	}
+	return dir.MarkChanged()
+}
+
+// list returns the answer that lists what can be undone.
+func (d *History) list(w agent.UndoCommand, s speaker) (string, error) {
+	_, place, err := d.openPlace(w.Session)
+	if err != nil {
+		return "", err
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return "", err
+	}
+	return s.listText(all, time.Now()), nil
+}
+
+// Changes returns what turns have changed in a session's workspace, the newest first, for the
+// tool workspace_changes.
+func (d *History) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
+	_, place, err := d.openPlace(call.Session)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return nil, err
+	}
+	var listed []changes.Turn
+	for _, r := range slices.Backward(all) {
+		made := r.Changes
+		if r.Open != "" && r.Turn == call.Turn {
+			if made, err = d.cfg.Store.ChangesSoFar(ctx, place, r); err != nil {
+				return nil, err
+			}
+		}
+		t := changes.Turn{
+			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.IsUndone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
+		}
+		for _, c := range made {
+			t.Files = append(t.Files, changes.File{Path: displayPath(c.Path, c.IsDir()), Change: c.KindWord()})
+		}
+		listed = append(listed, t)
+	}
+	return listed, nil
+}

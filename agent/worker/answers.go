@@ -1,0 +1,338 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/asks"
+	"parley/agent/attached"
+	"parley/agent/calls"
+	"parley/agent/journal"
+	"parley/agent/route"
+	"parley/agent/task"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// handleDecision records that an ask has ended. The turn continues if it waits for no
+// other ask.
+func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error {
+	t, a, err := r.findAsk(in.ID)
+	if err != nil {
+		return err
+	}
+	if a != nil && a.Ended == nil {
+		end := bus.Ask{ID: a.ID, State: in.Decision.State, Ended: in.SentAt, Answer: bus.Answer{Text: in.Decision.Text, Reason: in.Decision.Reason, By: in.From}}
+		if t, err = r.endAsk(ctx, t, a, end, in.ID); err != nil {
+			return err
+		}
+	}
+	if r.Config.Asks != nil { // also for a turn that is over or unknown
+		if err := r.Config.Asks.NoteTold(ctx, in.ID); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	return r.continueTurn(ctx, t)
+}
+
+// handleReport gives the report of a task to the turn that waits for it. If none does any
+// more, the report is dropped.
+func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
+	t, a, err := r.findAsk(in.ID)
+	if err != nil {
+		return err
+	}
+	if a != nil && a.Ended == nil {
+		out := &turn.Outcome{}
+		out.Result, out.Failed = task.Result(*in)
+		ended := sessions.AskEnded{Ask: a.ID, State: bus.AskAnswered, Answer: in.Task.State}
+		if t, err = r.recordEnd(ctx, t, a, ended, in.ID, "", out); err != nil {
+			return err
+		}
+	}
+	if r.Config.SubAgents != nil { // also for a turn that is over or unknown
+		if err := r.Config.SubAgents.NoteTold(ctx, in.Task.ID); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	return r.continueTurn(ctx, t)
+}
+
+// continueTurn goes on with a turn that has waited for people. It does nothing if t is
+// nil, or if the turn has ended or still waits for another answer.
+func (r *sessionRun) continueTurn(ctx context.Context, t *turn.Turn) error {
+	if t == nil || t.Parked || t.Done != nil {
+		return nil
+	}
+	release, err := r.turns.resumeCount(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes})
+	return r.runTurn(ctx, t, r.shared.askers.New(r.Session))
+}
+
+// endAsk tells people how an ask has ended, and writes that to the log. In the same write
+// go the call's result if the ask has decided it, an entry that the turn continues if it
+// waited for nothing else, and the entries in more. cause is the id of the message that
+// brought the answer. endAsk returns the turn after that.
+func (r *sessionRun) endAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, end bus.Ask, cause string, more ...sessions.Entry) (*turn.Turn, error) {
+	if err := r.showEnd(ctx, t, a, end); err != nil {
+		return nil, err
+	}
+	ended := sessions.AskEnded{Ask: a.ID, State: end.State, Answer: end.Answer.Text, Reason: end.Answer.Reason, Name: end.Answer.By.Name}
+	if a.Kind == bus.AskQuestion {
+		ended.Question = asks.QuestionText(a.Ask)
+	}
+	var out *turn.Outcome
+	if result, failed, runs := asks.Result(a.Ask, end); !runs {
+		out = &turn.Outcome{Result: result, Failed: failed}
+	}
+	return r.recordEnd(ctx, t, a, ended, cause, end.Answer.By.ID, out, more...)
+}
+
+// recordEnd writes to the log that an ask has ended, and in out what that makes of its
+// call: nil if the call was approved and is still to run. by is the id of the person who
+// has answered, "" for nobody; cause is the id of the message that brought the answer. It
+// returns the turn after that.
+func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, ended sessions.AskEnded, cause, by string, out *turn.Outcome, more ...sessions.Entry) (*turn.Turn, error) {
+	e := journal.NewEntry(t.ID, sessions.KindAskEnded, ended)
+	e.Cause, e.Person, e.Call = cause, by, a.Call
+	entries := append([]sessions.Entry{e}, more...)
+	if out != nil {
+		content := r.Redactor().JSON(out.Content())
+		content, _ = tools.Truncate(content, calls.ShareOf(r.Session, t).Take(len(content)), "")
+		entries = append(entries, turn.ResultEntry(t, a.Of, content, out))
+	}
+	if len(t.OpenAsks()) == 1 {
+		entries = append(entries, journal.NewEntry(t.ID, sessions.KindTurnUnparked, nil))
+	}
+	r.Point("unpark:before")
+	if err := r.Journal.Append(ctx, entries...); err != nil {
+		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+			return t, nil
+		}
+		return nil, err
+	}
+	r.Point("unpark")
+	if out != nil {
+		r.reportAnswered(t, a, out, by)
+	}
+	return r.Fold(t.ID)
+}
+
+// reportAnswered reports to audit, metrics and watchers a call that did not run, because
+// its result is what people have answered. by is the person's id.
+func (r *sessionRun) reportAnswered(t *turn.Turn, a *turn.Ask, out *turn.Outcome, by string) {
+	verdict := tools.Ask
+	if a.Kind != bus.AskApproval { // the call itself was allowed
+		verdict = tools.Allow
+	}
+	result := turn.ResultCode(out.Failed)
+	r.Audit(t, a.Of, sessions.AuditRecord{
+		Arguments: a.Args, Verdict: string(verdict), Result: result, Bytes: int64(len(out.Result.Content)), Detail: by,
+	})
+	e := bus.Event{Type: bus.ToolEnd, Tool: a.Of.Use.Name, Call: a.Call}
+	if out.Failed != nil {
+		e.Error = &bus.Failure{Code: result, Message: r.Redactor().Text(out.Failed.Message)}
+	}
+	r.Config.Observer.Tool(a.Of.Use.Name, result, 0)
+	r.Log.Info("tool call", slog.String("turn", t.ID), slog.String("call", a.Call), slog.String("tool", a.Of.Use.Name),
+		slog.String("person", t.Person), slog.String("result", result), slog.Duration("waited", time.Since(t.ParkedAt)))
+	r.Emit(t, e)
+}
+
+// handleMeanwhile handles a message that comes while a turn waits. If the person who was
+// asked a question writes, that is the answer. Any other message is kept for the turn,
+// and its sender is told what the turn waits for.
+func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
+	unnoted, err := r.whyNotNoted(ctx, &item{in: *in})
+	if err != nil {
+		return err
+	}
+	if a := openQuestion(t, in); a != nil && r.Config.Asks != nil {
+		of, err := r.Config.Asks.Answer(ctx, a.ID, bus.Answer{Text: strings.TrimSpace(in.Text), By: in.From, Cause: in.ID})
+		switch {
+		case err == nil:
+			if t, err = r.endAsk(ctx, t, a, of, in.ID, fileEntries(t.ID, *in, unnoted)...); err != nil {
+				return err
+			}
+			return r.continueTurn(ctx, t)
+		case !bus.AnswerRefused(err):
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	if _, known := r.Journal.Find(in.ID); !known {
+		if err := r.Journal.Append(ctx, userEntries(t.ID, *in, len(t.Causes)+1, unnoted)...); err != nil {
+			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+				return nil
+			}
+			return err
+		}
+	}
+	if in.Kind != bus.Said {
+		return nil
+	}
+	return r.replyAwaited(ctx, t, in)
+}
+
+// replyAwaited tells the sender of a message what the turn waits for.
+func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
+	if r.IsDeserted() {
+		return nil
+	}
+	p := r.CommandPrefix(in.At)
+	to := route.Of(*in)
+	return r.publish(ctx, bus.Outbound{
+		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
+		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
+	})
+}
+
+// openQuestion returns the open question that a message answers; nil if it answers none. What
+// another agent has somebody told here is not their own word.
+func openQuestion(t *turn.Turn, in *bus.Inbound) *turn.Ask {
+	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
+		return nil
+	}
+	for _, a := range t.OpenAsks() {
+		if a.Kind == bus.AskQuestion && (in.From.ID == t.Person || in.From.Owner) {
+			return a
+		}
+	}
+	return nil
+}
+
+// applyEdits returns a batch with the edits and deletions of its messages applied, if
+// they were changed before they are answered. A deleted message is not answered, and the
+// log records it by its id.
+func (r *sessionRun) applyEdits(ctx context.Context, b batch) (batch, error) {
+	changes := r.inbox.changesOf(b.causes())
+	if len(changes) == 0 {
+		return b, nil
+	}
+	var said, behind []bus.Inbound
+	for _, it := range b.items {
+		said = append(said, it.in)
+	}
+	for _, it := range changes {
+		behind = append(behind, it.in)
+	}
+	now, deleted := applyChanges(said, behind)
+	kept := batch{ended: b.ended}
+	for _, it := range b.items {
+		if i := slices.IndexFunc(now, func(in bus.Inbound) bool { return in.ID == it.in.ID }); i >= 0 {
+			kept.items = append(kept.items, &item{seq: it.seq, in: now[i]})
+			continue
+		}
+		i := slices.IndexFunc(deleted, func(in bus.Inbound) bool { return in.ID == it.in.ID })
+		err := r.Journal.Append(ctx, unreadEntry(deleted[i]))
+		if _, seen := errors.AsType[*sessions.SeenError](err); err != nil && !seen {
+			return b, err
+		}
+		r.inbox.markHandled(it)
+	}
+	return kept, nil
+}
+
+// recordChange writes an edit or a reaction to the log, and empties a deleted message. It
+// starts no turn.
+func (r *sessionRun) recordChange(ctx context.Context, in *bus.Inbound) error {
+	if in.Kind == bus.Deleted {
+		return r.blankDeleted(ctx, in)
+	}
+	e, ok := changeEntry(in.ID, *in, r.Journal.Records())
+	if !ok {
+		return nil
+	}
+	err := r.Journal.Append(ctx, e)
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil
+	}
+	return err
+}
+
+// blankDeleted empties the text of a deleted message, and removes the files that came
+// with it, even if a summary covers the message.
+func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
+	trace, err := attached.TraceOf(r.Config.Store.Read(ctx, r.Key(), 1), in.Of)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return fmt.Errorf("look for a deleted message: %w", err)
+	}
+	if trace.Person != "" && !appliesTo(*in, trace.Person) {
+		return nil
+	}
+	if len(trace.Paths) > 0 && r.Agent.Discard != nil {
+		if err := r.Lease.Held(ctx); err != nil {
+			return fmt.Errorf("before removing files: %w", err)
+		}
+		if err := r.Agent.Discard(ctx, r.Key(), trace.Paths); err != nil {
+			return fmt.Errorf("remove the files of a deleted message: %w", err)
+		}
+	}
+	return r.Journal.EraseMessage(ctx, in.Of)
+}
+
+// republish publishes the replies of a turn again after one of its messages came again:
+// the bus may have lost what was published before (a restored backup, another bus). The
+// ids are the same, and thus what has arrived arrives once. The messages of a turn that
+// was given up become dead letters.
+func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
+	t, err := r.foldWhole(ctx, id)
+	if err != nil {
+		return err
+	}
+	if t.Done == nil {
+		if t.Parked && t.Meanwhile[it.in.ID] { // the holder that kept the message may not have told its sender
+			return r.replyAwaited(ctx, t, &it.in)
+		}
+		return nil
+	}
+	if t.Unsendable {
+		return errUnsendable
+	}
+	r.emitEnd(t) // the holder that was cut off may not have done it
+	if err := r.publishReplies(ctx, t); err != nil {
+		return err
+	}
+	if t.GivenUp {
+		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
+	}
+	return nil
+}
+
+// foldWhole does what Fold does, also for a turn that is over and whose course has to be read in the
+// log.
+func (r *sessionRun) foldWhole(ctx context.Context, id string) (*turn.Turn, error) {
+	from, over := journal.IsOver(r.Journal.Records(), id)
+	if !over {
+		return r.Fold(id)
+	}
+	records, err := journal.ReadTurn(r.Config.Store.Read(ctx, r.Key(), from), id)
+	if err != nil {
+		return nil, fmt.Errorf("read turn %s: %w", id, err)
+	}
+	return turn.Fold(id, records, nil)
+}
+
+// surelyPublished is after how long the replies of a turn are not published again, unless a message
+// still waits for them. The book knows what was sent for longer, and so keeps what is published
+// again from being sent again.
+const surelyPublished = 20 * 24 * time.Hour
+
+// isSurelyPublished reports whether the replies of a turn are on the bus, although the log does not
+// say so: the turn is long over, and its messages were settled, which comes after that.
+func (r *sessionRun) isSurelyPublished(t *turn.Turn) bool {
+	return time.Since(t.Ended) > surelyPublished && !slices.ContainsFunc(r.inbox.unhandled(), func(it *item) bool {
+		known, ok := r.Journal.Find(it.in.ID)
+		return ok && known.Turn == t.ID
+	})
+}

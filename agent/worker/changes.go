@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"fmt"
+
+	"parley/agent/journal"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// The codes by which the log tells apart its notices about changed messages.
+const (
+	codeEdited  = "edited"
+	codeReacted = "reacted"
+	codeUnread  = "deleted_unread" // a message that was deleted before the agent read it
+)
+
+// isChange reports whether a message only changes or reacts to an earlier one.
+func isChange(kind string) bool {
+	return kind == bus.Edited || kind == bus.Deleted || kind == bus.Reacted
+}
+
+// changeEntry returns the log's entry about an edit or a reaction. It returns false if there
+// is nothing to record: the log has no such message by that person, or the text is the
+// same.
+func changeEntry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entry, bool) {
+	var n sessions.Notice
+	switch in.Kind {
+	case bus.Edited:
+		said, ok := findByCause(in.Of, records)
+		u, isUser := said.Data.(sessions.User)
+		if !ok || !isUser || said.Person != in.From.ID || currentText(in.Of, said, records) == in.Text || u.Deleted {
+			return sessions.Entry{}, false
+		}
+		n = sessions.Notice{Code: codeEdited, Text: "A person has edited an earlier message of theirs. It reads now:",
+			Quotes: []sessions.Quote{{Kind: bus.Edited, Person: in.From.ID, Name: in.From.Name, At: in.SentAt, Text: in.Text}}, Of: in.Of}
+	case bus.Reacted:
+		what := "reacted with"
+		if in.Removed {
+			what = "took back the reaction"
+		}
+		n = sessions.Notice{Code: codeReacted, Text: fmt.Sprintf("%s %s %s to what you said here. It needs no answer.", in.From.ID, what, in.Reaction)}
+	default:
+		return sessions.Entry{}, false
+	}
+	e := journal.NewEntry(turn, sessions.KindNotice, n)
+	e.Cause, e.Person = in.ID, in.From.ID
+	return e, true
+}
+
+// unreadEntry returns the log's entry about a message that was deleted before it was
+// answered. The entry has the message's id, which keeps the message from being answered
+// if it comes again.
+func unreadEntry(in bus.Inbound) sessions.Entry {
+	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: "A message was deleted before you have read it."})
+	e.Cause, e.Person = in.ID, in.From.ID
+	return e
+}
+
+// findByCause returns the first record whose cause is the message, and false if there is none.
+func findByCause(cause string, records []journal.Record) (journal.Record, bool) {
+	for _, r := range records {
+		if r.Cause == cause {
+			return r, true
+		}
+	}
+	return journal.Record{}, false
+}
+
+// currentText returns a message's text according to the log: as it was said, or as it
+// was last edited.
+func currentText(of string, said journal.Record, records []journal.Record) string {
+	text := ""
+	if u, ok := said.Data.(sessions.User); ok {
+		text = u.Text
+	}
+	for _, r := range records {
+		if n, ok := r.Data.(sessions.Notice); ok && n.Code == codeEdited && n.Of == of && len(n.Quotes) == 1 {
+			text = n.Quotes[0].Text
+		}
+	}
+	return text
+}
+
+// appliesTo reports whether a change may be applied to messages of that person: the
+// person made it, or it is a deletion and the platform does not say whose.
+func appliesTo(change bus.Inbound, person string) bool {
+	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
+}
+
+// applyChanges applies edits and deletions, the messages in behind, to messages that wait for a
+// turn. It returns those that remain, an edited one with its new text, and apart from them
+// those that were deleted. Only the author of a message can change it.
+func applyChanges(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted []bus.Inbound) {
+	for _, in := range said {
+		gone := false
+		for _, change := range behind {
+			if change.Of != in.ID || !appliesTo(change, in.From.ID) {
+				continue
+			}
+			switch change.Kind {
+			case bus.Edited:
+				in.Text, in.Attachments = change.Text, change.Attachments
+			case bus.Deleted:
+				gone = true
+			}
+		}
+		if gone {
+			deleted = append(deleted, in)
+			continue
+		}
+		now = append(now, in)
+	}
+	return now, deleted
+}

@@ -1,0 +1,454 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/agent/asks"
+	"parley/agent/budget"
+	"parley/agent/journal"
+	"parley/agent/model"
+	"parley/agent/route"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// helpText is a format; its argument is the channel's prefix of commands.
+const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
+
+- %[1]snew begins a new conversation; files and memory stay
+- %[1]sstop ends what I am doing
+- %[1]sstatus says what I am doing, %[1]susage what you have used and what it has cost
+- %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
+- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up what is past
+- %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
+- %[1]sexport sends you what you have said to me, %[1]sforget erases it
+- %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
+- %[1]shelp says this`
+
+// The commands that a session carries out itself, besides the answers to asks and the one that stops
+// its turns. The gateway recognises them.
+const (
+	cmdNew     = "new"
+	cmdStatus  = "status"
+	cmdHelp    = "help"
+	cmdForget  = "forget"
+	cmdExport  = "export"
+	cmdMemory  = "memory"
+	cmdLink    = "link"
+	cmdUndo    = "undo" // takes back changes of files
+	cmdUsage   = "usage"
+	cmdCompact = "compact"
+	cmdContext = "context"
+)
+
+// noticeUndo is the code of the notice that tells the model of an /undo.
+const noticeUndo = "undo"
+
+// A commander carries out the commands in a session's mail.
+type commander struct {
+	lifecycle
+	askers *model.Askers
+	inbox  *inbox
+	stop   *turnStop
+}
+
+// runsAtOnce reports whether a command is carried out while a turn runs.
+func runsAtOnce(name string) bool {
+	switch name {
+	case turn.CommandStop, cmdStatus, cmdUsage, cmdContext, cmdHelp, asks.Approve, asks.Deny, asks.Answer:
+		return true
+	}
+	return false
+}
+
+// announceWait tells the sender of a command that it waits for the work before it. An
+// error is only logged, because the command itself is answered in any case.
+func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
+	// A command that is in the log was carried out before and is only answered again.
+	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]
+	if _, known := c.Journal.Find(in.ID); !waits || known || !c.isWorking() {
+		return
+	}
+	to := route.Of(in)
+	err := c.publish(ctx, bus.Outbound{
+		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
+		Text: fmt.Sprintf("I first finish what was asked before this, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
+	})
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
+	}
+}
+
+// run carries out a command, writes its entry and replies. If the log has the command
+// already, run only repeats the reply, under the same id.
+func (c *commander) run(ctx context.Context, it *item) error {
+	if it.in.Text == turn.CommandStop {
+		it.busy = c.isBusy() // what is cancelled next may end before the reply is made
+		c.inbox.cancelBefore(it.seq)
+	}
+	done, known := c.Journal.Find(it.in.ID)
+	if !known {
+		cmd := sessions.Command{Name: it.in.Text, Route: route.Of(it.in).Encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
+		text, summary, err := c.carryOut(ctx, it)
+		if err != nil {
+			return err
+		}
+		cmd.Reply.Text = text
+		if err := c.record(ctx, it.in, cmd, summary); err != nil {
+			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+				return nil
+			}
+			return err
+		}
+		if it.in.Text == turn.CommandStop {
+			c.stop.stop()                                          // after the entry, which makes whoever resumes the turn stop it too
+			if _, err := c.stopBeside(ctx, it.in.ID); err != nil { // what the turn has just begun
+				c.Log.Warn("a job or a sub-agent may go on that a turn began as it was stopped", slog.Any("error", err))
+			}
+		}
+		done, _ = c.Journal.Find(it.in.ID)
+	}
+	cmd, ok := done.Data.(sessions.Command)
+	if !ok { // it was dropped with what /new covers
+		return nil
+	}
+	return c.reply(ctx, cmd)
+}
+
+// carryOut carries out a command. It returns the reply to its sender, "" for none, and a
+// summary if the command changes what the model sees of the past; else nil.
+func (c *commander) carryOut(ctx context.Context, it *item) (text string, summary *sessions.Summary, err error) {
+	switch it.in.Text {
+	case cmdCompact:
+		return c.compactNow(ctx, it.in)
+	case cmdNew:
+		summary = &sessions.Summary{Covers: c.Journal.Newest()}
+	}
+	text, err = c.replyText(ctx, it)
+	return text, summary, err
+}
+
+// compactNow sums up what is past, unless a turn waits for people, who answer what was said in it.
+func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
+	parked, err := c.currentParked()
+	if err != nil {
+		return "", nil, err
+	}
+	if parked != nil {
+		return "I wait for an answer, and what I have done until then has to stay as it is. Say this again after that.", nil, nil
+	}
+	return c.askers.New(c.Session).CompactNow(ctx, in)
+}
+
+// record writes a command's entry, with the summary if there is one.
+func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command, summary *sessions.Summary) error {
+	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
+	e.Cause, e.Person = in.ID, in.From.ID
+	if cmd.Name == cmdUndo { // the model must know that its files have changed
+		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: "Somebody has said /undo to take back changes of files, and was told: " + cmd.Reply.Text})
+		told.Person = in.From.ID
+		return c.Journal.Append(ctx, e, told)
+	}
+	if summary == nil {
+		return c.Journal.Append(ctx, e)
+	}
+	if cmd.Name == cmdNew && c.Config.Asks != nil { // before the summary, so that no approval outlives the conversation
+		if err := c.Config.Asks.EndGrants(ctx, c.Key()); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	if cmd.Name == cmdNew && c.Config.SubAgents != nil {
+		if err := c.Config.SubAgents.Drop(ctx, c.Key(), in.ID); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	if err := c.Journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, *summary)); err != nil {
+		return err
+	}
+	c.Journal.Forget(*summary)
+	return nil
+}
+
+func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
+	if cmd.Reply.Text == "" {
+		return nil
+	}
+	var to route.Route
+	if err := json.Unmarshal(cmd.Route, &to); err != nil {
+		return fmt.Errorf("decode the route of a command: %w", err)
+	}
+	return c.publish(ctx, bus.Outbound{ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text})
+}
+
+// replyText carries out a command and returns the reply; "" sends none.
+func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
+	switch it.in.Text {
+	case cmdNew:
+		text := "A new conversation begins. Files and memory stay."
+		if parked, err := c.parkedTurns(); err != nil || len(parked) > 0 {
+			text += fmt.Sprintf(" What waits for an answer goes on waiting beside it; %sstop ends it.", c.CommandPrefix(it.in.At))
+		}
+		return text, nil
+	case turn.CommandStop:
+		beside, err := c.stopBeside(ctx, it.in.ID)
+		if err != nil {
+			return "", err
+		}
+		switch busy := it.busy || c.isBusy(); {
+		case beside != "" && busy:
+			return "Stopped, and with it " + beside + ".", nil
+		case beside != "":
+			return "Stopped " + beside + ".", nil
+		case busy:
+			return "Stopped.", nil
+		}
+		if it.in.Group && !it.in.Mentioned {
+			return "", nil // it may not have been meant for us
+		}
+		return "Nothing is running.", nil
+	case cmdStatus:
+		return c.status(ctx, it)
+	case cmdUsage:
+		if c.Config.Usage == nil {
+			return "Here nobody keeps count.", nil
+		}
+		return c.Config.Usage(ctx, it.in)
+	case cmdContext:
+		// A turn may run at the same time; therefore nothing that it counts with is used.
+		return c.askers.New(c.Aside()).ContextText(ctx, it.in)
+	case asks.Approve, asks.Deny, asks.Answer:
+		return c.answerAsk(ctx, it.in)
+	case cmdUndo:
+		return c.undo(ctx, it.in)
+	case cmdForget, cmdExport: // gateways answer these in chats on platforms
+		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
+	case cmdMemory, cmdLink: // likewise
+		return "That works in a chat with me on a chat platform, where we are alone.", nil
+	case cmdHelp:
+		return fmt.Sprintf(helpText, c.CommandPrefix(it.in.At)), nil
+	}
+	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.CommandPrefix(it.in.At), it.in.Text), nil
+}
+
+// stopBeside asks the session's background jobs and sub-agents to end, and returns in words
+// how many there were; "" for none.
+func (c *commander) stopBeside(ctx context.Context, cause string) (string, error) {
+	var stopped []string
+	if c.Config.Jobs != nil {
+		n, err := c.Config.Jobs.StopAll(ctx, c.Key(), cause)
+		if err != nil {
+			return "", fmt.Errorf("stop the jobs: %w", err)
+		}
+		if n > 0 {
+			stopped = append(stopped, countJobs(n))
+		}
+	}
+	if c.Config.SubAgents != nil {
+		n, err := c.Config.SubAgents.StopAll(ctx, c.Key(), cause)
+		if err != nil {
+			return "", fmt.Errorf("stop the sub-agents: %w", err)
+		}
+		if n > 0 {
+			stopped = append(stopped, tasksInWords(n))
+		}
+	}
+	return strings.Join(stopped, " and "), nil
+}
+
+// undo takes back what turns have changed in the session's files, or lists what can be
+// taken back, and returns the reply.
+func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
+	if c.Config.History == nil {
+		return "I keep nothing of what I change here, so I cannot undo it.", nil
+	}
+	u := agent.UndoCommand{Session: c.Key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.CommandPrefix(in.At), Held: c.Lease.Held}
+	account, err := c.AccountOf(ctx, in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	u.May = func(person string) bool {
+		theirs, err := c.AccountOf(ctx, person)
+		return in.From.Owner || person == in.From.ID || err == nil && theirs == account
+	}
+	waiting, err := c.parkedTurns()
+	if err != nil {
+		return "", err
+	}
+	for _, t := range waiting {
+		u.Waiting = append(u.Waiting, t.ID)
+	}
+	if c.Config.Jobs != nil {
+		if u.Jobs, err = c.Config.Jobs.Count(ctx, c.Key()); err != nil {
+			return "", fmt.Errorf("count the jobs: %w", err)
+		}
+	}
+	return c.Config.History.Undo(ctx, u)
+}
+
+// countJobs returns a number of jobs in words.
+func countJobs(n int) string {
+	if n == 1 {
+		return "one job that ran in the background"
+	}
+	return fmt.Sprintf("%d jobs that ran in the background", n)
+}
+
+// tasksInWords returns a number of sub-agents in words.
+func tasksInWords(n int) string {
+	if n == 1 {
+		return "one sub-agent"
+	}
+	return fmt.Sprintf("%d sub-agents", n)
+}
+
+// runningTurn returns the turn that has begun and not ended, or else a turn that waits
+// for people; nil if there is neither.
+func (c *commander) runningTurn() (*turn.Turn, error) {
+	var waits *turn.Turn
+	for _, id := range journal.Unfinished(c.Journal.Records()) {
+		t, err := c.Fold(id)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case t.Parked:
+			waits = t
+		case t.Done == nil:
+			return t, nil
+		}
+	}
+	return waits, nil
+}
+
+// isBusy reports whether a turn runs or waits for people, or a message waits for a turn.
+func (c *commander) isBusy() bool {
+	t, err := c.runningTurn()
+	return t != nil || err != nil || c.hasUnanswered()
+}
+
+// isWorking reports whether a turn runs, or a message waits for a turn.
+func (c *commander) isWorking() bool {
+	t, err := c.runningTurn()
+	return t != nil && !t.Parked || err != nil || c.hasUnanswered()
+}
+
+// hasUnanswered reports whether a message waits that no turn answers yet.
+func (c *commander) hasUnanswered() bool {
+	return slices.ContainsFunc(c.inbox.unhandled(), func(it *item) bool {
+		_, known := c.Journal.Find(it.in.ID)
+		return it.isKind(bus.Said) && !known
+	})
+}
+
+func (c *commander) status(ctx context.Context, it *item) (string, error) {
+	var b strings.Builder
+	t, err := c.runningTurn()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case t == nil:
+		b.WriteString("Nothing is running.")
+	case t.Parked:
+		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
+	default:
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations)
+	}
+	if c.Config.Jobs != nil {
+		jobs, err := c.Config.Jobs.Count(ctx, c.Key())
+		if err != nil {
+			return "", fmt.Errorf("count the jobs: %w", err)
+		}
+		if jobs > 0 {
+			fmt.Fprintf(&b, " In the background: %d.", jobs)
+		}
+	}
+	if c.Config.SubAgents != nil {
+		n, err := c.Config.SubAgents.Count(ctx, c.Key())
+		if err != nil {
+			return "", fmt.Errorf("count the sub-agents: %w", err)
+		}
+		if n > 0 {
+			fmt.Fprintf(&b, " Sub-agents that work: %d.", n)
+		}
+	}
+	limits := c.Config.Limits()
+	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.Agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
+	account, err := c.AccountOf(ctx, it.in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	if limits.TokensAlways || !c.Agent.Model.Info().Priced {
+		spent, reserved, err := budget.Today(ctx, c.Config.Budget, account)
+		if err != nil {
+			return "", fmt.Errorf("read the budget: %w", err)
+		}
+		fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d", spent, limits.TokensDay)
+		if reserved > 0 {
+			fmt.Fprintf(&b, ", and %d set aside for what is under way", reserved)
+		}
+	}
+	fmt.Fprintf(&b, "\n- session: `%s`", c.Key())
+	return b.String(), nil
+}
+
+// answerAsk carries out a command that answers an ask, in this conversation or another.
+// The reply is "" if the message of the ask itself shows the answer.
+func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
+	p := c.CommandPrefix(in.At)
+	if c.Config.Asks == nil {
+		return "Nothing can be asked here, so there is nothing to answer.", nil
+	}
+	id, answer := asks.Parse(in)
+	if id == "" {
+		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
+	}
+	of, err := c.Config.Asks.Answer(ctx, id, answer)
+	if err == nil || errors.Is(err, bus.ErrDecided) {
+		if err := c.endDouble(ctx, in, of); err != nil {
+			return "", err
+		}
+	}
+	if why := asks.RefusalText(err, id, of, p); why != "" {
+		return why, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	if of.At == in.At || slices.Contains(of.Asked, in.At) {
+		return "", nil
+	}
+	return fmt.Sprintf("Request `%s`: %s.", of.ID, of.Ending()), nil
+}
+
+// endDouble ends the buttons of the message on which somebody has pressed one, if that is not the
+// message of the ask: a send that was cut off and repeated may have shown it twice. The channel knows
+// whether it is.
+func (c *commander) endDouble(ctx context.Context, in bus.Inbound, of bus.Ask) error {
+	if !in.Pressed || in.ReplyTo == "" || of.State == bus.AskOpen {
+		return nil
+	}
+	to := in.At
+	for _, at := range of.AskedAt() {
+		if at.Channel == in.At.Channel && at.Chat == in.At.Chat {
+			to = at
+		}
+	}
+	v := asks.View{Ask: of, ShowsAll: c.Config.ShowsAll}
+	err := c.publish(ctx, bus.Outbound{
+		ID: bus.DerivedID(in.ID, "#double"), To: to, Subject: of.ID, Double: in.ReplyTo, Text: v.Text(to) + asks.EndText(of),
+	})
+	if errors.Is(err, bus.ErrInvalid) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,501 @@
+package worker_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/agent/llm"
+	"parley/agent/prices"
+	"parley/agent/worker"
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+	"parley/tools"
+	"parley/tools/testrace"
+)
+
+// What a process of these tests does that the others do not.
+const (
+	inLongTurns  = "in long turns"
+	askingPeople = "asking people"
+)
+
+// TestMain lets the test binary be the process that is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("AGENT_CRASH_DIR"); dir != "" {
+		if err := crashChild(dir, os.Getenv("AGENT_CRASH_AT"), os.Getenv("AGENT_CRASH_HOW")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(testrace.Run(m.Run))
+}
+
+// crashChild is the process that is killed.
+func crashChild(dir, at, how string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	home, err := openIn(ctx, dir, bus.Caps{})
+	if err != nil {
+		return err
+	}
+	return crashWork(ctx, home, at, how)
+}
+
+// crashWork works on the bus and store of a home until nothing waits any more, or until it kills
+// the process at a point.
+func crashWork(ctx context.Context, home *crashHome, at, how string) error {
+	b := home.bus
+	effects := filepath.Join(home.dir, "effects")
+	var point func(string)
+	if at != "" {
+		name, count, _ := strings.Cut(at, "/")
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err != nil {
+			n = 1
+		}
+		var left atomic.Int64
+		left.Store(n)
+		point = func(passed string) {
+			if slices.Contains(strings.Split(name, ","), passed) && left.Add(-1) == 0 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		}
+	}
+	home.killIn(point)
+	made := crashAgent(effects)
+	made.Fetch = func(_ context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
+		path := filepath.Join(home.dir, "files", fmt.Sprint(f.N))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return sessions.Fetched{}, err
+		}
+		return sessions.Fetched{Path: "files/" + fmt.Sprint(f.N), Size: 1}, os.WriteFile(path, []byte("x"), 0o600)
+	}
+	switch {
+	case at == poisoned:
+		made, point = poisonAgent(), nil
+	case at == threeInFlight, how == costly:
+		made, point = costlyAgent(filepath.Join(home.dir, "waited"), at == threeInFlight), nil
+	}
+	if how == inLongTurns {
+		made = longAgent(effects)
+	}
+	w := crashWorker(home, made, point)
+	if how == askingPeople {
+		book, err := home.openBook(ctx)
+		if err != nil {
+			return err
+		}
+		defer book.Close()
+		w = askingWorker(home, book, askingAgent(made), point)
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(running) }()
+	for {
+		d, err := b.Depth(ctx, bus.InboundTopic)
+		if err != nil {
+			return err
+		}
+		if d.Waiting+d.Leased+d.Delayed == 0 {
+			stop()
+			return <-done
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+func crashWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worker {
+	made.Model = prices.Model{Model: made.Model, Price: crashPrice()}
+	return worker.New(agent.Config{
+		Bus: h.bus, Events: h.bus, Store: h.store, Budget: h.store, Money: h.store.Money(),
+		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
+		Limits:      crashLimits,
+		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
+	})
+}
+
+// crashAgent has a tool of every effect. Each run leaves a line in the file.
+func crashAgent(effects string) agent.Agent {
+	ran := func(call tools.Call, say string) error {
+		f, err := os.OpenFile(effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(f, "%s %s\n", call.Name, call.Key); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	happened := func(_ context.Context, call tools.Call, a echoArgs) (any, bool, error) {
+		all, err := os.ReadFile(effects)
+		return map[string]string{"said": a.Say}, strings.Contains(string(all), call.Key), err
+	}
+	reconcilable := tools.New(tools.Spec{Name: "reconcilable", Description: "x", Effect: tools.Reconcilable},
+		func(_ context.Context, call tools.Call, a echoArgs) (any, error) {
+			return map[string]string{"said": a.Say}, ran(call, a.Say)
+		}, tools.Reconcile(happened))
+	m := model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		switch n := len(results(r)); n {
+		case 0:
+			return calls(`pure {"say":"1"}`, `pure {"say":"2"}`), nil
+		case 2:
+			return calls(`idempotent {"say":"3"}`, `reconcilable {"say":"4"}`, `once {"say":"5"}`), nil
+		}
+		return text("done: " + strings.Join(results(r), "")), nil
+	})
+	return agent.Agent{
+		Name: "main", Model: m,
+		Tools: tools.NewSet(echo("pure", tools.Pure, ran), echo("idempotent", tools.Idempotent, ran), reconcilable, echo("once", tools.Once, ran)),
+		Prompt: func(context.Context, agent.Asker) (string, bool, error) {
+			return "", false, nil
+		},
+		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
+	}
+}
+
+// Each line of the turn's protocol kills the process once. What the next
+// process leaves must be what one uncut process would have left.
+func TestKilledAtEachPoint(t *testing.T) {
+	points := []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "c7", "settled"}
+	for step := 1; step <= 3; step++ {
+		points = append(points, fmt.Sprintf("c3:before/%d", step), fmt.Sprintf("c3/%d", step))
+	}
+	for call := 1; call <= 5; call++ { // two pure ones, and one of each other effect
+		for _, at := range []string{"c4:before", "c4", "c4:held", "c5:before", "c5"} {
+			points = append(points, fmt.Sprintf("%s/%d", at, call))
+		}
+	}
+	for _, at := range points {
+		bothWays(t, at, func(t *testing.T, dir string) {
+			ask(t, dir)
+			killed(t, dir, at)
+			goOn(t, dir)
+			checkCrash(t, dir)
+		})
+	}
+}
+
+// What two messages have begun together is one turn, wherever it is cut off.
+func TestKilledWithTwoMessagesInATurn(t *testing.T) {
+	for _, at := range []string{"c1:before", "c1", "c3/2", "c6", "c7:published", "c7", "settled"} {
+		bothWays(t, at, func(t *testing.T, dir string) {
+			ask(t, dir)
+			askIn(t, dir, "m2", "1", "and this")
+			killed(t, dir, at)
+			goOn(t, dir)
+			checkCrash(t, dir)
+		})
+	}
+}
+
+// The end of a turn, that its reply is published, and the reply on the bus are in the file together
+// or not at all, wherever the process is killed.
+func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
+	for at, there := range map[string]int{
+		"c6:before": 0, "c3:before/3": 0, "share:before": 0, "share:written": 0, // nothing is committed yet
+		"share:over": 1, "c3/3": 1, "c6": 1, "c7": 1, "settled": 1,
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			shareOneFile(t, dir)
+			ask(t, dir)
+			killed(t, dir, at)
+			db, err := sqldb.OpenFile(t.Context(), filepath.Join(dir, "sessions.db"), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := func(query string) (n int) {
+				if err := db.Read.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			ends := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'turn_done'")
+			published := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'published'")
+			mail := count("SELECT count(*) FROM message WHERE topic = 'outbound/test' AND id = 'm1#reply'")
+			if ends != there || published != there || mail != there {
+				t.Errorf("the file has %d ends, %d records of a publication and %d replies, want %d of each", ends, published, mail, there)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			goOn(t, dir)
+			checkCrash(t, dir)
+		})
+	}
+}
+
+// Whoever watches a turn whose worker died right after its end is told of the
+// end by the next.
+func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
+	bothWays(t, "", testWatchersLearnOfAnEnd)
+}
+
+func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
+	ask(t, dir)
+	killed(t, dir, "c6")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	h := openHome(t, dir)
+	feed, err := h.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- crashWorker(h, crashAgent(filepath.Join(dir, "effects")), nil).Run(running) }()
+	told := false
+	for e, err := range feed {
+		if told = err == nil && e.Type == bus.TurnComplete && e.Turn == "m1"; told {
+			break
+		}
+	}
+	if !told {
+		t.Error("nobody was told that the turn is over")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that is killed again and again gives the turn up, and says so.
+func TestKilledTooOften(t *testing.T) { bothWays(t, "", testKilledTooOften) }
+
+func testKilledTooOften(t *testing.T, dir string) {
+	askIn(t, dir, "m0", "1", "go")
+	killed(t, dir, "c7") // it is answered, and still there
+	ask(t, dir)
+	askIn(t, dir, "m2", "1", "and this")
+	deaths := 0
+	for over := false; !over; deaths++ { // the last one finds it given up, and not yet buried
+		killed(t, dir, "c3:before,c7")
+		over = isDone(t, dir, "m1")
+	}
+	// It begins once and is resumed three times. If it dies sooner than the disk has its
+	// beginning, that is not counted, but for the first two times at most.
+	if deaths < 5 || deaths > 7 {
+		t.Errorf("the turn was given up after %d deaths, want 4 to 6", deaths-1)
+	}
+	goOn(t, dir)
+	b := openHome(t, dir).bus
+	out := outbound(t, b)
+	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given it up") {
+		t.Errorf("the sender was told %+v", out)
+	}
+	dead, err := b.DeadLetters(t.Context(), bus.InboundTopic, "", 10)
+	if err != nil || len(dead) != 2 || dead[0].Message.ID != "m1" || dead[1].Message.ID != "m2" {
+		t.Errorf("dead letters %+v, %v", dead, err)
+	}
+}
+
+// isDone reports whether the log has the end of a turn.
+func isDone(t *testing.T, dir, turn string) bool {
+	t.Helper()
+	h := openHome(t, dir)
+	defer h.Close()
+	for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Turn == turn && e.Kind == sessions.KindTurnDone {
+			return true
+		}
+	}
+	return false
+}
+
+func ask(t *testing.T, dir string) {
+	t.Helper()
+	askIn(t, dir, "m1", "1", "go")
+}
+
+// askIn is one message of the chat's own person.
+func askIn(t *testing.T, dir, id, chat, said string) {
+	t.Helper()
+	publishIn(t, dir, bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said})
+}
+
+func publishIn(t *testing.T, dir string, in bus.Inbound) {
+	t.Helper()
+	h := openHome(t, dir)
+	defer h.Close()
+	body, err := in.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + in.At.Chat, Body: body}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// poisoned stands for a process in which one turn kills it.
+const poisoned = "poisoned"
+
+// poisonAgent answers after a while, unless it is told to drop dead.
+func poisonAgent() agent.Agent {
+	made := crashAgent("")
+	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if heard(r) == "drop dead" {
+			<-time.After(100 * time.Millisecond) // by then the others are at work
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+		<-time.After(200 * time.Millisecond)
+		return text("done"), nil
+	})
+	return made
+}
+
+// Who works beside a turn that kills each process is cut off with it, and is not
+// given up with it.
+func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
+	bothWays(t, "", testOneTurnThatKills)
+}
+
+func testOneTurnThatKills(t *testing.T, dir string) {
+	const others = 20
+	askIn(t, dir, "m", "0", "drop dead")
+	for n := range others {
+		askIn(t, dir, fmt.Sprint("m", n), fmt.Sprint(n+1), "go")
+	}
+	for run := 0; crashRun(t, dir, poisoned, "") != nil; run++ {
+		if run == 10 {
+			t.Fatal("there is no end to it")
+		}
+	}
+	b := openHome(t, dir).bus
+	said := map[string]int{}
+	for range others + 1 {
+		said[outbound(t, b)[0].Text]++
+	}
+	// Chance may have one or two at work beside it each time.
+	if said["done"] < others*3/4 {
+		t.Errorf("people were told %v, want nearly %d answers", said, others)
+	}
+}
+
+// crashRun is a process on dir. It is killed at a point, or comes to its end.
+func crashRun(t *testing.T, dir, at, how string) error {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), cmp.Or(testrace.Program(), os.Args[0]))
+	cmd.Env = append(os.Environ(), "AGENT_CRASH_DIR="+dir, "AGENT_CRASH_AT="+at, "AGENT_CRASH_HOW="+how)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if err != nil && stderr.Len() > 0 {
+		t.Errorf("child: %s", stderr.String())
+	}
+	return err
+}
+
+// killed fails the test unless the process is killed at a point.
+func killed(t *testing.T, dir, at string, how ...string) {
+	t.Helper()
+	if err := crashRun(t, dir, at, strings.Join(how, "")); err == nil {
+		t.Fatal("the process was not killed: the point is not passed")
+	}
+}
+
+// goOn does what the next process does, in this one, to the end.
+func goOn(t *testing.T, dir string, how ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	h := openHome(t, dir)
+	defer h.Close()
+	if err := crashWork(ctx, h, "", strings.Join(how, "")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	lease, err := b.Claim(ctx, bus.OutboundTopic("test"))
+	if err != nil {
+		t.Fatalf("nothing was said: %v", err)
+	}
+	mail, err := lease.Mail(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []bus.Outbound
+	for _, m := range mail {
+		out, err := bus.DecodeOutbound(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+func checkCrash(t *testing.T, dir string) {
+	t.Helper()
+	h := openHome(t, dir)
+	out := outbound(t, h.bus)
+	if len(out) != 1 || out[0].ID != "m1#reply" || !strings.HasPrefix(out[0].Text, "done: ") {
+		t.Errorf("said %+v, want one reply", out)
+	}
+	effects, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(effects)) {
+		name, _, _ := strings.Cut(line, " ")
+		counts[name]++
+	}
+	// One point is killed once, so at most one call can have run twice.
+	if counts["pure"] > 4 || counts["idempotent"] > 2 || counts["reconcilable"] != 1 || counts["once"] > 1 {
+		t.Errorf("runs: %v", counts)
+	}
+	if counts["once"] == 0 && !strings.Contains(out[0].Text, "OUTCOME UNKNOWN") {
+		t.Errorf("a call of once did not run and the model was not told: %s", out[0].Text)
+	}
+	open, done := map[string]bool{}, 0
+	for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case sessions.KindToolUse:
+			open[e.Call] = true
+		case sessions.KindToolResult:
+			if !open[e.Call] {
+				t.Errorf("call %s has two results", e.Call)
+			}
+			delete(open, e.Call)
+		case sessions.KindTurnDone:
+			done++
+		}
+	}
+	if len(open) > 0 || done != 1 {
+		t.Errorf("%d calls without a result, %d ends of the turn", len(open), done)
+	}
+	checkMoney(t, h, "1")
+}

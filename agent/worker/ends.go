@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Why a run ends before all of its mail is handled.
+var (
+	errShutdown = errors.New("shutting down")
+	errLater    = errors.New("the person has enough turns at once")
+	errStopped  = errors.New("stopped by /stop")
+	errTooLong  = errors.New("the turn took too long")
+	errParked   = errors.New("the turn waits for people")
+	// errUnsendable is the error of a turn that is over and whose answer no bus accepts.
+	errUnsendable = errors.New("the answer can never be sent")
+)
+
+// An openError is the error of a session whose log cannot be opened or understood.
+type openError struct{ err error }
+
+// Error returns the reason.
+func (e *openError) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason.
+func (e *openError) Unwrap() error { return e.err }
+
+// A buryError says that a message must become a dead letter.
+type buryError struct {
+	seq    int64
+	reason string
+}
+
+// Error returns why the message must become a dead letter.
+func (e *buryError) Error() string { return e.reason }
+
+// A turnStop lets a command end the running turn.
+type turnStop struct {
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // nil while no turn runs
+}
+
+// set sets the function that ends the running turn; nil if none runs any more.
+func (s *turnStop) set(cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel = cancel
+}
+
+// stop ends the running turn, if there is one.
+func (s *turnStop) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel(errStopped)
+	}
+}

@@ -1,0 +1,373 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"parley/agent/attached"
+	"parley/agent/journal"
+	"parley/agent/model"
+	"parley/agent/route"
+	"parley/agent/task"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/tools"
+)
+
+// A lifecycle takes the turns of a session from their beginning to their end: it begins them, has them
+// wait for people, ends them, and publishes what they say.
+type lifecycle struct{ *turn.Session }
+
+// beginTurn writes the beginning of a turn (C1): its messages, and more entries, which
+// may end it at once. It returns the messages that the turn answers. These are none if
+// the first message was answered long ago: the store remembers causes longer than the
+// journal keeps the entries, and a message that it knows as answered ends the batch. What
+// the turn may use is reserved in the same write, if there is an asker.
+func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more ...sessions.Entry) (batch, error) {
+	s.Point("c1:before")
+	id := b.items[0].in.ID
+	why, err := s.whyNotNoted(ctx, b.items...)
+	if err != nil {
+		return b, err
+	}
+	for len(b.items) > 0 {
+		entries := s.beginning(id, b, why)
+		var c bill.Change
+		if a != nil {
+			c = a.ReservationAhead(&b.items[0].in, b.textSize())
+		}
+		done, err := s.AppendWith(ctx, c, s.howToBegin(entries, more), append(entries, more...)...)
+		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
+			at := max(0, slices.Index(b.causes(), seen.Cause))
+			b = batch{items: b.items[:at], ended: true}
+			continue
+		}
+		if err == nil {
+			if a != nil {
+				a.Reservations.Keep(c, done)
+			}
+			s.Point("c1")
+		}
+		return b, err
+	}
+	return b, nil
+}
+
+// beginning returns the entries with which a turn begins: where its replies go, and its messages.
+// why says why their files must not be recorded; see userEntries.
+func (s lifecycle) beginning(id string, b batch, why string) []sessions.Entry {
+	started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: route.Of(b.last().in).Encode(), Agent: s.Agent.Name})
+	started.Person = b.items[0].in.From.ID
+	entries := []sessions.Entry{started}
+	for _, it := range b.items {
+		entries = append(entries, userEntries(id, it.in, len(b.items), why)...)
+	}
+	return entries
+}
+
+// whyNotNoted returns why the log must not record the files of these messages now; "" if
+// it may, or if there are none.
+func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string, err error) {
+	came := slices.ContainsFunc(items, func(it *item) bool { return len(it.in.Attachments) > 0 })
+	if !came || s.Agent.MayNote == nil {
+		return "", nil
+	}
+	if why, err = s.Agent.MayNote(ctx); err != nil {
+		return "", fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+	}
+	return why, nil
+}
+
+// How much of the texts that programs post the model gets, in characters: from all posts
+// of a turn, and at least from each.
+const (
+	mostPosted  = 40_000
+	leastPosted = 400
+)
+
+// userEntries returns the entries of a message: its text and its files, or a notice that says why
+// files must not be recorded, if they must not. messages is how many messages the turn has; if
+// programs post many at once, only the beginning of each is kept. For the end of a job the entry is
+// a notice.
+func userEntries(id string, in bus.Inbound, messages int, why string) []sessions.Entry {
+	switch in.Kind {
+	case bus.Tasked:
+		return task.Entries(id, in)
+	case bus.TaskEnded:
+		return []sessions.Entry{task.ReportEntry(id, in)}
+	case bus.JobEnded:
+		e := journal.NewEntry(id, sessions.KindNotice, sessions.Notice{Code: turn.NoticeJob, Text: in.Text})
+		e.Cause, e.Person = in.ID, in.From.ID
+		return []sessions.Entry{e}
+	}
+	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
+	if most := max(leastPosted, mostPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
+		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
+	}
+	e := journal.NewEntry(id, sessions.KindUser, said)
+	e.Cause, e.Person = in.ID, in.From.ID
+	return append([]sessions.Entry{e}, fileEntries(id, in, why)...)
+}
+
+// fileEntries returns the entries of a message's files, or, if why is not "", notices that say why
+// these must not be recorded.
+func fileEntries(id string, in bus.Inbound, why string) []sessions.Entry {
+	if why != "" {
+		return attached.UnfetchedNotices(id, in, why)
+	}
+	return attached.Entries(id, in)
+}
+
+// finish ends a turn from outside (C6): every open call gets a result, the turn's end is
+// written with a message to the person, and that is published.
+func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) error {
+	t, err := s.Fold(t.ID) // with what has happened since
+	if err != nil {
+		return err
+	}
+	if err := s.withdraw(ctx, t); err != nil {
+		return err
+	}
+	if s.Config.SubAgents != nil {
+		if err := s.Config.SubAgents.EndTurn(ctx, s.Key(), t.ID); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+	}
+	var entries []sessions.Entry
+	open := t.OpenCalls()
+	failures := make([]*tools.Error, len(open))
+	for i, c := range open {
+		failed := tools.Errorf(tools.Cancelled, "The turn ended before this call began.")
+		switch {
+		case t.Parked && c.Ask != nil && c.Ask.Ended == nil:
+			failed = tools.Errorf(tools.Cancelled, "The turn ended before anybody had answered.")
+		case c.Attempts > 0:
+			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
+		}
+		failures[i] = failed
+		entries = append(entries, turn.ResultEntry(t, c, failed.Result().Content, &turn.Outcome{Failed: failed}))
+	}
+	if len(t.Tasks) > 0 { // there is always a report
+		end.Text = cmp.Or(end.Text, "The sub-agent was stopped before it had ended.")
+	}
+	done := sessions.TurnDone{State: end.State}
+	end.Text = s.Redactor().Text(end.Text)
+	if end.Text != "" {
+		entries = append(entries, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: end.Code, Text: end.Text}))
+		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.ID), Text: end.Text}}
+	}
+	s.Point("c6:before")
+	if len(open) > 0 { // their results are audited after they are written, and before anybody hears of them
+		err = s.Journal.Append(ctx, append(entries, journal.NewEntry(t.ID, sessions.KindTurnDone, done))...)
+	} else {
+		_, err = s.appendEnd(ctx, t, bill.Change{}, done, entries)
+	}
+	if err != nil {
+		return err
+	}
+	s.Point("c6")
+	for i, c := range open {
+		s.Audit(t, c, sessions.AuditRecord{Arguments: c.Started.Args, Result: turn.ResultCode(failures[i])})
+	}
+	return s.conclude(ctx, t.ID, end)
+}
+
+// conclude reports to operators, watchers and metrics a turn whose end has just been written, and
+// publishes its reply. end says why the turn ended early; nil if it did not.
+func (s lifecycle) conclude(ctx context.Context, id string, end *turn.Ending) error {
+	t, err := s.Fold(id)
+	if err != nil {
+		return err
+	}
+	if end == nil {
+		end = &turn.Ending{}
+	}
+	s.logEnd(t, end.Code, end.Refused)
+	if t.HasCalls() && !t.Published { // most turns only answer, and have changed nothing
+		s.recordChanges(ctx, id)
+	}
+	s.Config.Observer.Turn(t.Done.State, time.Since(t.Started)-t.WaitingTime())
+	s.emitEnd(t)
+	return s.publishTurn(ctx, t, false)
+}
+
+// emitEnd reports the end of a turn to watchers.
+func (s lifecycle) emitEnd(t *turn.Turn) {
+	e := bus.Event{Type: bus.TurnComplete, Causes: t.Causes}
+	if t.Done.State != sessions.TurnCompleted {
+		e.Type, e.Error = bus.TurnError, &bus.Failure{Code: t.Done.State, Message: t.ReplyText()}
+	}
+	s.Emit(t, e)
+}
+
+// publishTurn publishes the replies of a turn on the bus, and then records that they are published
+// (C7). If the process dies before that, the next holder publishes the same ids again, with
+// repeated set; the bus drops them, or the book knows that they were sent.
+func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool) error {
+	if t.Done == nil || len(t.Done.Outbound) == 0 {
+		return nil
+	}
+	if t.Published { // in the write of the turn's end
+		s.Point("c7:published")
+		s.Point("c7")
+		return nil
+	}
+	s.Trail.Wait() // what the turn has done is audited before people hear of it
+	err := s.publishReplies(ctx, t)
+	if errors.Is(err, bus.ErrInvalid) {
+		return s.giveUpReplies(ctx, t, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.Point("c7:published")
+	if err := s.recordPublished(ctx, t, repeated); err != nil {
+		return err
+	}
+	s.Point("c7")
+	return nil
+}
+
+// publishReplies publishes a turn's replies on the bus, from where they go to the chat; a
+// sub-agent's reply goes as a report to the agent that has handed out the task.
+func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
+	if len(t.Tasks) > 0 {
+		return s.report(ctx, t)
+	}
+	for _, r := range t.Done.Outbound {
+		out, err := t.ReplyMessage(r, t.Done.State)
+		if err == nil {
+			err = s.publish(ctx, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendEnd writes entries and the end of a turn (C6). Where the log can publish, the replies are
+// published and recorded as published (C7) in the same write. If the bus refuses them, only the end
+// is written, and publishTurn decides what follows.
+func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
+	entries = append(entries, journal.NewEntry(t.ID, sessions.KindTurnDone, done))
+	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
+		if t.HasCalls() {
+			s.recordChanges(ctx, t.ID)
+		}
+		s.Trail.Wait() // what the turn has done is audited before people hear of it
+		publishing := func(log sessions.Log) sessions.Log { log, _ = journal.Publishing(log, mail...); return log }
+		changed, err := s.AppendWith(ctx, c, publishing, append(entries, journal.NewEntry(t.ID, sessions.KindPublished, nil))...)
+		if !errors.Is(err, sessions.ErrUnpublished) {
+			return changed, err
+		}
+		s.Log.Info("the end of a turn is written without its reply", slog.String("turn", t.ID), slog.Any("error", err))
+	}
+	return s.AppendWith(ctx, c, turn.AtOnce, entries...)
+}
+
+// replyMail returns the replies of a turn that is about to end, for the write of its end; none if
+// publishTurn has to publish them afterwards.
+func (s lifecycle) replyMail(ctx context.Context, t *turn.Turn, done sessions.TurnDone) []sessions.Mail {
+	if len(t.Tasks) > 0 || t.Route.At.Channel == bus.SubAgents || !s.Journal.Publishes() || s.Lease.Held(ctx) != nil {
+		return nil
+	}
+	var mail []sessions.Mail
+	for _, r := range done.Outbound {
+		out, err := t.ReplyMessage(r, done.State)
+		if err != nil {
+			return nil
+		}
+		m, err := bus.OutboundMessage(s.complete(out))
+		if err != nil {
+			return nil
+		}
+		mail = append(mail, sessions.Mail{Topic: string(bus.OutboundTopic(out.To.Channel)), Key: m.Key, ID: m.ID, Body: m.Body})
+	}
+	return mail
+}
+
+// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
+// on. It writes that to the log, and tells the sender if anything can be sent there. It
+// returns errUnsendable, which makes dead letters of the turn's messages.
+func (s lifecycle) giveUpReplies(ctx context.Context, t *turn.Turn, cause error) error {
+	s.Log.Error("an answer can never be sent", slog.String("turn", t.ID), slog.Any("error", cause))
+	if err := s.reportUnsendable(ctx, t); err != nil {
+		return err
+	}
+	err := s.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: turn.NoticeUnsendable, Text: "Your answer could not be sent."}),
+		journal.NewEntry(t.ID, sessions.KindPublished, nil))
+	if err != nil {
+		return err
+	}
+	return errUnsendable
+}
+
+// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
+// hash of the reply's id for an id, because the reply's id itself may be what is too
+// long.
+func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
+	sum := sha256.Sum256([]byte(bus.ReplyID(t.ID)))
+	err := s.publish(ctx, bus.Outbound{
+		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.Route.At, Failed: true,
+		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
+	})
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be sent there
+	}
+	return err
+}
+
+// report reports the end of a sub-agent's turn to those who have handed out its tasks.
+func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
+	untrusted := transcript.Untrusted(s.Journal.Records(), t.ID, s.Journal.Newest()+1) || s.Agent.Untrusted != nil && s.Agent.Untrusted(ctx, s.Key())
+	for _, handed := range t.Tasks {
+		if err := s.Lease.Held(ctx); err != nil {
+			return fmt.Errorf("before reporting: %w", err)
+		}
+		r := task.Report{ID: handed.ID, State: t.Done.State, Text: t.ReplyText(), Untrusted: untrusted}
+		if err := s.Config.SubAgents.Report(ctx, r); err != nil {
+			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+		}
+		s.Point("task:reported")
+	}
+	return nil
+}
+
+// howToBegin returns the log to which the beginning of a turn is written. As a rule nobody
+// waits for the disk: after a crash the messages come again, and the model is asked again
+// as it would be anyway. But if more ends the turn, that is final; files are kept where
+// the numbers of their entries say, and a turn that kills its process must be known to
+// have begun.
+func (s lifecycle) howToBegin(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
+	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
+	if len(more) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
+		return turn.AtOnce
+	}
+	return journal.Soon
+}
+
+// recordPublished records that the replies of a turn are published (C7): with what is written to
+// the log next, or a moment later. If the record is lost in a crash, the next holder publishes the
+// replies once more. When it has done so (repeated), and after the report of a sub-agent, that is
+// recorded at once.
+func (s lifecycle) recordPublished(ctx context.Context, t *turn.Turn, repeated bool) error {
+	e := journal.NewEntry(t.ID, sessions.KindPublished, nil)
+	if len(t.Tasks) == 0 && !repeated {
+		if owed, err := s.Journal.Owe(e); owed || err != nil {
+			return err
+		}
+	}
+	return s.Journal.Append(ctx, e)
+}

@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent/turn"
+	"parley/bus"
+)
+
+// publish publishes a message of this session on the bus. It checks the lease first: a
+// holder that has lost the lease must not speak any more, because the next holder does.
+func (s lifecycle) publish(ctx context.Context, out bus.Outbound) error {
+	if err := s.Lease.Held(ctx); err != nil {
+		return fmt.Errorf("before publishing %s: %w", out.ID, err)
+	}
+	if out.To.Channel == bus.SubAgents {
+		return nil // nobody is there
+	}
+	return publish(ctx, s.Config.Bus, s.complete(out))
+}
+
+// complete returns an outbound message with what all messages of a session have.
+func (s lifecycle) complete(out bus.Outbound) bus.Outbound {
+	out.Session, out.At, out.Text = s.Key(), time.Now(), s.Redactor().Text(out.Text)
+	return out
+}
+
+// publish puts an outbound message on the bus. It marks an error as turn.ErrBusAway if the
+// bus did not refuse the message, because then the bus cannot be reached.
+func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
+	err := bus.PublishOutbound(ctx, b, out)
+	if err == nil || bus.IsRefusal(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+}
+
+// recordChanges has History record what a turn has changed in the session's files. That
+// is done before anybody hears of the turn's end and can change more.
+func (s lifecycle) recordChanges(ctx context.Context, id string) {
+	if s.Config.History == nil {
+		return
+	}
+	err := s.Lease.Held(ctx)
+	if err == nil {
+		err = s.Config.History.End(ctx, s.Key(), id)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("what a turn has changed in its workspace is not noted yet", slog.String("turn", id), slog.Any("error", err))
+	}
+}

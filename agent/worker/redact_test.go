@@ -1,0 +1,132 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/agent/llm"
+	"parley/bus"
+	"parley/tools"
+	"parley/tools/redact"
+)
+
+const swordfish = "swordfish-and-a-number-4711"
+
+// spelled says its answer a few letters at a time.
+type spelled struct{ model }
+
+func (m spelled) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+	a, err := m.model(ctx, *r)
+	for i, b := range a.Blocks {
+		for text := b.Text; text != ""; text = text[min(3, len(text)):] {
+			emit(llm.Delta{Block: i, Kind: b.Kind, Text: text[:min(3, len(text))]})
+		}
+	}
+	return &a, err
+}
+
+// No way out of an agent lets a secret pass: not its answer, as it comes and when it is
+// there, nor results, arguments, progress, errors and the log of the session.
+func TestNoSecretLeavesAnAgent(t *testing.T) {
+	leak := tools.New(tools.Spec{Name: "leak", Description: "x", Effect: tools.Once},
+		func(_ context.Context, c tools.Call, a struct {
+			Path string `json:"path"`
+		}) (any, error) {
+			c.Progress("at " + swordfish + " now")
+			c.Progress("building step 3 of 4") // a key may begin with a number
+			c.Progress("-----BEGIN RSA PRIVATE KEY-----")
+			c.Progress("MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi")
+			c.Progress("-----END RSA PRIVATE KEY-----")
+			c.Progress("building step 4 of 4")
+			if a.Path == "fail" {
+				return nil, errors.New("no such thing: " + swordfish)
+			}
+			return map[string]string{"out": "it is " + swordfish, "coded": base64.StdEncoding.EncodeToString([]byte("x:" + swordfish))}, nil
+		})
+	m := model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`leak {"path":"`+swordfish+`"}`, `leak {"path":"fail"}`), nil
+		}
+		return text("I know " + swordfish + ", " + strings.Join(results(r), " ")), nil
+	})
+	b := newBench(t, m, leak)
+	b.agent.Model = spelled{m}
+	r, err := redact.New([]string{swordfish}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.agent.Redact = r
+	var mu sync.Mutex
+	var seen strings.Builder
+	var deltas strings.Builder
+	var progress []string
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	feed, err := b.bus.Subscribe(ctx, bus.ChannelFeed("test"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for e, err := range feed {
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			if e.Type == bus.ToolProgress {
+				progress = append(progress, e.Delta)
+			}
+			deltas.WriteString(e.Delta)
+			seen.WriteString(e.Delta + "\n")
+			if e.Error != nil {
+				seen.WriteString(e.Error.Message + "\n")
+			}
+			mu.Unlock()
+			if e.Type == bus.TurnComplete {
+				return
+			}
+		}
+	}()
+	b.run()
+	b.say("1", "ann", "go")
+	out := b.reply().Text
+	<-over
+	if strings.Contains(out, "swordfish") || strings.Contains(out, base64.StdEncoding.EncodeToString([]byte("x:" + swordfish))[8:24]) || !strings.HasPrefix(out, "I know [redacted], ") {
+		t.Errorf("it said %s", out)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, report := range []string{"at [redacted] now", "building step 3 of 4", "building step 4 of 4"} {
+		if !slices.Contains(progress, report) {
+			t.Errorf("the reports of progress were %q: %q is missing", progress, report)
+		}
+	}
+	if strings.Contains(seen.String(), "MIIEow") || strings.Contains(seen.String(), "sword") || strings.Contains(deltas.String(), "swordfish") || !strings.Contains(deltas.String(), "I know [redacted], ") || !strings.Contains(seen.String(), "no such thing: [redacted]") {
+		t.Errorf("the events say\n%s\n%s", deltas.String(), seen.String())
+	}
+	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != "tool_use" && strings.Contains(string(e.Data), "swordfish") { // what the model itself wants done stays as it is
+			t.Errorf("the log has %s: %s", e.Kind, e.Data)
+		}
+	}
+}
+
+// An agent without a Redactor says all.
+func TestWithoutARedactor(t *testing.T) {
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text(swordfish), nil })
+	var none agent.Redactor
+	b.agent.Redact = none
+	b.run()
+	b.wantReply(b.say("1", "ann", "go"), swordfish)
+}

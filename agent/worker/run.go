@@ -1,0 +1,471 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"parley/agent"
+	"parley/agent/calls"
+	"parley/agent/estimate"
+	"parley/agent/journal"
+	"parley/agent/model"
+	"parley/agent/quota"
+	"parley/agent/sessioncache"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+)
+
+const (
+	maxResumes = 3                // without a new block in between
+	fairShare  = 30 * time.Second // after that, the bus gives the session's further mail to the next run
+	// resumeDelay is the longest delay before a turn's second resume; the third waits up to four
+	// times as long.
+	resumeDelay = 3 * time.Second
+)
+
+// A sessionRun is the work on one session under one lease.
+type sessionRun struct {
+	lifecycle
+	turns    turnCounter
+	shared   *shared
+	inbox    *inbox
+	stop     *turnStop
+	commands *commander
+	closing  <-chan struct{} // closed when the process is to end
+	cached   *sessioncache.Run
+
+	agentFrom time.Time // when session.agent was looked up
+}
+
+// newSessionRun makes a run of the leased session.
+func newSessionRun(cfg *agent.Config, with *shared, closing <-chan struct{}, lease bus.Lease) *sessionRun {
+	s := turn.NewSession(cfg, lease, with.ratios)
+	r := &sessionRun{lifecycle: lifecycle{s}, turns: turnCounter{s, with.quota}, shared: with, inbox: &inbox{}, stop: &turnStop{}, closing: closing}
+	r.commands = &commander{lifecycle: r.lifecycle, askers: with.askers, inbox: r.inbox, stop: r.stop}
+	return r
+}
+
+// run answers the session's mail. It returns why it stopped; the inbox says how far it came.
+func (r *sessionRun) run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.Error("panic in a session", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer r.Trail.Wait()
+	defer cancel(nil)
+
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	stop := r.Lease.OnMail(func() { r.receiveMore(ctx, cancel) })
+	defer stop()
+	defer cancel(nil) // first: what is being received is of no use any more
+	if err = r.work(ctx); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// begin opens the log, and receives the mail that came with the lease. It opens nothing if only
+// a newer release knows the mail.
+func (r *sessionRun) begin(ctx context.Context) error {
+	mail, err := r.Lease.Mail(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("fetch mail: %w", err)
+	}
+	soon := r.Lease.Claim().Attempts <= 1 // for nothing but what people say, a turn's beginning is written first
+	items := readItems(mail)
+	for _, it := range items {
+		if it.unknown != nil {
+			return it.unknown
+		}
+		soon = soon && it.isKind(bus.Said)
+	}
+	if err := r.open(ctx, soon); err != nil {
+		return &openError{err}
+	}
+	r.receive(ctx, items)
+	return nil
+}
+
+// open reads the session's log and finds its agent. If soon is true, the run begins with
+// an append.
+func (r *sessionRun) open(ctx context.Context, soon bool) error {
+	claim := r.Lease.Claim()
+	run, err := r.Config.SessionCache.Begin(ctx, r.Config.Store, claim.Key, claim.Fence, soon, r.Log)
+	if err != nil {
+		return err
+	}
+	r.cached, r.Journal = run, run.Journal
+	agent, err := r.Config.Agents(ctx, claim.Key)
+	if err != nil {
+		return err
+	}
+	r.Agent, r.agentFrom, r.Room = agent, time.Now(), agent.ContextTokens
+	return nil
+}
+
+// receiveMore receives the mail that has come since. It cancels the run if the lease is lost.
+func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		mail, err := r.Lease.Mail(ctx, r.inbox.newestSeq())
+		if err != nil && ctx.Err() == nil {
+			cancel(err)
+		}
+		if err != nil || len(mail) == 0 {
+			return
+		}
+		r.receive(ctx, readItems(mail))
+	}
+}
+
+// receive adds mail to the inbox. Commands that must not wait are carried out here,
+// while a turn runs.
+func (r *sessionRun) receive(ctx context.Context, items []*item) {
+	r.inbox.taking.Lock()
+	defer r.inbox.taking.Unlock()
+	for _, it := range items {
+		switch {
+		case !it.isKind(bus.Command):
+		case !runsAtOnce(it.in.Text):
+			r.commands.announceWait(ctx, it.in)
+		default:
+			err := r.Journal.Confirm(ctx)
+			if err == nil {
+				err = r.commands.run(ctx, it)
+			}
+			it.handled = err == nil
+			if err != nil && ctx.Err() == nil {
+				r.Log.Warn("a command has to wait for the turn", slog.String("command", it.in.Text), slog.Any("error", err))
+			}
+		}
+		r.inbox.add(it)
+	}
+}
+
+// work resumes what was cut off, and then answers the mail in order. Once there is mail
+// that only a newer release knows, work begins nothing more.
+func (r *sessionRun) work(ctx context.Context) error {
+	began := time.Now()
+	if err := r.resume(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be the only mail
+			return err
+		}
+		it, ok := r.inbox.next()
+		if !ok || time.Since(began) > fairShare {
+			return nil // the bus gives the rest to the next run
+		}
+		if err := r.inbox.unknownKind(); err != nil {
+			return err
+		}
+		select {
+		case <-r.closing:
+			return errShutdown
+		default:
+		}
+		if err := r.handle(ctx, it); err != nil {
+			return err
+		}
+		r.inbox.markHandled(it)
+	}
+}
+
+// resume brings the turns of earlier holders to their end, or to their waiting.
+func (r *sessionRun) resume(ctx context.Context) error {
+	for _, id := range journal.Unfinished(r.Journal.Records()) {
+		t, err := r.Fold(id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case t.Parked:
+			err = r.resumeParked(ctx, t)
+		case t.Done == nil:
+			err = r.resumeTurn(ctx, t)
+		case r.isSurelyPublished(t):
+			err = r.recordPublished(ctx, t, true)
+		default:
+			r.recordChanges(ctx, t.ID)
+			r.logEnd(t, "", false) // the holder that was cut off may not have done this, nor the next
+			r.emitEnd(t)
+			err = r.publishTurn(ctx, t, true)
+		}
+		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when their turn comes
+			return err
+		}
+	}
+	return nil
+}
+
+// resumeTurn resumes a turn that was cut off, or ends it if that happened too often.
+func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
+	model := r.shared.askers.New(r.Session)
+	if t.Resumes >= maxResumes {
+		if err := model.TakeOver(ctx, t); err != nil {
+			return err
+		}
+		model.Reservations.Settle(ctx)
+		// Its message becomes a dead letter when those before it are done.
+		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.Resumes))
+	}
+	if err := delayResume(ctx, r.closing, t.Resumes); err != nil {
+		return err
+	}
+	release, err := r.turns.resumeCount(ctx, t)
+	if err != nil { // before the entry: a bus that is away cuts nobody off
+		return err
+	}
+	defer release()
+	if !t.Suspended { // then its holder had settled what it had set aside
+		if err := model.TakeOver(ctx, t); err != nil {
+			return err
+		}
+	}
+	r.Log.Info("resuming a turn", slog.String("turn", t.ID), slog.Int("resumes", t.Resumes+1))
+	if err := r.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindResumed, nil)); err != nil {
+		return err
+	}
+	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may have forgotten the turn
+	return r.runTurn(ctx, t, model)
+}
+
+// resumeParked continues with a turn that waits, without running it: if its asks were
+// not announced before its holder was cut off, it announces them, and if the turn was
+// stopped, it ends it.
+func (r *sessionRun) resumeParked(ctx context.Context, t *turn.Turn) error {
+	switch {
+	case t.Stopped:
+		return r.finish(ctx, t, &turn.Ending{State: sessions.TurnCancelled})
+	case t.Announced:
+		return nil
+	}
+	return r.announce(ctx, t.ID)
+}
+
+// endStopped ends the waiting turns that were stopped.
+func (r *sessionRun) endStopped(ctx context.Context) error {
+	parked, err := r.parkedTurns()
+	if err != nil {
+		return err
+	}
+	for _, t := range parked {
+		if !t.Stopped {
+			continue
+		}
+		if err := r.finish(ctx, t, &turn.Ending{State: sessions.TurnCancelled}); err != nil && !errors.Is(err, errUnsendable) {
+			return err
+		}
+	}
+	return nil
+}
+
+// runTurn runs a turn with the tools that the agent has as it begins.
+func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Asker) error {
+	defer r.Journal.HideResults()
+	defer model.Reservations.Settle(ctx)
+	run, err := r.newTurnRun(ctx, model)
+	if err != nil {
+		return err
+	}
+	return run.run(ctx, t)
+}
+
+// handle handles one message. If it returns nil, the result is in the log. If no bus
+// will ever accept the answer, it returns a *buryError, because trying again would be in
+// vain.
+func (r *sessionRun) handle(ctx context.Context, it *item) error {
+	handled, err := r.dispatch(ctx, it)
+	if !handled && err == nil {
+		err = r.answerMail(ctx)
+	}
+	if errors.Is(err, errUnsendable) || errors.Is(err, bus.ErrInvalid) {
+		return &buryError{seq: it.seq, reason: "its answer can never be sent"}
+	}
+	return err
+}
+
+// dispatch handles a message by its kind. It returns false if the message begins a turn: that
+// is for its caller, because what dispatch needs would stay on the stack as long as the turn
+// lasts.
+func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err error) {
+	if it.err != nil {
+		return true, &buryError{seq: it.seq, reason: "it cannot be read"}
+	}
+	known, isKnown := r.Journal.Find(it.in.ID)
+	if isKnown || !it.isKind(bus.Said) { // else the turn's beginning comes first
+		if err := r.Journal.Confirm(ctx); err != nil {
+			return true, err
+		}
+	}
+	switch it.in.Kind {
+	case bus.Command:
+		return true, r.commands.run(ctx, it)
+	case bus.Decided:
+		return true, r.handleDecision(ctx, &it.in)
+	case bus.TaskEnded:
+		if it.in.Task.Awaited {
+			return true, r.handleReport(ctx, &it.in)
+		}
+	case bus.Edited, bus.Deleted, bus.Reacted:
+		return true, r.recordChange(ctx, &it.in)
+	}
+	if isKnown {
+		return true, r.republish(ctx, known.Turn, it)
+	}
+	if it.in.Kind == bus.Notice {
+		err := r.Journal.Append(ctx, noticeEntry(&it.in))
+		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+			return true, nil
+		}
+		return true, err
+	}
+	if t, err := r.currentParked(); t != nil || err != nil {
+		if err != nil {
+			return true, err
+		}
+		return true, r.handleMeanwhile(ctx, t, &it.in)
+	}
+	return false, nil
+}
+
+// answerMail runs a new turn for the first message that waits, together with what the
+// same person has said directly after it.
+func (r *sessionRun) answerMail(ctx context.Context) error {
+	b, err := r.gatherMail(ctx)
+	if err != nil || len(b.items) == 0 {
+		return err
+	}
+	release, refusal, err := r.turns.countTurn(ctx, &b.items[0].in)
+	if err != nil {
+		return err
+	}
+	defer release()
+	model := r.shared.askers.New(r.Session)
+	if refusal != nil {
+		model = nil
+	}
+	if b, err = r.beginTurn(ctx, b, model); err != nil || len(b.items) == 0 {
+		return err
+	}
+	t, err := r.announceBegun(ctx, b, model, refusal)
+	if err == nil && t != nil {
+		err = r.runTurn(ctx, t, model)
+	}
+	if err != nil {
+		return err
+	}
+	r.inbox.markHandled(b.items...)
+	return nil
+}
+
+// gatherMail returns the messages that the next turn answers. There are none if those that wait
+// were deleted or cancelled.
+func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
+	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.Journal.Find(id); return known })
+	if err != nil {
+		return b, err
+	}
+	if b, err = r.applyEdits(ctx, b); err != nil || len(b.items) == 0 {
+		return b, err
+	}
+	if !r.inbox.isCancelled(b.last().seq) || b.items[0].in.Kind == bus.Tasked { // a task gets its report
+		return b, nil
+	}
+	b, err = r.beginTurn(ctx, b, nil, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+	if err != nil || len(b.items) == 0 {
+		return batch{}, err
+	}
+	r.inbox.markHandled(b.items...)
+	t, err := r.Fold(b.items[0].in.ID)
+	if err == nil {
+		r.logEnd(t, "", false)
+	}
+	return batch{}, err
+}
+
+// announceBegun tells watchers that a turn has begun, and returns it. If the turn is refused,
+// and model nil, or if it is cancelled, announceBegun ends it and returns nil.
+func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.Asker, refusal *turn.Ending) (*turn.Turn, error) {
+	t, err := r.Fold(b.items[0].in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if refusal == nil {
+		r.logBeginning(t)
+	}
+	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes})
+	switch {
+	case r.inbox.isCancelled(b.last().seq): // a /stop came while the beginning was written
+		if model != nil {
+			model.Reservations.Settle(ctx)
+		}
+		return nil, r.finish(ctx, t, &turn.Ending{State: sessions.TurnCancelled})
+	case refusal != nil:
+		return nil, r.finish(ctx, t, refusal)
+	}
+	return t, nil
+}
+
+// assumedWrongly reports whether a run has ended with err because this process had not worked on
+// the session last, contrary to what it assumed. Nothing was done then.
+func (r *sessionRun) assumedWrongly(err error) bool {
+	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsAssumed()
+}
+
+// agentFresh is how long an agent that was looked up counts as that of now.
+const agentFresh = 100 * time.Millisecond
+
+// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
+// with; the session's next turn may have another. A turn that begins right after the log was opened
+// has that of the agent with which it was.
+func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnRun, error) {
+	granted := r.Agent.Tools
+	if time.Since(r.agentFrom) > agentFresh {
+		agent, err := r.Config.Agents(ctx, r.Key())
+		if err != nil {
+			return nil, err
+		}
+		granted = agent.Tools
+	}
+	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: calls.NewRunner(r.Session, granted, r.showOvertaken), model: model}, nil
+}
+
+// delayResume waits before a turn is resumed that was cut off before. A turn may crash
+// every process that resumes it, together with everything else that runs there.
+// Therefore it is resumed after a random delay that grows with each interruption, which
+// keeps such turns apart. Dying during the delay is not counted. When closing is closed,
+// delayResume returns errShutdown.
+func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
+	if resumes == 0 {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-closing:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// shared is what all sessions of a process share.
+type shared struct {
+	quota  *quota.Quota
+	ratios *estimate.Ratios
+	askers *model.Askers
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley/agent/turn"
+	"parley/sessions"
+)
+
+// This file tells operators of turns, in the server's log and in the audit: ids and figures, never what
+// people wrote.
+
+// logBeginning logs that a turn has begun.
+func (s lifecycle) logBeginning(t *turn.Turn) {
+	s.Log.Info("turn begins", slog.String("turn", t.ID), slog.String("agent", s.Agent.Name), slog.String("model", s.Agent.Model.Info().Name),
+		slog.String("person", t.Person), slog.Int("messages", len(t.Causes)))
+}
+
+// logEnd logs how a turn has ended, and what it has used. code says why, if the turn did not simply
+// end. If refused is true, a rule has kept the turn from doing anything, and code names the rule.
+func (s lifecycle) logEnd(t *turn.Turn, code string, refused bool) {
+	used, took := s.used(t), t.Ended.Sub(t.Started)-t.WaitingTime()
+	if s.Config.Note != nil {
+		record := sessions.AuditRecord{
+			At: t.Ended, Kind: sessions.AuditTurn, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID,
+			Result: t.Done.State, Detail: code, Elapsed: took.Milliseconds(), Used: &used,
+		}
+		if refused {
+			record.Kind, record.Result, record.Detail, record.Used = sessions.AuditRefusal, code, "", nil
+			record.Address, record.Messages = t.Route.At.String(), t.Causes
+		}
+		s.Config.Note(record)
+	}
+	if refused {
+		s.Log.Info("message refused", slog.String("id", t.ID), slog.String("turn", t.ID), slog.String("person", t.Person), slog.String("rule", code))
+		return
+	}
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("turn", t.ID), slog.String("state", t.Done.State), slog.String("agent", s.Agent.Name), slog.String("model", used.Model),
+		slog.Int("model_calls", used.ModelCalls), slog.Int("calls", used.Calls), slog.Int64("input", used.Input), slog.Int64("output", used.Output),
+		slog.Duration("took", took.Round(time.Millisecond)),
+	}
+	if used.Cost != nil {
+		attrs = append(attrs, slog.Int64("microdollars", *used.Cost))
+	}
+	if waited := t.WaitingTime(); waited > 0 {
+		attrs = append(attrs, slog.Duration("waited", waited.Round(time.Millisecond)))
+	}
+	if code != "" {
+		level, attrs = slog.LevelWarn, append(attrs, slog.String("code", code))
+	}
+	s.Log.LogAttrs(context.Background(), level, "turn ended", attrs...)
+}
+
+// used sums up what a turn has used, as far as the journal has it. The cost is that of the calls whose
+// price is known; nil if none is.
+func (s lifecycle) used(t *turn.Turn) sessions.AuditUse {
+	used := sessions.AuditUse{Model: s.Agent.Model.Info().Name, ModelCalls: t.ModelCalls}
+	for _, step := range t.Steps {
+		used.Calls += len(step.Calls)
+	}
+	for _, r := range s.Journal.Records() {
+		u, ok := r.Data.(sessions.Usage)
+		if !ok || r.Turn != t.ID && (r.Turn != "" || r.N < t.FirstEntry) { // answers that were not used belong to no turn
+			continue
+		}
+		used.Input, used.Output = used.Input+u.Input, used.Output+u.Output
+		if r.Turn == t.ID {
+			used.Model = u.Model
+		}
+		if u.Cost != nil {
+			sum := *u.Cost
+			if used.Cost != nil {
+				sum += *used.Cost
+			}
+			used.Cost = &sum
+		}
+	}
+	return used
+}

@@ -1,0 +1,240 @@
+// Package worker takes leased sessions through their turns: it claims the mailbox of a session, and
+// answers the messages in it.
+//
+// It continues where the session's log ends: with the turn that was cut off, or with the next
+// message. The files, in the order in which a message meets them:
+//
+//	worker.go       claims sessions, and settles their leases, also after an error
+//	run.go          sessionRun: one session under one lease; which turn goes on
+//	inbox.go        the mail that a run holds, and which of it one turn answers
+//	turn_counter.go how many turns a person has
+//	command.go      commander: /new, /stop, /status, /help, and the answers to asks
+//	steps.go        turnRun: the steps of one turn, from the log to the turn's end
+//	answers.go      how a waiting turn continues, what is said meanwhile, and what people change
+//	                of their earlier messages, by changes.go
+//	lifecycle.go    how a turn begins (C1), ends (C6) and is published (C7)
+//	park.go         how a turn begins to wait for people, and who is asked
+//	publish.go      what all of these do to a session: say something, and record what it has changed
+//	turnlog.go      what operators are told of turns
+//	ends.go         why a run or a turn ends early
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/agent"
+	"parley/agent/budget"
+	"parley/agent/estimate"
+	"parley/agent/journal"
+	"parley/agent/model"
+	"parley/agent/quota"
+	"parley/agent/route"
+	"parley/agent/sessioncache"
+	"parley/agent/task"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A Worker leases sessions and answers the messages in them.
+type Worker struct {
+	cfg    agent.Config
+	shared shared
+}
+
+// New makes a Worker, which starts with Run.
+func New(cfg agent.Config) *Worker {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = noObserver{}
+	}
+	if cfg.SessionCache == nil {
+		cfg.SessionCache = sessioncache.New(sessioncache.Bounds{})
+	}
+	return &Worker{cfg: cfg, shared: shared{quota: quota.New(), ratios: estimate.New(), askers: model.NewAskers()}}
+}
+
+// Run claims sessions and works on them until ctx is done, each in a goroutine of its
+// own. Then it stops claiming, and gives running turns the time Drain to end. It cuts
+// off those that have not ended, and releases their sessions without counting a failure.
+// It returns nil after ctx has ended, and an error only if the bus was closed before.
+func (w *Worker) Run(ctx context.Context) error {
+	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	kept, keep := context.WithCancel(context.WithoutCancel(ctx))
+	var keeping sync.WaitGroup
+	keeping.Go(func() { w.shared.askers.Keeper.Run(kept, w.cfg.Log) })
+	defer keeping.Wait()
+	defer keep()
+	wait, err := bus.ClaimEach(ctx, w.cfg.Bus, bus.InboundTopic, w.cfg.MaxInFlight, func(lease bus.Lease) {
+		w.serve(work, ctx.Done(), lease)
+	})
+	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
+	defer drained.Stop()
+	wait()
+	w.cfg.SessionCache.PayAll(context.WithoutCancel(ctx))
+	if err != nil {
+		return fmt.Errorf("claim a session: %w", err)
+	}
+	return nil
+}
+
+// serve works on one leased session and settles its mailbox. Once closing is closed, it
+// begins no further turn.
+func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
+	run := newSessionRun(&w.cfg, &w.shared, closing, lease)
+	err := run.run(ctx)
+	if run.assumedWrongly(err) {
+		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // which reads the log
+		err = run.run(ctx)
+	}
+	w.settle(ctx, run, err)
+}
+
+// settle settles the mailbox of a run that has ended, with this error.
+func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
+	end := bus.End{Done: run.inbox.handledUpTo()}
+	switch {
+	case err == nil:
+		run.cached.End() // before the next run can begin
+	case run.cached != nil:
+		run.cached.Fail()
+	}
+	if err != nil {
+		end = w.endAfter(ctx, run.Lease, run.Log, end, err)
+	}
+	// The work is over; settling must not be cut off with it.
+	bus.RetrySettle(context.WithoutCancel(ctx), run.Lease, end, settleTry, func(err error) {
+		run.Log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
+	})
+	w.cfg.Point("settled")
+}
+
+// endAfter returns how a session is settled whose run ended early with an error.
+func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
+	claim := lease.Claim()
+	var bury *buryError
+	var unknown *journal.UnknownKindError
+	var away *model.UnavailableError
+	var taken *budget.TakenError
+	switch {
+	case errors.As(err, &unknown):
+		end.Uncounted, end.After = true, newerReleaseRetry
+		log.Warn("session is left to a newer release", slog.String("what", unknown.What), slog.String("id", unknown.ID), slog.String("kind", unknown.ShortKind()))
+	case errors.As(err, &bury):
+		end.Dead, end.Reason = bury.seq, bury.reason
+		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))
+	case errors.Is(err, errShutdown), errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
+		end.Uncounted = true
+	case errors.As(err, &away):
+		end.Uncounted, end.After = true, away.After
+		log.Warn("session waits until a model answers again", slog.Duration("after", away.After), slog.Time("until", away.Until))
+	case errors.As(err, &taken):
+		end.Uncounted, end.After = true, taken.After
+		log.Info("session waits until a budget has something left", slog.Duration("after", taken.After), slog.Time("until", taken.Until))
+	case errors.Is(err, errLater):
+		end.Uncounted, end.After = true, time.Second
+	case errors.Is(err, bus.ErrFull):
+		end.Uncounted, end.After = true, outboundRetry
+	case errors.Is(err, sessions.ErrFenced):
+		end.Uncounted, end.After = true, time.Second
+		log.Warn("the store refuses the fence; trying again")
+	case errors.Is(err, turn.ErrBusAway):
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until the bus is back", slog.Any("error", err))
+	case errors.Is(err, model.ErrUnreserved): // by a budget that is away like a store
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until a model's call can be paid for", slog.Any("error", err))
+	case w.isStoreAway(ctx):
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until its store is back", slog.Any("error", err))
+	case errors.Is(err, sessions.ErrInvalidKey): // the key will never be valid
+		end = w.giveUp(ctx, lease, log, end, err)
+	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, err):
+		end.After = time.Second
+	case claim.Attempts >= maxAttempts:
+		end = w.giveUp(ctx, lease, log, end, err)
+	default:
+		end.After = min(time.Second<<min(claim.Attempts, 6), time.Minute)
+		log.Error("session failed; trying again", slog.Any("error", err), slog.Int("attempts", claim.Attempts))
+	}
+	return end
+}
+
+const (
+	maxAttempts   = 10              // claims of a session whose log cannot be opened
+	outboundRetry = 5 * time.Second // of a session whose reply finds its mailbox full
+	// newerReleaseRetry is the delay for a session that holds something that only a newer
+	// release knows.
+	newerReleaseRetry = 5 * time.Second
+	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
+	healthTimeout     = 5 * time.Second
+	settleTry         = 30 * time.Second // bounds one try to settle a session
+)
+
+// isStoreAway reports whether something that sessions need is unavailable now.
+func (w *Worker) isStoreAway(ctx context.Context) bool {
+	if w.cfg.Healthy == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	return w.cfg.Healthy(ctx) != nil
+}
+
+// opensOnRetry tries once more to open a log, before a message is given up, and reports
+// whether that worked. The earlier claims may have failed with their processes and not
+// because of the log.
+func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, err error) bool {
+	if _, failed := errors.AsType[*openError](err); !failed {
+		return false
+	}
+	return newSessionRun(&w.cfg, &w.shared, nil, lease).open(ctx, false) == nil
+}
+
+// giveUp makes a dead letter of the first message of a session that cannot be worked on,
+// and tells its sender.
+func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
+	log.Error("session cannot be worked on; giving its first message up", slog.Any("error", cause))
+	mail, err := lease.Mail(ctx, end.Done)
+	if err != nil || len(mail) == 0 {
+		end.After = time.Minute
+		return end
+	}
+	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
+	if in, err := bus.DecodeInbound(mail[0].Body); err == nil && in.Kind == bus.Tasked && in.Task != nil && w.cfg.SubAgents != nil {
+		r := task.Report{ID: in.Task.ID, State: sessions.TurnFailed, Text: "The sub-agent's session cannot be worked on. The server's log says why."}
+		if err := w.cfg.SubAgents.Report(ctx, r); err != nil {
+			end.Dead, end.Reason, end.After = 0, "", outboundRetry
+		}
+	} else if err == nil {
+		reply := bus.Outbound{
+			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
+			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
+		}
+		if errors.Is(cause, sessions.ErrInvalidKey) {
+			reply.Text = "I could not take your message: no conversation can be kept under this name."
+		}
+		if err := publish(ctx, w.cfg.Bus, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
+			end.Dead, end.Reason, end.After = 0, "", outboundRetry
+		}
+	}
+	return end
+}
+
+// noObserver is an Observer that does nothing.
+type noObserver struct{}
+
+func (noObserver) Turn(string, time.Duration)         {}
+func (noObserver) Step()                              {}
+func (noObserver) Tool(string, string, time.Duration) {}
+func (noObserver) Batch(int, time.Duration)           {}
+func (noObserver) AuditLost()                         {}
+func (noObserver) Compaction(string)                  {}

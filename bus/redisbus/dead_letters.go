@@ -1,0 +1,116 @@
+package redisbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus"
+)
+
+// deadLetters reads what was given up, publishes it anew, and drops it.
+type deadLetters struct {
+	*connection
+	publisher *publisher
+}
+
+// DeadLetters implements bus.DeadLetters: it reads a page of the list in the order of burial. If
+// the dead letter named by after no longer exists, the list starts again from the beginning.
+func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
+	k := ds.keys.topic(topic)
+	ids, err := ds.deadIDs(ctx, &k, after, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	texts, err := ds.client.HMGet(ctx, k.dead, ids...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
+	}
+	list := make([]bus.DeadLetter, 0, len(texts))
+	for _, text := range texts {
+		if text == nil {
+			continue // it was dropped meanwhile
+		}
+		d, _, err := readDead(reply{text}.text(), topic)
+		if err != nil {
+			return nil, fmt.Errorf("list dead letters: %w", err)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, after string, limit int) ([]string, error) {
+	first := "-inf"
+	if after != "" {
+		score, err := ds.client.ZScore(ctx, k.graves, after).Result()
+		switch {
+		case err == nil:
+			first = "(" + strconv.FormatFloat(score, 'f', 0, 64)
+		case !errors.Is(err, redis.Nil):
+			return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
+		}
+	}
+	ids, err := ds.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: k.graves, Start: first, Stop: "+inf", ByScore: true, Count: int64(limit),
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
+	}
+	return ids, nil
+}
+
+// Replay implements bus.DeadLetters: one script publishes the message and removes the dead letter.
+// The number goes on for a message that was replayed and became a dead letter again: x, x~1, x~2.
+func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
+	k := ds.keys.topic(topic)
+	text, err := ds.client.HGet(ctx, k.dead, id).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("replay: %w", bus.ErrNotFound)
+	}
+	if err != nil {
+		return "", fmt.Errorf("replay: %w", ds.closedOr(err))
+	}
+	message, n, err := readDead(text, topic)
+	if err != nil {
+		return "", fmt.Errorf("replay: %w", err)
+	}
+	key, original := message.Message.Key, id
+	if n > 0 {
+		original = strings.TrimSuffix(id, "~"+strconv.FormatInt(n, 10))
+	}
+	count, size := ds.publisher.caps.Room(topic, message.Message)
+	for {
+		n++
+		renewed := original + "~" + strconv.FormatInt(n, 10)
+		answer, err := ds.publisher.accept(ctx, func(day int64) *call {
+			keys := append(ds.publisher.acceptKeys(&k, key, renewed, day), k.dead, k.graves)
+			return &call{script: replayScript, keys: keys, args: []any{
+				string(topic), key, renewed, count, size, day, ds.keys.notes(""), n, id,
+			}}
+		})
+		if err != nil {
+			return "", fmt.Errorf("replay: %w", err)
+		}
+		if answer != answerKnown {
+			return renewed, nil
+		}
+	}
+}
+
+// Drop implements bus.DeadLetters: it removes one dead letter.
+func (ds *deadLetters) Drop(ctx context.Context, topic bus.Topic, id string) error {
+	k := ds.keys.topic(topic)
+	r, err := ds.batcher.run(ctx, dropScript, []string{k.dead, k.graves}, id)
+	if err == nil && r.number() == 0 {
+		err = bus.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("drop dead letter: %w", ds.closedOr(err))
+	}
+	return nil
+}

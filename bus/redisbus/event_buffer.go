@@ -1,0 +1,191 @@
+package redisbus
+
+import (
+	"slices"
+	"sync"
+
+	"parley/bus"
+)
+
+const (
+	bufferEvents = 8192      // how many events may wait in this process to be sent
+	bufferBytes  = 16 << 20  // about how much memory the waiting events may take
+	emitAtOnce   = 128       // the most events in one call
+	emitBytes    = 256 << 10 // a call with more bytes than these takes no further event
+)
+
+// An eventBuffer holds the events that this process has emitted until they are
+// sent. When it overflows it drops the oldest events, and remembers which feeds now
+// lack some, so that the watchers of these feeds can be told.
+type eventBuffer struct {
+	sending sync.Mutex // held while a batch is being sent; taken before mu
+
+	mu     sync.Mutex
+	events []bus.Event // the oldest first
+	bytes  int
+	gaps   map[destination]bool // feeds that lack events without their watchers knowing it yet
+	filled chan struct{}        // has a value when there is something to send
+	lost   uint64               // number of events that were lost
+}
+
+// A destination says where an event goes: its session's feed, its channel's, or both.
+type destination struct{ session, channel string }
+
+func destinationOf(e *bus.Event) destination { return destination{e.Session, e.Route.Channel} }
+
+func newEventBuffer() *eventBuffer {
+	return &eventBuffer{gaps: map[destination]bool{}, filled: make(chan struct{}, 1)}
+}
+
+// add appends an event, and drops the oldest events if the buffer is too large.
+func (r *eventBuffer) add(e bus.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	r.bytes += eventBytes(&e)
+	for len(r.events) > bufferEvents || r.bytes > bufferBytes && len(r.events) > 1 {
+		r.countLost(&r.events[0])
+		r.removeFirst(1)
+	}
+	r.wakeSender()
+}
+
+// wakeSender tells sendEvents that there is something to send.
+func (r *eventBuffer) wakeSender() {
+	select {
+	case r.filled <- struct{}{}:
+	default: // the sender is signalled already
+	}
+}
+
+// countLost counts an event that will not be sent, and remembers that its feeds lack one. The
+// caller of countLost, markGap or removeFirst holds r.mu.
+func (r *eventBuffer) countLost(e *bus.Event) {
+	r.lost++
+	r.markGap(e)
+}
+
+// markGap remembers that the feeds to which e was to go lack an event.
+func (r *eventBuffer) markGap(e *bus.Event) {
+	if e.Session != "" {
+		r.gaps[destination{session: e.Session}] = true
+	}
+	if e.Route.Channel != "" {
+		r.gaps[destination{channel: e.Route.Channel}] = true
+	}
+}
+
+func (r *eventBuffer) removeFirst(n int) {
+	for i := range r.events[:n] {
+		r.bytes -= eventBytes(&r.events[i])
+		r.events[i] = bus.Event{}
+	}
+	r.events = r.events[n:]
+}
+
+// eventBytes returns about how much memory an event takes.
+func eventBytes(e *bus.Event) int {
+	n := 256 + len(e.Delta)
+	if e.Error != nil {
+		n += len(e.Error.Message)
+	}
+	return n
+}
+
+// An outgoing is one item to send to a destination: an event or, if event is nil, a sign
+// that events are missing.
+type outgoing struct {
+	destination
+	event *bus.Event
+}
+
+// nextBatch removes the next events to send from the buffer. The sign that a feed lacks
+// events comes before the feed's next event, or, if the buffer has no event of that feed,
+// at the end. Pieces of one part of an answer that follow one another become one event.
+func (r *eventBuffer) nextBatch() (batch []outgoing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	newest := map[string]*bus.Event{} // of each turn, in the batch
+	n := 0
+	for size := 0; n < len(r.events) && n < emitAtOnce && size < emitBytes; n++ {
+		e := r.events[n]
+		size += eventBytes(&e)
+		if joinPieces(newest[e.Turn], &e) {
+			continue
+		}
+		newest[e.Turn] = &e
+		p := destinationOf(&e)
+		for _, half := range []destination{{session: p.session}, {channel: p.channel}} {
+			if r.gaps[half] {
+				delete(r.gaps, half)
+				batch = append(batch, outgoing{half, nil})
+			}
+		}
+		batch = append(batch, outgoing{p, &e})
+	}
+	r.removeFirst(n)
+	if len(r.events) > 0 {
+		r.wakeSender()
+		return batch
+	}
+	r.events = nil
+	for p := range r.gaps {
+		batch = append(batch, outgoing{p, nil})
+	}
+	clear(r.gaps)
+	return batch
+}
+
+// joinPieces adds the text of e to that of the event before it and returns true, if both are pieces
+// of the same part of an answer. before may be nil.
+func joinPieces(before, e *bus.Event) bool {
+	if before == nil || before.Type != bus.BlockDelta || e.Type != bus.BlockDelta || before.Delta == "" || e.Delta == "" {
+		return false
+	}
+	if before.Session != e.Session || before.Route != e.Route || before.Turn != e.Turn || before.Block != e.Block || before.Kind != e.Kind {
+		return false
+	}
+	before.Delta += e.Delta
+	return true
+}
+
+// loseBatch counts the events of a batch that could not be sent, and remembers which feeds
+// lack them.
+func (r *eventBuffer) loseBatch(batch []outgoing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range batch {
+		if x.event != nil {
+			r.countLost(x.event)
+		} else {
+			r.gaps[x.destination] = true
+		}
+	}
+	r.wakeSender()
+}
+
+func (r *eventBuffer) hasEvents() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.events) > 0
+}
+
+// dropEvents removes the events of sessions from the buffer, and remembers that their feeds lack
+// them.
+func (r *eventBuffer) forget(sessions []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.events[:0]
+	for i := range r.events {
+		e := r.events[i]
+		if !slices.Contains(sessions, e.Session) {
+			kept = append(kept, e)
+			continue
+		}
+		r.bytes -= eventBytes(&e)
+		r.markGap(&e)
+	}
+	clear(r.events[len(kept):])
+	r.events = kept
+	r.wakeSender()
+}

@@ -1,0 +1,91 @@
+package redisbus
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed scripts/*.lua scripts/shared/*.lua
+var sources embed.FS
+
+// A script is one of the Lua files in the folder scripts; each says there which arguments it has
+// and what it returns.
+type script int
+
+const (
+	publishScript script = iota
+	claimScript
+	readScript
+	extendScript
+	settleScript
+	givebackScript
+	rewakeScript
+	nudgeScript
+	replayScript
+	dropScript
+	unpauseScript
+	holdScript
+	extendHoldsScript
+	releaseScript
+	emitScript
+	repairScript
+	forgetScript
+	beginScript
+	scriptCount
+)
+
+// String returns the name of the script's file.
+func (s script) String() string {
+	return [scriptCount]string{
+		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
+		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget", "begin",
+	}[s]
+}
+
+// A scriptLibrary holds every script in the form in which the server gets it.
+type scriptLibrary [scriptCount]*redis.Script
+
+func readScripts() (l scriptLibrary, err error) {
+	for s := range scriptCount {
+		text, err := scriptSource(s.String())
+		if err != nil {
+			return l, err
+		}
+		l[s] = redis.NewScript(text)
+	}
+	return l, nil
+}
+
+// scriptSource returns the text of a script, preceded by the shared texts that its first line
+// names. The server runs them with every call, so a script names only those that it needs.
+func scriptSource(name string) (string, error) {
+	text, err := sources.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	var all strings.Builder
+	for name := range strings.FieldsSeq(strings.TrimPrefix(first, "--!")) {
+		shared, err := sources.ReadFile("scripts/shared/" + name + ".lua")
+		if err != nil {
+			return "", err
+		}
+		all.Write(shared)
+	}
+	all.Write(text)
+	return all.String(), nil
+}
+
+// load sends the server every script, so that calls can name them by their hashes.
+func (l *scriptLibrary) load(ctx context.Context, client *redis.Client) error {
+	for s, x := range l {
+		if err := x.Load(ctx, client).Err(); err != nil {
+			return fmt.Errorf("load script %s: %w", script(s), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package redisbus
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// silenceMost is how long the server may send nothing before the connection is tested.
+const silenceMost = 2 * time.Second
+
+// A subscription listens to what is published to this process.
+type subscription struct {
+	*connection
+	leases *leases
+	holds  *holds
+	events *events
+}
+
+// listen receives everything that is published to this process until ctx is done:
+// notes about its leases, names that have become free, requests to forget, and events.
+func (n *subscription) listen(ctx context.Context) {
+	s := n.events
+	var retry backoff
+	tested := false
+	for tidied := time.Now(); ; {
+		heard, err := n.receiveNote(ctx, tested)
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			retry, tested = 0, false
+			n.handleMessage(heard)
+		case isTimeout(err) && !tested:
+			tested = true
+			_ = s.pubsub.Ping(ctx) // if the connection is broken, the next call returns the error
+		default:
+			tested = false
+			s.handleBrokenConnection()
+			select {
+			case <-time.After(retry.next()):
+			case <-ctx.Done():
+				return
+			}
+		}
+		if time.Since(tidied) > time.Second {
+			s.dropIdleFeeds()
+			tidied = time.Now()
+		}
+	}
+}
+
+// receiveNote waits for the next message. tested says that a ping was sent: the client then has
+// to treat silence as a broken connection and dial again, which it does if the context has a
+// deadline, but not with ReceiveTimeout.
+func (n *subscription) receiveNote(ctx context.Context, tested bool) (any, error) {
+	if !tested {
+		return n.events.pubsub.ReceiveTimeout(ctx, silenceMost)
+	}
+	ctx, cancel := context.WithTimeout(ctx, silenceMost)
+	defer cancel()
+	return n.events.pubsub.Receive(ctx)
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// handleMessage handles one message that listen has received.
+func (n *subscription) handleMessage(heard any) {
+	switch x := heard.(type) {
+	case *redis.Subscription:
+		if x.Kind != "subscribe" {
+			return
+		}
+		if x.Channel == n.keys.notes(n.self) {
+			n.leases.extendNow() // notes sent before are lost; extending returns the same numbers
+		}
+		n.events.confirm(x.Channel)
+	case *redis.Message:
+		switch x.Channel {
+		case n.keys.notes(n.self):
+			fence, last, _ := strings.Cut(x.Payload, " ")
+			n.leases.handleNote(reply{fence}.number(), reply{last}.number())
+		case n.keys.released():
+			n.holds.wakeWaiters(x.Payload)
+		case n.keys.forgotten():
+			n.events.handleForgetRequest(x.Payload)
+		default:
+			n.events.deliver(x.Channel, x.Payload)
+		}
+	}
+}

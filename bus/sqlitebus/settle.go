@@ -1,0 +1,222 @@
+package sqlitebus
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+// A settlement holds the changes to a mailbox that the end of its lease (a bus.End) makes.
+type settlement struct {
+	claim    bus.Claim
+	end      bus.End
+	upto     int64 // the highest number to remove or to turn into a dead letter
+	seen     int64 // the highest number that the holder has read
+	now, due time.Time
+
+	n        int   // messages in the mailbox, up to last
+	last     int64 // the highest number of them
+	bytes    int   // how many bytes the bodies have that are removed or become dead letters
+	removed  int   // how many messages are forgotten or buried
+	measured bool  // bytes and removed are known; otherwise write finds out
+	empties  bool  // whether it removes all messages of the mailbox, and all of them are known in memory
+	attempts int   // the attempts that write has stored
+}
+
+const (
+	insertDead = `INSERT OR REPLACE INTO dead (topic, id, key, seq, replays, urgent, not_before, published, attempts, reason, buried, body)
+		SELECT topic, id, key, seq, replays, urgent, not_before, published, ?, ?, ?, body
+		FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq`
+	bytesUpto  = `SELECT coalesce(sum(length(body)), 0) FROM message WHERE topic = ? AND key = ? AND seq <= ?`
+	countAfter = `SELECT count(*) FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ?`
+	deleteUpto = `DELETE FROM message WHERE topic = ? AND key = ? AND seq <= ?`
+)
+
+// write stores the settlement.
+func (st *settlement) write(tx *sqldb.Tx) error {
+	c := st.claim
+	if st.end.Dead > st.end.Done {
+		_, err := tx.Exec(insertDead, c.Attempts, st.end.Reason, st.now.UnixMicro(), c.Topic, c.Key, st.end.Done, st.upto)
+		if err != nil {
+			return err
+		}
+	}
+	if st.upto > 0 {
+		if err := st.measure(tx); err != nil {
+			return err
+		}
+		if err := st.deleteSettled(tx); err != nil {
+			return err
+		}
+	}
+	st.attempts = c.Attempts
+	switch {
+	case st.removed > 0:
+		st.attempts = 0
+	case st.end.Uncounted:
+		st.attempts--
+	}
+	if st.removed > 0 && st.due.IsZero() {
+		return nil // the row of the new first message has no attempts and no delay already
+	}
+	_, err := tx.Exec(setState, st.attempts, toMicro(st.due), c.Topic, c.Key)
+	return err
+}
+
+// measure finds out how much is removed, unless that is known. It counts the messages that
+// stay: among the others on disk may be some that were settled before, if the disk failed.
+func (st *settlement) measure(tx *sqldb.Tx) error {
+	if st.measured {
+		return nil
+	}
+	c, stay := st.claim, 0
+	if err := tx.Get(bytesUpto, []any{c.Topic, c.Key, st.upto}, &st.bytes); err != nil {
+		return err
+	}
+	err := tx.Get(countAfter, []any{c.Topic, c.Key, st.upto, st.last}, &stay)
+	st.removed = st.n - stay
+	return err
+}
+
+// deleteSettled deletes the messages that are forgotten or buried.
+func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
+	_, err := tx.Exec(deleteUpto, st.claim.Topic, st.claim.Key, st.upto)
+	return err
+}
+
+// beginSettle removes the lease's deadline, so that the lease does not run out while the
+// settlement is written to disk. Until undoBeginSettle or finishSettle, messages can only
+// be added to the mailbox.
+func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.over != nil {
+		return nil, l.over
+	}
+	s.removeDeadline(l.box)
+	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
+	m := &l.box.mail
+	st.n, st.last, st.upto = m.n, m.last, min(max(end.Done, end.Dead), m.last)
+	st.removed, st.bytes, st.measured = m.measureUpto(st.upto)
+	if end.After > 0 {
+		st.due = st.now.Add(end.After)
+	}
+	st.empties = st.measured && end.Dead <= end.Done && m.n > 0 && st.removed == m.n
+	return st, nil
+}
+
+// undoBeginSettle gives the lease its deadline back. It returns an error if the bus was
+// closed meanwhile.
+func (s *scheduler) undoBeginSettle(l *lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.over == nil {
+		s.setDeadline(l.box, l.box.deadline)
+	}
+	return l.over
+}
+
+// removeSettled removes the settled messages from memory. It reports whether the first message that
+// is left is in memory too; otherwise it is only on disk.
+func (s *scheduler) removeSettled(l *lease, st *settlement) (firstInMemory bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.box.bytes -= st.bytes
+	return l.box.mail.dropUpTo(st.upto, st.removed, &s.budget)
+}
+
+// findFirst reads from disk the message that has become the mailbox's first. If that fails, the
+// mailbox counts as due: its next holder gets the same error from Mail, and retries.
+func (ms *mailboxes) findFirst(x *box, st *settlement) {
+	ms.sched.mu.Lock()
+	last := x.mail.last
+	ms.sched.mu.Unlock()
+	page, err := ms.readPage(context.Background(), st.claim, 0, last)
+	if err != nil {
+		ms.log.Error("mailbox not read", slog.String("topic", string(st.claim.Topic)), slog.Any("error", err))
+	}
+	ms.sched.mu.Lock()
+	defer ms.sched.mu.Unlock()
+	x.mail.notBefore = time.Time{}
+	x.mail.fill(page, &ms.sched.budget)
+}
+
+// finishSettle ends the lease and lets others claim the rest of the mailbox.
+func (s *scheduler) finishSettle(l *lease, st *settlement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.over != nil {
+		return // closed meanwhile: the rows are right, and nobody claims any more
+	}
+	x := l.box
+	s.endLease(l, bus.ErrFenced)
+	x.attempts = st.attempts
+	x.recordFirst = st.removed == 0
+	x.mail.freeBeyond(&s.budget)
+	if x.mail.n == 0 {
+		s.removeIfEmpty(x)
+		return
+	}
+	s.schedule(x, st.due, st.seen)
+}
+
+// A mailboxName names a mailbox.
+type mailboxName struct {
+	topic bus.Topic
+	key   string
+}
+
+// leftovers are settled messages whose deletion was lost, as on a full disk: of each mailbox those up
+// to a number. The next process would take them for mail.
+type leftovers struct {
+	mu   sync.Mutex
+	upto map[mailboxName]int64
+}
+
+// add adds messages that are still on disk.
+func (o *leftovers) add(x mailboxName, upto int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.upto == nil {
+		o.upto = map[mailboxName]int64{}
+	}
+	o.upto[x] = max(o.upto[x], upto)
+}
+
+// take removes and returns all.
+func (o *leftovers) take() map[mailboxName]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.upto
+	o.upto = nil
+	return all
+}
+
+// deleteSoon deletes settled messages without waiting for the disk. What is lost then is deleted with
+// the next settlement that does not wait either.
+func (ms *mailboxes) deleteSoon(st *settlement) {
+	ms.db.StartOrReport(st.deleteSettled, func(error) { ms.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
+	left := ms.left.take()
+	if len(left) == 0 {
+		return
+	}
+	ms.db.StartOrReport(func(tx *sqldb.Tx) error { return deleteAll(tx, left) }, func(error) {
+		for x, upto := range left {
+			ms.left.add(x, upto)
+		}
+	})
+}
+
+// deleteAll deletes settled messages of several mailboxes.
+func deleteAll(tx *sqldb.Tx, left map[mailboxName]int64) error {
+	for x, upto := range left {
+		if _, err := tx.Exec(deleteUpto, x.topic, x.key, upto); err != nil {
+			return err
+		}
+	}
+	return nil
+}

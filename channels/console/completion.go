@@ -1,0 +1,64 @@
+package console
+
+import (
+	"slices"
+	"strings"
+)
+
+// localCommands are the commands that the terminal carries out itself.
+func localCommands() []string { return []string{"clear", "quit", "exit"} }
+
+// keysHelp says what keys mean at the line that is typed.
+const keysHelp = `Keys here: Tab completes a command · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves`
+
+// matches returns the commands that a typed line may become, each with its slash, sorted; none if
+// the line is no beginning of a command.
+func matches(line string, commands []string) []string {
+	begun, is := strings.CutPrefix(line, "/")
+	if !is || strings.ContainsAny(begun, " \t\n") {
+		return nil
+	}
+	var all []string
+	for _, name := range commands {
+		if strings.HasPrefix(name, strings.ToLower(begun)) {
+			all = append(all, "/"+name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// complete returns a typed line with as much added as all that it may become have in common; a line
+// that can become one thing only gets a space after that.
+func complete(line string, may []string) string {
+	switch len(may) {
+	case 0:
+		return line
+	case 1:
+		return may[0] + " "
+	}
+	common := may[0]
+	for _, other := range may[1:] {
+		for !strings.HasPrefix(other, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	return max(line, common) // a line with capitals stays as it is
+}
+
+// A search looks for what was typed before, from the newest line to the oldest.
+type search struct {
+	words string // what is looked for
+	at    int    // the line that was found, an index of the history's lines; -1 if none was
+	typed string // what was in the line before
+}
+
+// find returns the newest line before the index that has the words.
+func (s *search) find(lines []string, before int) int {
+	for i := before - 1; i >= 0; i-- {
+		if strings.Contains(strings.ToLower(lines[i]), strings.ToLower(s.words)) {
+			return i
+		}
+	}
+	return -1
+}

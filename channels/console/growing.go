@@ -1,0 +1,215 @@
+package console
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+)
+
+// A growing is a passage that is not finished. Its beginning is printed while the rest grows: whole
+// blocks of Markdown as soon as the next one has begun, and of a block that is longer than the
+// window whole lines. Each byte of the text is printed once, so nothing is missing or there twice.
+type growing struct {
+	passage
+	printed int    // how many bytes of the text are printed
+	fence   string // the mark of the block of code that goes on after them; "" outside of code
+	gap     bool   // whether an empty line stands between what is printed and the rest
+}
+
+// A render renders a passage as lines for the terminal.
+type render func(passage) []string
+
+// advance returns the lines of the passage that are finished and not printed yet, which count as
+// printed from now on, and the lines of the rest. These are at most room, unless nothing of them can
+// be printed before the block has ended: of a table no line is known before its last cell is.
+func (g *growing) advance(room int, lines render) (finished, rest []string) {
+	if n := blocksEnd(g.text[g.printed:], g.fence); n > 0 {
+		finished = g.print(n, lines)
+	}
+	for {
+		rest = g.spaced(lines(g.piece(g.text[g.printed:])))
+		if len(rest) <= room {
+			return finished, rest
+		}
+		n := g.lineEnd(len(rest)-room/2, lines)
+		if n == 0 {
+			return finished, rest
+		}
+		finished = append(finished, g.print(n, lines)...)
+	}
+}
+
+// finish returns all lines of the passage that are not printed yet.
+func (g *growing) finish(lines render) []string {
+	finished, rest := g.advance(math.MaxInt, lines)
+	g.printed = len(g.text)
+	return append(finished, rest...)
+}
+
+// piece returns a text from the beginning of the rest on, as a passage of its own.
+func (g *growing) piece(text string) passage {
+	p := g.passage
+	if p.text = text; g.fence != "" {
+		p.text = g.fence + "\n" + text
+	}
+	return p
+}
+
+// spaced returns lines with the empty line that stands between them and what is printed.
+func (g *growing) spaced(lines []string) []string {
+	if g.gap && len(lines) > 0 {
+		return append([]string{""}, lines...)
+	}
+	return lines
+}
+
+// print returns the lines of the next n bytes, which count as printed from now on.
+func (g *growing) print(n int, lines render) []string {
+	rest := g.text[g.printed:]
+	fence := fenceAfter(rest[:n], g.fence)
+	all, first := lines(g.piece(rest)), lines(g.piece(rest[:n]+fence)) // ended here, code keeps its last empty lines
+	out := g.spaced(first)
+	g.fence = fence
+	second := lines(g.piece(rest[n:]))
+	if len(first) > 0 {
+		g.gap = g.fence == "" && !slices.Equal(all, slices.Concat(first, second)) &&
+			(slices.Equal(all, slices.Concat(first, []string{""}, second)) || endsEmpty(rest[:n]))
+	}
+	g.printed += n
+	return out
+}
+
+// endsEmpty reports whether the last line of a text is empty.
+func endsEmpty(text string) bool {
+	lines := strings.Split(text, "\n")
+	n := len(lines)
+	return n >= 2 && lines[n-1] == "" && strings.TrimSpace(lines[n-2]) == ""
+}
+
+// lineEnd returns the length of a beginning of the rest that is shown on most lines or fewer and
+// whose lines do not change, whatever follows; 0 if there is none.
+func (g *growing) lineEnd(most int, lines render) int {
+	rest := g.text[g.printed:]
+	first, _, _ := strings.Cut(rest, "\n")
+	if g.markdown && (g.fence != "" || fenceMark(first) != "") {
+		n := strings.LastIndexByte(rest, '\n') + 1
+		if g.fence == "" && n <= len(first)+1 {
+			return 0
+		}
+		return n
+	}
+	if g.markdown && strings.HasPrefix(strings.TrimSpace(first), "|") {
+		return 0
+	}
+	var ends []int // where words end
+	for i, r := range rest {
+		if unicode.IsSpace(r) {
+			ends = append(ends, i+len(string(r)))
+		}
+	}
+	all := lines(g.piece(rest))
+	const tries = 5
+	for k := most; k > max(most-tries, 0); k-- {
+		at := sort.Search(len(ends), func(i int) bool { return len(lines(g.piece(rest[:ends[i]]))) > k })
+		if at == 0 {
+			return 0
+		}
+		n := ends[at-1]
+		before, after := lines(g.piece(rest[:n])), lines(g.piece(rest[n:]))
+		if len(before) > 0 && (slices.Equal(all, slices.Concat(before, after)) || slices.Equal(all, slices.Concat(before, []string{""}, after))) {
+			return n
+		}
+	}
+	return 0
+}
+
+// fenceMark returns the mark by which a line begins a block of code; "" if it begins none.
+func fenceMark(line string) string {
+	inner, _ := indented(line)
+	for _, mark := range []string{"`", "~"} {
+		if length := len(inner) - len(strings.TrimLeft(inner, mark)); length >= 3 {
+			return inner[:length]
+		}
+	}
+	return ""
+}
+
+// isListItem reports whether a line begins an item of a list that stands in no other.
+func isListItem(line string) bool {
+	inner, deep := indented(line)
+	mark, _, _ := strings.Cut(strings.ReplaceAll(inner, "\t", " "), " ")
+	if number := strings.TrimRight(mark, ".)"); len(number) == len(mark)-1 && number != "" {
+		return !deep && strings.Trim(number, "0123456789") == ""
+	}
+	return !deep && (mark == "-" || mark == "*" || mark == "+")
+}
+
+// indented returns a line without the spaces before it, and whether these are as many as before
+// indented code.
+func indented(line string) (inner string, deep bool) {
+	inner = strings.TrimLeft(line, " ")
+	if deep = len(line)-len(inner) > 3 || strings.HasPrefix(inner, "\t"); deep {
+		inner = ""
+	}
+	return inner, deep
+}
+
+// blocksEnd returns the length of the longest beginning of a Markdown text that consists of whole
+// blocks, after which another block has begun; 0 if there is none. fence is the mark of the block of
+// code in which the text begins.
+func blocksEnd(text, fence string) (end int) {
+	list, inList, empty := false, false, false // in a list; in code within one; after an empty line
+	at := 0
+	for line := range strings.Lines(text) {
+		body := strings.TrimRight(line, "\r\n")
+		switch {
+		case fence != "":
+			if closesFence(body, fence) && len(body) < len(line) {
+				if fence = ""; !inList {
+					end, list = at+len(line), false
+				}
+			}
+		case strings.TrimSpace(body) == "":
+			empty = true
+		default:
+			within := list && (strings.HasPrefix(body, "  ") || strings.HasPrefix(body, "\t")) // an item of the list
+			mark := fenceMark(strings.TrimLeft(body, " \t"))
+			if !within {
+				mark = fenceMark(body)
+			}
+			if (empty || mark != "") && !within {
+				end, list = at, false
+			}
+			if mark != "" {
+				fence, inList = mark, list
+			}
+			list = list || isListItem(body)
+			empty = false
+		}
+		at += len(line)
+	}
+	return end
+}
+
+// closesFence reports whether a line ends the block of code that began with a mark.
+func closesFence(line, mark string) bool {
+	line = strings.TrimSpace(line)
+	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
+}
+
+// fenceAfter returns the mark of the block of code in which a text ends that begins in the block of
+// code with the mark fence, or outside of any ("").
+func fenceAfter(text, fence string) string {
+	for line := range strings.Lines(text) {
+		mark := fenceMark(line)
+		switch {
+		case fence == "" && mark != "":
+			fence = mark
+		case fence != "" && closesFence(line, fence):
+			fence = ""
+		}
+	}
+	return fence
+}

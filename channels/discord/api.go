@@ -1,0 +1,86 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/channels"
+)
+
+// A request is one call of the REST API, before it is made.
+type request struct {
+	method, url string
+	kind        string // the body's Content-Type; "" is JSON
+	body        []byte
+}
+
+// An api is Discord's REST API for one account.
+type api struct {
+	session      *discordgo.Session
+	apiURL       *url.URL              // the root of the REST API
+	reachability channels.Reachability // whether the last call reached Discord
+	log          *slog.Logger          // names the channel
+}
+
+// call makes one call and decodes the answer into result; with a nil result the answer is
+// ignored. Its errors are *channels.SendError and contain neither the token nor the text
+// of anybody's message.
+func (c *api) call(ctx context.Context, r request, result any) (err error) {
+	defer func() { c.reachability.Note(err) }()
+	ctx, t := withRequestTrace(ctx)
+	if r.kind == "" {
+		r.kind = "application/json"
+	}
+	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A
+	// new limiter for each call never waits; the Dispatcher keeps the pace.
+	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
+	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
+	if err != nil {
+		e := sendError(err, t)
+		if e.Fault == channels.Unknown && r.method != http.MethodPost {
+			e.Fault = channels.Retry // reading, or overwriting with the same, may be repeated
+		}
+		return e
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, result); err != nil {
+		return &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Discord gives")}
+	}
+	return nil
+}
+
+// get fetches the JSON at a URL of the REST API and decodes it into into.
+func (c *api) get(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.call(ctx, request{method: http.MethodGet, url: url}, into)
+}
+
+// An Account is the bot's own user, as Discord describes it.
+type Account struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+}
+
+// Check asks Discord who the bot is. A refused token gives a *channels.SendError of kind
+// Stop.
+func (c *api) Check(ctx context.Context) (Account, error) {
+	var a Account
+	err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me")}, &a)
+	return a, err
+}
+
+// Connected reports whether the last call reached Discord.
+func (c *api) Connected() bool { return c.reachability.Connected() }
+
+// callTimeout bounds every call except the sending of files.
+const callTimeout = 30 * time.Second

@@ -1,0 +1,35 @@
+package discord
+
+import (
+	"context"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A Book remembers for a Channel what must outlive the process.
+type Book interface {
+	// Joined reports whether a person whom the gate admits has spoken to the bot in that
+	// thread, and since when: messages there need no mention from then on.
+	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	// Chats lists the chats in which people have spoken to the bot.
+	Chats(ctx context.Context) ([]channels.Chat, error)
+	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
+	// saved none.
+	Cursor(ctx context.Context, at bus.Address) (string, error)
+	SetCursor(ctx context.Context, at bus.Address, cursor string) error
+}
+
+// noBook takes the place of the Book where a Channel has none: it remembers nothing.
+type noBook struct{}
+
+func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}
+
+func (noBook) Chats(context.Context) ([]channels.Chat, error) { return nil, nil }
+
+func (noBook) Cursor(context.Context, bus.Address) (string, error) { return "", nil }
+
+func (noBook) SetCursor(context.Context, bus.Address, string) error { return nil }

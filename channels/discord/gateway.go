@@ -1,0 +1,35 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/channels"
+	"parley/channels/discord/socket"
+)
+
+// findGateway asks Discord for the address of its gateway (the server of events), and for how many
+// sessions may be started.
+func (c *api) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var g discordgo.GatewayBotResponse
+	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointGatewayBot}, &g); err != nil {
+		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+			refusal.Fault = channels.Retry // Discord may accept the next call
+		}
+		return socket.GatewayInfo{}, err
+	}
+	limit := g.SessionStartLimit
+	if limit.Total == 0 { // a server in Discord's place may have no such limit
+		limit.Remaining = 1
+	}
+	return socket.GatewayInfo{
+		URL: g.URL, SessionsLeft: limit.Remaining, AtOnce: limit.MaxConcurrency,
+		ResetAfter: time.Duration(limit.ResetAfter) * time.Millisecond,
+	}, nil
+}

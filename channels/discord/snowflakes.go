@@ -1,0 +1,69 @@
+package discord
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/bus"
+)
+
+// snowflake returns the number that a Discord id is; 0 if the text is not an id. Newer
+// things have higher numbers.
+func snowflake(id string) uint64 {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// discordEpoch is the moment from which Discord's ids count time, in milliseconds since
+// 1970.
+const discordEpoch = 1420070400000
+
+// snowflakeAt returns the lowest id that a thing made at that moment can have.
+func snowflakeAt(at time.Time) uint64 {
+	return uint64(max(at.UnixMilli()-discordEpoch, 0)) << 22
+}
+
+// snowflakeBefore returns the id that a thing made d earlier than the one with this id would have;
+// 0 if there is none.
+func snowflakeBefore(id uint64, d time.Duration) uint64 {
+	before := uint64(d.Milliseconds()) << 22
+	if before > id {
+		return 0
+	}
+	return id - before
+}
+
+// snowflakeTime returns when the thing with that id was made; the zero time if the text is
+// not an id.
+func snowflakeTime(id string) time.Time {
+	n := snowflake(id)
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(n>>22) + discordEpoch).UTC()
+}
+
+// isID reports whether a text has the form of a Discord id, which is a number.
+func isID(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil && !strings.HasPrefix(s, "+")
+}
+
+// IsID reports whether a text is the id of a Discord user or channel, and not a name.
+func IsID(id string) bool { return isID(id) }
+
+// channelID returns the id of the Discord channel for an address: a thread is a channel of its own.
+// It returns an error of kind Rejected if the address has no Discord id.
+func channelID(to bus.Address) (string, error) {
+	where := cmp.Or(to.Thread, to.Chat)
+	if !isID(where) {
+		return "", rejectedError("bad_address", errors.New("the chat is not a number"))
+	}
+	return where, nil
+}

@@ -1,0 +1,28 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+
+	"parley/channels"
+)
+
+// An alternative is the stage that changes a message to what is said otherwise, if another message has
+// not arrived that it depends on. That was published to the same address before, so its fate is
+// known by now.
+type alternative struct{ ledger *ledger }
+
+func (w *alternative) run(_, work context.Context, d *delivery) error {
+	otherwise := d.out.Otherwise
+	if otherwise == nil {
+		return nil
+	}
+	ahead, err := w.ledger.book.Lookup(work, otherwise.Unsent)
+	if err != nil && !errors.Is(err, channels.ErrNoSend) {
+		return w.ledger.failed(d, err)
+	}
+	if !ahead.HasSentFile() {
+		d.out.Text, d.out.Buttons = otherwise.Text, otherwise.Buttons
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/pacing"
+)
+
+// A clearance is what each call of the platform needs: room under the rate limits, and the lease
+// of the message's mailbox.
+type clearance struct {
+	pace *pacing.Pacer
+	log  *slog.Logger
+}
+
+// await waits until the rate limit allows a send, and then checks that this process still holds
+// the mailbox.
+func (c *clearance) await(ctx, work context.Context, d *delivery) error {
+	if err := c.awaitPace(ctx, d); err != nil {
+		return err
+	}
+	return c.checkLease(work, d)
+}
+
+// awaitPace waits until the rate limit allows a send. If that would take long, it returns an
+// error that gives the message back to the bus.
+func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
+	if d.paced {
+		return nil
+	}
+	after, err := c.pace.Wait(ctx, d.lease.Lost(), d.to.Chat)
+	switch {
+	case errors.Is(err, bus.ErrFenced):
+		return &deliveryError{leaseLost: true}
+	case err != nil:
+		return giveBackFor(0)
+	case after > 0:
+		return giveBackFor(after)
+	}
+	d.paced = true
+	return nil
+}
+
+// checkLease asks the bus whether this process still holds the mailbox. It must be called
+// before each call of the platform, and before each change of the book that could
+// contradict what another process, holding the mailbox by now, has recorded.
+func (c *clearance) checkLease(work context.Context, d *delivery) error {
+	err := d.lease.Held(work)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bus.ErrFenced):
+		c.log.Warn("lease was lost before a send", slog.String("id", d.record.ID))
+		return &deliveryError{leaseLost: true}
+	}
+	return giveBackFor(0)
+}
+
+// checking returns a context with which the platform's adapter checks the lease once more if this
+// process stood still since it was asked for.
+func (d *delivery) checking(work context.Context, asked time.Time) context.Context {
+	return channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: asked, Ask: d.lease.Held})
+}

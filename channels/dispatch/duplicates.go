@@ -1,0 +1,48 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"parley/channels"
+)
+
+// duplicates is the stage that replaces a double of the message that shows a subject, which a
+// repeated send has left. Nothing else is done for such a message. It is an edit and can be
+// repeated, so the book has nothing of it; a double that cannot be edited stays.
+type duplicates struct {
+	subjects    *subjects
+	clearance   *clearance
+	rendering   *rendering
+	retryPolicy *retryPolicy
+}
+
+func (s *duplicates) run(ctx, work context.Context, d *delivery) error {
+	if d.out.Double == "" {
+		return nil
+	}
+	e, can := channels.AsEditor(s.rendering.channel)
+	if s.subjects.shown == nil || !can {
+		return &deliveryError{discarded: true}
+	}
+	shown, err := s.subjects.shown.Bound(work, d.out.Origin, d.out.Subject, d.out.To)
+	if err != nil {
+		return s.subjects.ledger.failed(d, err)
+	}
+	parts := s.rendering.renderEdit(d.out.Text)
+	if shown == d.out.Double || len(parts) == 0 {
+		return &deliveryError{discarded: true}
+	}
+	if err := s.clearance.await(ctx, work, d); err != nil {
+		return err
+	}
+	d.paced = false
+	call, cancel := context.WithTimeout(d.checking(work, time.Now()), s.retryPolicy.policy.Timeout)
+	defer cancel()
+	err = e.Edit(call, d.to, d.out.Double, channels.Part{Key: channels.PartKey(d.record.ID, 0), Session: d.out.Session, Text: parts[0].Text, Plain: parts[0].Plain})
+	fault := channels.FaultOf(err)
+	if err == nil || fault.Fault == channels.Rejected || fault.Fault == channels.Stop || d.attempts >= leastAttempts {
+		return &deliveryError{discarded: true}
+	}
+	return s.retryPolicy.retryLater(work, d, fault)
+}

@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+
+	"parley/channels"
+)
+
+// giveUps says what happens when a message, or what is known of a part, is given up.
+type giveUps struct {
+	ledger      *ledger
+	clearance   *clearance
+	withdrawals *withdrawals
+	notices     *notices
+	fallbacks   *fallbacks
+	point       func(string)
+	log         *slog.Logger
+}
+
+// giveUp gives a message up: its unsent parts are marked as failed, its session is told, it
+// goes to its fallback, and it becomes a dead letter. A message that has expired or is
+// empty is neither sent elsewhere nor kept as a dead letter: nobody wants it, so there is
+// nothing to look into or to replay.
+func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
+	if err := s.clearance.checkLease(work, d); err != nil {
+		return err
+	}
+	if code == "" {
+		code = string(channels.Rejected)
+	}
+	for i, p := range d.record.Parts {
+		if p.State == channels.Failed || d.isSettled(i) {
+			continue
+		}
+		p.State, p.Code = channels.Failed, code
+		if err := s.ledger.mark(work, d, i, p); err != nil {
+			return err
+		}
+	}
+	s.point("send:failed")
+	if code == expired {
+		if err := s.withdrawals.withdrawUnreplaced(work, d); err != nil {
+			return err
+		}
+	}
+	if d.out.Ahead { // the message for which it was sent says that it has not arrived
+		s.log.Warn("message that goes ahead of another was given up", slog.String("id", d.record.ID), slog.String("code", code))
+		return &deliveryError{discarded: true}
+	}
+	if err := s.notices.undelivered(work, d, code); err != nil {
+		return err
+	}
+	if err := s.notices.refused(work, d, code); err != nil {
+		return err
+	}
+	switch code {
+	case expired:
+		s.log.Info("message has expired", slog.String("id", d.record.ID))
+		return &deliveryError{discarded: true}
+	case empty:
+		s.log.Warn("message has nothing to see in it", slog.String("id", d.record.ID))
+		return &deliveryError{discarded: true}
+	}
+	if err := s.fallbacks.send(work, d, code); err != nil {
+		return err
+	}
+	s.point("send:elsewhere")
+	return &deliveryError{bury: code}
+}
+
+// leaveUnknown records that nobody will find out whether a part has arrived.
+func (s *giveUps) leaveUnknown(work context.Context, d *delivery, i int) error {
+	s.log.Warn("nobody can tell whether a message was sent", slog.String("id", d.record.ID), slog.Int("part", i))
+	// Once it is recorded as unknown nobody handles it again, so the fallback comes first.
+	if err := s.fallbacks.send(work, d, unknownOutcome); err != nil {
+		return err
+	}
+	p := d.record.Parts[i]
+	p.State = channels.Unsure
+	p.Interrupted++
+	return s.ledger.mark(work, d, i, p)
+}

@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"parley/channels"
+)
+
+// A ledger writes into the book what becomes of a message.
+type ledger struct {
+	book      channels.Sends
+	clearance *clearance
+	drain     time.Duration
+	log       *slog.Logger
+}
+
+// write repeats a write until it succeeds: a part that the platform has and the book
+// does not know of would be sent twice. It gives up when the lease is lost, or Policy.Drain
+// after work has ended.
+func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
+	defer cancel()
+	defer context.AfterFunc(work, func() { time.AfterFunc(l.drain, cancel) })()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := write(ctx)
+		if err == nil || errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-lost:
+			return err
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// mark records the state of part i in the book. If the record was erased and the platform has the
+// part, or an earlier one, the delivery goes on without it: from a new record it would send that again.
+func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.SentPart) error {
+	err := l.write(work, d.lease.Lost(), func(ctx context.Context) error { return l.book.Mark(ctx, d.record.ID, i, now) })
+	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isSent)) {
+		l.log.Warn("record of a message was erased while it was sent", slog.String("id", d.record.ID))
+		err = nil
+	}
+	if errors.Is(err, channels.ErrFinished) { // the next delivery reads what has become of it
+		l.log.Warn("part of a message was finished by another process meanwhile", slog.String("id", d.record.ID), slog.Int("part", i))
+		return giveBackFor(0)
+	}
+	if err != nil {
+		return l.failed(d, err)
+	}
+	d.record.Parts[i] = now
+	return nil
+}
+
+// markUnsent records that a part was certainly not sent. If the lease is lost by then, it records
+// nothing, because another process may be sending the part.
+func (l *ledger) markUnsent(work context.Context, d *delivery, i int) error {
+	if err := l.clearance.checkLease(work, d); err != nil {
+		return err
+	}
+	p := d.record.Parts[i]
+	p.State = channels.Queued
+	return l.mark(work, d, i, p)
+}
+
+// failed logs an error of the book and returns one with which the message is tried again a
+// little later.
+func (l *ledger) failed(d *delivery, err error) error {
+	l.log.Error("book could not be used", slog.String("id", d.record.ID), slog.Any("error", err))
+	return giveBackFor(storageWait)
+}

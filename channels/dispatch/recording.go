@@ -1,0 +1,49 @@
+package dispatch
+
+import (
+	"context"
+
+	"parley/channels"
+	"parley/channels/drafts"
+)
+
+// A recording is the stage that records the message and its parts in the book, unless the book knows
+// them, and takes from its turn the draft that the message replaces.
+type recording struct {
+	plan      *plan
+	ledger    *ledger
+	clearance *clearance
+	drafts    *drafts.Drafts
+	point     func(string)
+}
+
+func (o *recording) run(ctx, work context.Context, d *delivery) error {
+	// Begin records the first part as sending, so this waits for the pace before.
+	if !d.hasExpired() {
+		if err := o.clearance.awaitPace(ctx, d); err != nil {
+			return err
+		}
+	}
+	parts, err := o.plan.parts(work, d)
+	if err != nil {
+		return o.ledger.failed(d, err)
+	}
+	if d.hasExpired() {
+		for i := range parts {
+			parts[i] = channels.SentPart{State: channels.Failed, Code: expired, File: parts[i].File}
+		}
+	}
+	d.record.Parts = parts
+	known, fresh, err := o.ledger.book.Begin(work, d.record)
+	if err != nil {
+		return o.ledger.failed(d, err)
+	}
+	d.record, d.fresh = known, fresh
+	o.point("send:begun")
+	if len(known.Parts) > 0 && known.Parts[0].Edits != "" {
+		// From here on this message owns the draft, whoever continues it: if it were still
+		// a draft after the edit, the turn's next message would replace it again.
+		o.drafts.Release(work, d.out, known.Parts[0].Edits)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package dispatch
+
+import (
+	"context"
+
+	"parley/channels"
+)
+
+// A sending is the stage that sends the message's parts in their order, each as far as the platform
+// lets it.
+type sending struct {
+	ledger       *ledger
+	clearance    *clearance
+	cutOffs      *cutOffs
+	transmission *transmission
+	giveUps      *giveUps
+	subjects     *subjects
+}
+
+func (s *sending) run(ctx, work context.Context, d *delivery) error {
+	for i := range d.record.Parts {
+		if i > 0 && ctx.Err() != nil {
+			return giveBackFor(0)
+		}
+		// A part that the platform refuses in one form may be sent in another.
+		for !d.isSettled(i) {
+			if err := s.sendPart(ctx, work, d, i); err != nil {
+				return err
+			}
+			d.fresh = false
+		}
+		if i > 0 {
+			continue
+		}
+		if err := s.subjects.bind(work, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendPart does for one part what its state demands: it sends the part, finds out whether it
+// arrived, or leaves it.
+func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error {
+	switch p := d.record.Parts[i]; p.State {
+	case channels.Failed: // giving the message up was cut off
+		return s.giveUps.giveUp(work, d, p.Code)
+	case channels.Sending:
+		if d.fresh {
+			return s.transmission.send(work, d, i)
+		}
+		if settled, err := s.cutOffs.resolve(ctx, work, d, i); settled || err != nil {
+			return err
+		}
+		if d.partExpired(i) {
+			return s.giveUps.giveUp(work, d, expired)
+		}
+	default:
+		if d.partExpired(i) {
+			return s.giveUps.giveUp(work, d, expired)
+		}
+		if err := s.clearance.await(ctx, work, d); err != nil { // without the lease this could overwrite what another process recorded
+			return err
+		}
+		p.State = channels.Sending
+		if err := s.ledger.mark(work, d, i, p); err != nil {
+			return err
+		}
+	}
+	return s.transmission.send(work, d, i)
+}

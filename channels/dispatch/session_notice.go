@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A sessionNotice is the stage that tells the session of a chat what was posted there on somebody's
+// behalf, so that a reply reaches an agent that knows what it is about. It publishes this notice
+// once the message is known to have arrived, and before its mail is settled: after a crash in
+// between, the notice is published again under the same id.
+type sessionNotice struct {
+	channel     channels.Channel
+	bus         bus.Bus
+	sessionAt   func(ctx context.Context, at bus.Address) (session string, err error) // see Dispatcher.SessionAt
+	retryPolicy *retryPolicy
+	point       func(string)
+	log         *slog.Logger
+}
+
+func (t *sessionNotice) run(_, work context.Context, d *delivery) error {
+	if d.out.Told == nil || t.sessionAt == nil || !d.hasArrived() {
+		return nil
+	}
+	at, err := t.replyAddress(work, d)
+	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected && !t.retryPolicy.triedLongEnough(d) {
+		return t.retryPolicy.retryLater(work, d, fault)
+	}
+	if err != nil {
+		return nil
+	}
+	session, err := t.sessionAt(work, at)
+	if err != nil {
+		t.log.Warn("the session that is to know what was told could not be looked up", slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	if session == "" {
+		return nil
+	}
+	err = bus.PublishNotice(work, t.bus, session, toldNotice(d.record, d.out.Told, at))
+	switch {
+	case errors.Is(err, bus.ErrInvalid):
+		t.log.Error("what was told cannot be noted in its session", slog.String("id", d.record.ID), slog.Any("error", err))
+	case err != nil:
+		t.log.Warn("what was told could not be noted in its session", slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	t.point("send:told")
+	return nil
+}
+
+// replyAddress returns the address at which a reply to the message would appear.
+func (t *sessionNotice) replyAddress(work context.Context, d *delivery) (bus.Address, error) {
+	r, ok := channels.AsReplier(t.channel)
+	if !ok {
+		return d.to, nil
+	}
+	ctx, cancel := context.WithTimeout(work, t.retryPolicy.policy.Timeout)
+	defer cancel()
+	at, err := r.ReplyAddress(ctx, d.to, d.firstSent())
+	if err != nil {
+		return bus.Address{}, fmt.Errorf("look for where a reply would be said: %w", err)
+	}
+	return at, nil
+}
+
+// toldNotice returns the notice for the session. Its text is for releases that do not show
+// quotes.
+func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
+	return bus.Inbound{
+		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),
+		Text: fmt.Sprintf("You have told this chat something on behalf of %s.", told.For.ID),
+		Quotes: []bus.Quote{{
+			Kind: bus.Told, From: told.For, Chat: told.At.String(), At: send.At, Text: told.Words, Own: told.Own,
+		}},
+	}
+}

@@ -1,0 +1,74 @@
+package drafts
+
+import "time"
+
+// Block stops the drafts at an address whose mail is about to be sent, and waits for the
+// call under way, so that people see the mail below the draft.
+func (d *Drafts) Block(key string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.working[key]++
+	under := d.calls[key]
+	d.mu.Unlock()
+	if under != nil {
+		<-under
+	}
+}
+
+// Unblock lets drafts continue at an address. If mail is left there (leftOver), that is sent
+// first.
+func (d *Drafts) Unblock(key string, leftOver bool) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.working[key]--; d.working[key] == 0 {
+		delete(d.working, key)
+	}
+	delete(d.leftOver, key)
+	if leftOver {
+		d.leftOver[key] = true
+	}
+	d.releaseHeld(key)
+}
+
+// releaseHeld wakes the schedule if a draft at the address waits for something that is over now.
+func (d *Drafts) releaseHeld(key string) {
+	if d.waiting[key] {
+		delete(d.waiting, key)
+		d.alarm.Ring()
+	}
+}
+
+// wakeFor wakes the schedule if a draft is due before the schedule would wake by itself.
+func (d *Drafts) wakeFor(x *draft) {
+	at, due := d.dueAt(x)
+	if due && (d.wakesAt.IsZero() || at.Before(d.wakesAt)) {
+		d.alarm.Ring()
+	}
+}
+
+// dueAt returns when to call the platform for a draft; false if no call is needed, or its address
+// is busy.
+func (d *Drafts) dueAt(x *draft) (time.Time, bool) {
+	if !x.needsCall() {
+		return time.Time{}, false
+	}
+	if d.working[x.key] > 0 || d.leftOver[x.key] || d.calls[x.key] != nil {
+		d.waiting[x.key] = true
+		return time.Time{}, false
+	}
+	at := x.nextCall
+	if x.previews > 0 && !x.dirty {
+		at = x.repeatPreviewAt
+	}
+	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.conf.Pace.PausedUntil(d.conf.Moved(x.to.Chat))} {
+		if later.After(at) {
+			at = later
+		}
+	}
+	return at, true
+}

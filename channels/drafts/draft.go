@@ -1,0 +1,232 @@
+package drafts
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+const (
+	textBlock  = "text"   // the kind of a block that holds text for people
+	draftBytes = 16 << 10 // how many bytes of one answer are kept; no platform shows more in one message
+	draftLine  = 80       // how many characters a draft shows about what a tool does
+)
+
+// A draft is what one turn shows before it has answered.
+type draft struct {
+	turn    string
+	session string // "" for a draft of an earlier process
+	to      bus.Address
+	key     string // the key of the address's mailbox
+
+	blocks    []saidBlock // what the model has said in its newest answer, block by block
+	omitted   int         // how many characters of that answer are not kept
+	answers   int         // how many answers the turn had begun before it
+	openBlock int         // the block that the model is saying; -1 means none
+	steps     int         // how many tool calls the turn has begun
+	toolText  string      // what the newest tool call is about
+	toolLine  string      // toolText as Markdown, on one line
+	toolRan   bool        // a tool has run since the model last said something
+	todo      todoList    // the turn's list of tasks
+	lastHeard time.Time
+
+	// previews is the least time between two previews, of which nothing is recorded; 0
+	// means that the draft is a message.
+	previews        time.Duration
+	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade
+
+	platformID string // the platform's id of the draft; "" while nothing is posted
+	shown      string // the rendered text that the platform shows
+	nextCall   time.Time
+	state      draftState
+	phase      turnPhase
+	left       bool // whether a message is still to be posted that keeps what a preview has shown of a stopped turn
+	dirty      bool // whether something new is not shown yet
+	tries      int  // how often the last edit of a turn that ended without an answer was attempted
+}
+
+// A saidBlock is the text of one block of the model's answer.
+type saidBlock struct {
+	block int
+	text  string
+}
+
+// A draftState says whether new text of a turn may be shown in its draft.
+type draftState int
+
+const (
+	draftShown   draftState = iota // it may, now or as soon as there is something to show
+	draftUnknown                   // not yet: first find out whether an earlier process has posted the draft
+	draftClosed                    // nothing new of this turn is shown any more
+)
+
+// A turnPhase says how far the turn itself is.
+type turnPhase int
+
+const (
+	turnRuns   turnPhase = iota
+	turnOver             // it has ended or waits for people: its message will replace the draft
+	turnSilent           // it has ended without an answer, so no message will replace the draft
+)
+
+func newDraft(turn string, to bus.Address) *draft {
+	return &draft{turn: turn, to: to, key: to.String(), openBlock: -1}
+}
+
+// apply updates the draft by an event of its turn.
+func (x *draft) apply(e bus.Event) {
+	x.phase = turnRuns // a parked turn has continued
+	switch e.Type {
+	case bus.TurnStart:
+		x.blocks, x.omitted, x.openBlock = nil, 0, -1
+		return
+	case bus.BlockStart:
+		x.openBlock = -1
+		if e.Kind == textBlock {
+			x.openBlock = e.Block
+		}
+		return
+	case bus.BlockDelta:
+		if e.Block != x.openBlock {
+			return
+		}
+		x.appendText(e.Block, e.Delta)
+	case bus.BlockReset:
+		x.openBlock, x.omitted = -1, 0
+		x.blocks = slices.DeleteFunc(x.blocks, func(s saidBlock) bool { return s.block >= e.Block })
+	case bus.ToolStart, bus.ToolProgress:
+		if e.Type == bus.ToolStart {
+			x.steps++
+		}
+		x.toolRan, x.toolText = true, e.Tool+" "+x.todo.update(e)
+		x.toolLine = briefLine(x.toolText)
+	default:
+		return
+	}
+	x.dirty = true
+}
+
+// appendText adds a piece of the model's answer. Text too long to be shown is only counted.
+// What the model says after a tool has run begins a new answer.
+func (x *draft) appendText(block int, text string) {
+	if x.toolRan {
+		x.blocks, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
+		x.answers++
+	}
+	size := 0
+	for _, s := range x.blocks {
+		size += len(s.text)
+	}
+	if size > draftBytes {
+		x.omitted += utf8.RuneCountInString(text)
+		return
+	}
+	if n := len(x.blocks); n == 0 || x.blocks[n-1].block != block {
+		x.blocks = append(x.blocks, saidBlock{block: block})
+	}
+	x.blocks[len(x.blocks)-1].text += text
+}
+
+// length returns how many characters the model has said.
+func (x *draft) length() int {
+	n := x.omitted
+	for _, s := range x.blocks {
+		n += utf8.RuneCountInString(s.text)
+	}
+	return n
+}
+
+// texts returns what the model has said, block by block.
+func (x *draft) texts() (texts []string) {
+	for _, s := range x.blocks {
+		if text := strings.TrimSpace(strings.ToValidUTF8(s.text, "")); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// growth returns how far the answer has come, for channels on which a message grows with it.
+func (x *draft) growth() channels.Growth {
+	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
+}
+
+// needsCall reports whether the platform has to be called for a draft.
+func (x *draft) needsCall() bool {
+	switch {
+	case x.state == draftUnknown:
+		return true
+	case x.left:
+		return x.state == draftShown
+	case x.phase == turnSilent && x.platformID != "":
+		return true // even a closed draft shows that the turn has stopped
+	case x.previews > 0:
+		return (x.dirty || x.shown != "") && x.phase == turnRuns && x.state == draftShown
+	}
+	return x.dirty && x.phase == turnRuns && x.state == draftShown
+}
+
+// markdown returns what a draft should show, as Markdown; "" while there is nothing.
+func (x *draft) markdown() string {
+	texts := x.texts()
+	switch {
+	case x.phase == turnSilent && len(texts) > 0:
+		texts = append(texts, "_(Stopped.)_")
+	case x.phase == turnSilent: // who has stopped it is told "Stopped." in a message
+		if x.toolLine != "" {
+			texts = append(texts, "· "+x.toolLine)
+		}
+		texts = append(texts, "_(Stopped before there was an answer.)_")
+	case x.toolLine != "":
+		texts = append(append(texts, x.todo.markdown()...), "· "+x.toolLine)
+	case len(texts) > 0:
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// briefLine returns what a tool call is about on one short line, as Markdown.
+func briefLine(about string) string {
+	if utf8.RuneCountInString(about) > draftLine {
+		about = string([]rune(about)[:draftLine]) + "…"
+	}
+	return markup.Verbatim(about)
+}
+
+// todoTool is the name of the tool whose progress text is the turn's list of tasks: a first
+// line that says how far it is, and one line for each task.
+const todoTool = "todo_write"
+
+// A todoList is a turn's newest list of tasks by todoTool; its text may arrive in pieces.
+type todoList struct{ call, text string }
+
+// update adds a progress event of the tool to the list, and returns what the draft shows on the
+// line about the tool.
+func (l *todoList) update(e bus.Event) string {
+	if e.Tool != todoTool || e.Type != bus.ToolProgress {
+		return e.Delta
+	}
+	if e.Call != l.call {
+		l.call, l.text = e.Call, ""
+	}
+	l.text += e.Delta
+	far, _, _ := strings.Cut(l.text, "\n")
+	return far
+}
+
+// markdown returns the list of tasks as one paragraph, or nothing if it has no items.
+func (l *todoList) markdown() []string {
+	lines := strings.Split(l.text, "\n")[1:]
+	if len(lines) == 0 {
+		return nil
+	}
+	for i, line := range lines {
+		lines[i] = "- " + markup.Verbatim(line)
+	}
+	return []string{strings.Join(lines, "\n")}
+}

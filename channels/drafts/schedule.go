@@ -1,0 +1,117 @@
+package drafts
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Start adopts the drafts that earlier processes have left, and then calls the platform for drafts
+// until ctx is done, and a little longer with work, in goroutines of wg. It may be called again
+// when those have ended.
+func (d *Drafts) Start(ctx, work context.Context, wg *sync.WaitGroup) {
+	left := d.loadLeft(ctx)
+	d.mu.Lock()
+	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
+	d.working, d.leftOver, d.waiting = map[string]int{}, map[string]bool{}, map[string]bool{}
+	for _, x := range left {
+		d.turns[x.turn] = x
+	}
+	d.mu.Unlock()
+	wg.Go(func() { d.schedule(ctx, work, wg) })
+}
+
+// schedule calls the platform for drafts, each when it is due, until ctx is done.
+func (d *Drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
+	d.alarm.Run(ctx, func() (sleep time.Duration) {
+		calls, sleep := d.dueCalls(time.Now())
+		for _, one := range calls {
+			wg.Go(func() { d.makeCall(ctx, work, one) })
+		}
+		return sleep
+	})
+}
+
+// dueCalls returns the calls to make now, and for how long nothing more is due; 0 means until
+// the alarm rings.
+func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forgetIdle(now)
+	var all []*draft
+	for _, x := range d.turns {
+		if _, due := d.dueAt(x); due {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b *draft) int { return cmp.Or(a.nextCall.Compare(b.nextCall), cmp.Compare(a.turn, b.turn)) })
+	d.wakesAt = time.Time{}
+	for _, x := range all {
+		at, due := d.dueAt(x)
+		switch {
+		case !due: // another draft uses the address now
+			continue
+		case at.After(now):
+		case len(d.calls) >= draftsAtOnce:
+			d.waiting[x.key] = true
+			at = now.Add(draftPause)
+		case d.prepareCall(x, now):
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
+			continue
+		default:
+			if at, due = d.dueAt(x); !due {
+				continue
+			}
+		}
+		if d.wakesAt.IsZero() || at.Before(d.wakesAt) {
+			d.wakesAt = at
+		}
+	}
+	if d.wakesAt.IsZero() {
+		return ready, 0
+	}
+	return ready, max(d.wakesAt.Sub(now), draftPause)
+}
+
+// prepareCall prepares the call that shows a draft, and reports false if there is nothing to show
+// or the rate limit has no room.
+func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
+	if x.state != draftUnknown {
+		if x.markdown() == "" {
+			x.dirty = false
+			if x.previews > 0 {
+				x.shown = "" // the preview fades by itself
+			}
+			return false
+		}
+		every := cmp.Or(x.previews, d.limits.DraftEvery)
+		// With all workers busy there may be mail for this address too.
+		if len(d.working) >= d.conf.Workers || !d.conf.Pace.TakeIfSpare(d.conf.Moved(x.to.Chat), now) {
+			x.nextCall = now.Add(every)
+			x.repeatPreviewAt = x.nextCall
+			return false
+		}
+		x.nextCall = now.Add(every)
+		d.quietUntil[x.to.Chat] = x.nextCall
+	}
+	x.dirty = false
+	d.calls[x.key] = make(chan struct{})
+	return true
+}
+
+// forgetIdle forgets turns without events for a long time, and pauses that are over.
+func (d *Drafts) forgetIdle(now time.Time) {
+	for turn, x := range d.turns {
+		idle := now.Sub(x.lastHeard)
+		if d.calls[x.key] == nil && (idle > draftKept || idle > draftIdle && x.platformID == "" && x.state != draftUnknown) {
+			delete(d.turns, turn)
+		}
+	}
+	for chat, until := range d.quietUntil {
+		if !until.After(now) {
+			delete(d.quietUntil, chat)
+		}
+	}
+}

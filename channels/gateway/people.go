@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// The commands by which owners decide who may talk to the bot. Buttons say them.
+const (
+	admitCommand  = "admit"  // with the code of a request
+	refuseCommand = "refuse" // likewise
+	removeCommand = "remove" // with the person, CHANNEL:USER
+)
+
+// A verdict is an owner's decision about a person.
+type verdict struct{ command, about string }
+
+// asVerdict returns the decision that a text gives; false for any other text.
+func asVerdict(in bus.Inbound) (verdict, bool) {
+	words := strings.Fields(in.Text)
+	if len(words) != 2 || in.Group || in.Kind != bus.Said && in.Kind != "" {
+		return verdict{}, false
+	}
+	command, is := strings.CutPrefix(strings.ToLower(words[0]), "/")
+	switch command {
+	case admitCommand, refuseCommand, removeCommand:
+		return verdict{command, strings.Trim(words[1], "`")}, is
+	}
+	return verdict{}, false
+}
+
+// requestButtons are the buttons of a message that tells owners of a request.
+func requestButtons(code string) []bus.Button {
+	return []bus.Button{
+		{Label: "Admit", Says: "/" + admitCommand + " " + code},
+		{Label: "Refuse", Says: "/" + refuseCommand + " " + code},
+	}
+}
+
+// decide carries an owner's decision out, and tells all owners of the channel in place of the request.
+// The platform is told that the press has arrived only after that. If it comes again, it does nothing;
+// to another process it is about a request that is over.
+func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err error) {
+	if !d.decided.add(in.ID, d.Now()) {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			d.decided.forget(in.ID)
+		}
+	}()
+	person, done, err := d.carryOut(ctx, v)
+	if errors.Is(err, channels.ErrNoCode) {
+		text := "This request is over: it was decided, or is older than an hour. Whoever it was can write to me again."
+		if v.command == removeCommand {
+			text = "This person is not admitted here."
+		}
+		return d.replyOwn(ctx, bus.Outbound{ID: bus.DerivedID(in.ID, "#people"), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: d.Now()})
+	}
+	if err != nil {
+		return fmt.Errorf("decide about a person: %w", err)
+	}
+	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
+		slog.String("person", person.Person), slog.String("by", in.From.ID))
+	owners, err := d.findOwnerChats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, at := range owners {
+		out := bus.Outbound{ID: bus.DerivedID(at.String()+" "+in.ID, "#people"), To: at, At: d.Now(),
+			Text: describe(person) + " " + done + fmt.Sprintf(" by %s.", markup.Verbatim(in.From.ID))}
+		if v.command != removeCommand {
+			out.Subject = requestSubject(v.about)
+		}
+		if v.command == admitCommand {
+			out.Buttons = []bus.Button{{Label: "Remove", Says: "/" + removeCommand + " " + person.Person}}
+		}
+		if err := d.replyOwn(ctx, out); err != nil {
+			return err
+		}
+	}
+	if v.command == admitCommand {
+		d.welcomeAdmitted(ctx)
+	}
+	return nil
+}
+
+// carryOut admits, refuses or removes a person of this channel, and returns them and what was done. It
+// returns channels.ErrNoCode if nobody is meant. Owners are not removed.
+func (d *receiver) carryOut(ctx context.Context, v verdict) (channels.Pairing, string, error) {
+	all, err := d.Pairings.Pairings(ctx)
+	if err != nil {
+		return channels.Pairing{}, "", err
+	}
+	for _, p := range all {
+		channel, _, _ := strings.Cut(p.Person, ":")
+		switch {
+		case channel != d.Name || p.Owner:
+		case v.command == removeCommand && p.Approved && p.Person == v.about:
+			return p, "was removed", d.Pairings.Revoke(ctx, p.Person)
+		case p.Approved || !strings.EqualFold(p.Code, v.about):
+		case v.command == refuseCommand:
+			return p, "was refused", d.Pairings.Revoke(ctx, p.Person)
+		case v.command == admitCommand:
+			admitted, err := d.Pairings.Admit(ctx, channels.Admission{Code: p.Code})
+			admitted.Name = p.Name
+			return admitted, "is admitted", err
+		}
+	}
+	return channels.Pairing{}, "", channels.ErrNoCode
+}
+
+// replyOwn publishes a message of the gateway itself; a message that the bus will never take is
+// dropped.
+func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
+	if err := bus.PublishOutbound(ctx, d.Bus, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		return fmt.Errorf("tell of a decision: %w", err)
+	}
+	return nil
+}
+
+// requestSubject returns the subject of what owners are told of a request: the decision takes the
+// place of the request.
+func requestSubject(code string) string { return "admission " + strings.ToUpper(code) }
+
+// describe returns who a person is, as Markdown.
+func describe(p channels.Pairing) string {
+	name := []rune(p.Name)
+	id := markup.Verbatim(p.Person)
+	if len(name) == 0 {
+		return id
+	}
+	return markup.Verbatim(string(name[:min(len(name), longestName)])) + " (" + id + ")"
+}

@@ -1,0 +1,74 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels/gateway"
+	"parley/channels/stagetest"
+)
+
+// press says what a button says, in the private chat of a user.
+func press(id, user, says string) bus.Inbound {
+	in := stagetest.Said(id, user, says)
+	in.Pressed = true
+	return in
+}
+
+// Owners admit, refuse and remove people by buttons; nobody else does.
+func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		own(t, s, "1")
+		admit(t, s, "2")
+		s.posted(t)
+		s.say(t, stagetest.Said("a", "7", "hello"))
+		asked := s.posted(t)["1"]
+		code := pending(t, s, "c:7")
+		if len(asked) != 1 || len(asked[0].Buttons) != 2 || asked[0].Buttons[0] != (bus.Button{Label: "Admit", Says: "/admit " + code}) ||
+			asked[0].Buttons[1].Says != "/refuse "+code {
+			t.Fatalf("the owner is asked %+v", asked)
+		}
+		s.say(t, press("p0", "2", "/admit "+code)) // who is no owner
+		if pending(t, s, "c:7") != code || len(s.posted(t)) != 0 {
+			t.Error("somebody who is no owner has decided")
+		}
+		for range 2 { // platforms deliver a press again
+			s.say(t, press("p1", "1", "/admit "+code))
+			synctest.Wait()
+		}
+		told := s.posted(t)
+		if len(told["1"]) != 1 || told["1"][0].Subject != asked[0].Subject || !strings.Contains(told["1"][0].Text, "is admitted by `c:1`") ||
+			len(told["1"][0].Buttons) != 1 || told["1"][0].Buttons[0].Says != "/remove c:7" {
+			t.Errorf("the owner is told %+v", told["1"])
+		}
+		if len(told["7"]) != 1 || !strings.Contains(told["7"][0].Text, "admitted now") {
+			t.Errorf("the person is told %+v", told["7"])
+		}
+		s.say(t, stagetest.Said("b", "7", "hello again"))
+		if mail := s.Mail(t); len(mail) != 1 || mail[0].Text != "hello again" {
+			t.Errorf("published %+v", mail)
+		}
+		s.say(t, press("p2", "1", "/remove c:7"))
+		if _, admitted, err := s.Book.Paired(t.Context(), "c:7"); err != nil || admitted {
+			t.Errorf("after it was removed: %v, %v", admitted, err)
+		}
+		s.say(t, press("p3", "1", "/remove c:1")) // an owner stays one
+		if p, _, err := s.Book.Paired(t.Context(), "c:1"); err != nil || !p.Owner {
+			t.Errorf("the owner is %+v, %v", p, err)
+		}
+		time.Sleep(25 * time.Hour)
+		s.posted(t)
+		s.say(t, stagetest.Said("c", "8", "hello"))
+		s.say(t, press("p4", "1", "/refuse "+pending(t, s, "c:8")))
+		if told := s.posted(t); len(told["8"]) != 0 || !strings.Contains(told["1"][len(told["1"])-1].Text, "was refused") {
+			t.Errorf("of a refusal posted %+v", told)
+		}
+		s.say(t, press("p5", "1", "/admit NOSUCHCODE"))
+		if told := s.posted(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "over") {
+			t.Errorf("of a code that nobody has, posted %+v", told)
+		}
+	})
+}

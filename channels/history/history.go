@@ -1,0 +1,190 @@
+// Package history reads the earlier messages of chats for agents, on behalf of people who are in
+// these chats.
+//
+// The chat of the conversation itself may always be read; another only if its channel says that
+// both the bot and the person who asks are in it. If a platform gives bots no history, the
+// conversation's own log is read instead.
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/history"
+)
+
+// A Channel is a channel whose chats may be read.
+type Channel struct {
+	channels.Channel
+	// Listens reports whether the bot listens in a group; groups in which it does not are not
+	// read.
+	Listens func(chat string) bool
+}
+
+// A Reader reads the earlier messages of chats.
+type Reader struct {
+	Channels map[string]Channel
+	Log      sessions.Reader
+}
+
+// Read returns the messages that a question asks for. Its errors are for the model.
+func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, error) {
+	own, err := bus.ParseAddress(q.From)
+	if err != nil {
+		return history.Answer{}, tools.Errorf(tools.ExecutionFailed, "it is not known where this conversation takes place")
+	}
+	at, isOwn, err := r.find(ctx, own, q)
+	if err != nil {
+		return history.Answer{}, err
+	}
+	h, can := channels.AsHistorian(r.Channels[at.Channel].Channel)
+	if isOwn && !can {
+		return r.readLog(ctx, own, q)
+	}
+	if !isOwn {
+		if err := r.checkMayRead(ctx, h, at, q.Person); err != nil {
+			return history.Answer{}, err
+		}
+	}
+	said, older, err := h.History(ctx, at, q.Since, q.Limit)
+	if err != nil {
+		return history.Answer{}, errorForModel(at, err)
+	}
+	a := history.Answer{Chat: at.String(), Older: older}
+	for _, u := range said {
+		a.Messages = append(a.Messages, history.Message{At: u.At.UTC().Format(time.RFC3339), From: u.From.NameAndID(), Thread: u.Thread, Text: u.Text})
+	}
+	return a, nil
+}
+
+// find returns the address that a question means, and whether that is the conversation itself
+// (own), or the chat in which it takes place.
+func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (at bus.Address, isOwn bool, err error) {
+	if q.Chat == "" && (q.Channel == "" || q.Channel == own.Channel) {
+		return own, true, nil
+	}
+	channel, chat := q.Channel, q.Chat
+	for _, given := range []string{q.Chat, q.Channel} { // a whole address
+		if named, err := bus.ParseAddress(given); err == nil && r.has(named.Channel) {
+			channel, chat = named.Channel, named.Chat
+			break
+		}
+	}
+	if channel == "" {
+		channel = own.Channel
+	}
+	if !r.has(channel) {
+		return at, false, tools.Errorf(tools.InvalidArgs, "there is no channel %q whose chats could be read", channel)
+	}
+	if chat == "" {
+		return at, false, tools.Errorf(tools.InvalidArgs, "chat is missing: name the chat on %s", channel)
+	}
+	if channel == own.Channel && strings.TrimPrefix(chat, "#") == own.Chat {
+		return bus.Address{Channel: channel, Chat: own.Chat}, true, nil
+	}
+	h, can := channels.AsHistorian(r.Channels[channel].Channel)
+	if !can {
+		return at, false, tools.Errorf(tools.PermissionDenied, "%s tells bots nothing of what was said in a chat. Of this conversation you can read what was said to you: leave channel and chat out.", channel)
+	}
+	id, err := h.FindChat(ctx, chat)
+	if err != nil {
+		return at, false, errorForModel(bus.Address{Channel: channel, Chat: chat}, err)
+	}
+	if id == "" {
+		return at, false, errDenied(channel, chat)
+	}
+	at = bus.Address{Channel: channel, Chat: id}
+	return at, at.Channel == own.Channel && at.Chat == own.Chat, nil
+}
+
+// has reports whether there is a channel of that name.
+func (r Reader) has(channel string) bool {
+	_, ok := r.Channels[channel]
+	return ok
+}
+
+// errDenied returns the error for a chat that may not be read. It does not reveal whether
+// there is such a chat.
+func errDenied(channel, chat string) error {
+	return tools.Errorf(tools.PermissionDenied, "%q on %s cannot be read: you and the person who asks both have to be in it. This conversation can always be read: leave channel and chat out.", chat, channel)
+}
+
+// checkMayRead returns nil if the person who asks may read another chat than the conversation's:
+// they and the bot are in it, and the bot listens there.
+func (r Reader) checkMayRead(ctx context.Context, h channels.Historian, at bus.Address, person string) error {
+	channel, _, _ := strings.Cut(person, ":")
+	if channel != at.Channel || !r.Channels[at.Channel].Listens(at.Chat) {
+		return errDenied(at.Channel, at.Chat)
+	}
+	in, err := h.IsIn(ctx, at.Chat, person)
+	if err != nil {
+		return errorForModel(at, err)
+	}
+	if !in {
+		return errDenied(at.Channel, at.Chat)
+	}
+	return nil
+}
+
+// errorForModel turns an error of a platform into one that the model reads.
+func errorForModel(at bus.Address, err error) error {
+	refusal, ok := errors.AsType[*channels.SendError](err)
+	switch {
+	case ok && refusal.Fault == channels.Rejected:
+		return errDenied(at.Channel, at.Chat)
+	case ok && refusal.Limited:
+		return tools.Errorf(tools.ExecutionFailed, "%s wants to be asked less often: try again later, or read less", at.Channel)
+	case ok:
+		return tools.Errorf(tools.ExecutionFailed, "%s did not answer (%s): try again", at.Channel, refusal.Code)
+	}
+	return tools.Errorf(tools.ExecutionFailed, "%s did not answer: try again", at.Channel)
+}
+
+// readLog answers a question from the conversation's log, for platforms that give bots no
+// history.
+func (r Reader) readLog(ctx context.Context, own bus.Address, q history.Question) (history.Answer, error) {
+	a := history.Answer{Chat: own.String(), Note: fmt.Sprintf("%s tells bots nothing of what was said earlier: this is what was said to you here, and what you answered.", own.Channel)}
+	for e, err := range r.Log.Read(ctx, q.Session, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return a, tools.Errorf(tools.ExecutionFailed, "the log of this conversation cannot be read now: try again")
+		}
+		if e.At.Before(q.Since) {
+			continue
+		}
+		m := history.Message{At: e.At.UTC().Format(time.RFC3339)}
+		switch e.Kind {
+		case sessions.KindUser:
+			said, err := sessions.Decode[sessions.User](e)
+			if err != nil {
+				continue
+			}
+			m.From, m.Text = bus.Person{ID: e.Person, Name: said.Name}.NameAndID(), said.Text
+		case sessions.KindText:
+			said, err := sessions.Decode[sessions.Text](e)
+			if err != nil {
+				continue
+			}
+			m.From, m.Text = "you", said.Text
+		default:
+			continue
+		}
+		if strings.TrimSpace(m.Text) == "" {
+			continue
+		}
+		a.Messages = append(a.Messages, m)
+		if len(a.Messages) > q.Limit {
+			a.Messages, a.Older = a.Messages[1:], true
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,79 @@
+package onbehalf
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/bus"
+	"parley/channels/markup"
+	"parley/tools/message"
+)
+
+// outboundFor returns the message that one address gets. In another chat than the
+// conversation itself the message names the person who asked for it and quotes their
+// words, so that nobody takes these for the bot's own; own says that these are theirs.
+func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Outbound {
+	out := bus.Outbound{ID: id, To: to, Text: r.Content, Session: r.Session, Turn: r.Turn, At: time.Now()}
+	if to.String() == r.From {
+		return out
+	}
+	from, _ := bus.ParseAddress(r.From)
+	who := bus.Person{ID: r.Person, Name: r.Called, Owner: r.Owner}
+	if out.Text = onBehalf(who, from, "tell you"); markup.Blank(r.Content) {
+		out.Text = onBehalf(who, from, "send you this")
+	} else {
+		out.Text += "\n\n" + quoteMarkdown(r.Content)
+	}
+	out.Told = &bus.Telling{For: who, At: from, Words: r.Content, Own: own}
+	return out
+}
+
+// onBehalf says, for the people who get a message, who has asked the bot to send it. Only the id
+// proves who that is, so the name is written such that it can be taken neither for an id nor for
+// words of the bot.
+func onBehalf(who bus.Person, from bus.Address, what string) string {
+	id := codeSpan(who.ID)
+	if name := plainName(who.Name); name != "" {
+		id = name + " (" + id + ")"
+	}
+	if who.ID == from.Channel+":"+from.Chat { // a chat of that person and the bot
+		return id + " asks me to " + what + ":"
+	}
+	return id + " asks me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
+}
+
+// codeSpan returns an id as Markdown code, so that it is shown as it is.
+func codeSpan(id string) string {
+	return "`" + strings.Map(func(r rune) rune {
+		if r == '`' || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, id) + "`"
+}
+
+// longestName is how many characters of a person's name are shown.
+const longestName = 40
+
+// plainName removes from a person's name what could be read as Markdown, as a mention of
+// somebody, or as more than a name.
+func plainName(name string) string {
+	kept := []rune(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), strings.ContainsRune("'-.", r):
+			return r
+		case unicode.IsSpace(r), r == '_':
+			return ' '
+		}
+		return -1
+	}, name))
+	shown := strings.Join(strings.Fields(string(kept[:min(len(kept), longestName)])), " ")
+	return strings.TrimLeftFunc(shown, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// quoteMarkdown returns a text as a Markdown quote.
+func quoteMarkdown(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(text))
+	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+}

@@ -1,0 +1,99 @@
+package outbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/channels/markup"
+)
+
+// An InvalidError says why a request could never be sent.
+type InvalidError struct {
+	Code    string // for programs
+	Message string // what is wrong and what to do
+}
+
+// Error returns the message.
+func (e *InvalidError) Error() string { return e.Message }
+
+const (
+	// MaxDestinations is how many addresses one request may have.
+	MaxDestinations = 100
+
+	maxSubject  = 256 // bytes of a Request's Subject
+	maxFileName = 255 // bytes
+
+	// maxCopies is how many bytes one request's file may take on the bus, where each
+	// destination has a copy.
+	maxCopies = 100 << 20
+	// largeFile is the size, in bytes, above which a file's copies are published one after the
+	// other, and not side by side.
+	largeFile = 256 << 10
+)
+
+func check(r Request) error {
+	switch {
+	case markup.Blank(r.Text) && r.File == nil:
+		return &InvalidError{"empty", "there is nothing to say: give a text in which there is something to see, or a file"}
+	case len(r.Subject) > maxSubject:
+		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
+	case r.File != nil && !isFileName(r.File.Name):
+		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks and control characters", maxFileName)}
+	}
+	return nil
+}
+
+// checkCopies refuses a file that is too large for so many destinations.
+func checkCopies(f *bus.File, destinations int) error {
+	if f == nil || len(f.Data) == 0 || len(f.Data) <= maxCopies/destinations {
+		return nil
+	}
+	return &InvalidError{"too_many_copies", fmt.Sprintf(
+		"a file of %d bytes can go to %d destinations at once, and these are %d: name fewer in a request, or send a link",
+		len(f.Data), maxCopies/len(f.Data), destinations)}
+}
+
+// isFileName reports whether a name can be a file's: it is not a path, and can do no harm in the
+// headers in which it is sent to platforms.
+func isFileName(name string) bool {
+	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
+		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
+}
+
+// Resolve returns the addresses that names stand for, each once, in the order of their
+// first mention.
+func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
+	if len(names) == 0 {
+		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
+	}
+	directory := Directory{Targets: o.Targets(), Channels: o.Channels()}
+	var all []bus.Address
+	for _, name := range names {
+		to, err := directory.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range to {
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+		if len(all) > MaxDestinations {
+			return nil, &InvalidError{"too_many_destinations", fmt.Sprintf(`"to" has more than %d addresses: send several messages`, MaxDestinations)}
+		}
+	}
+	if len(all) == 0 {
+		return nil, &InvalidError{"no_destination", "there is no destination: the target is empty"}
+	}
+	return all, nil
+}
+
+func joinAddresses(all []bus.Address) string {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.String()
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,253 @@
+// Package people shows people what is remembered about them, and links somebody's
+// accounts on several channels to one person, by /memory and /link in a chat with the bot
+// alone.
+//
+// Each command is carried out before the platform is told that it has arrived. It may come
+// again; what it does is done once, and its answers have ids made of the command's.
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// The commands.
+const (
+	Memory = "memory"
+	Link   = "link"
+)
+
+// A Book is the part of the channels' book, the record of sends, chats, people and asks, that Commands needs.
+type Book interface {
+	channels.Links
+	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	// Forget erases what is remembered, and its traces in files.
+	Forget(ctx context.Context, scope, owner string) error
+	// SetNote and Noted are those of channels.Notes.
+	SetNote(ctx context.Context, subject, about, value string) error
+	Noted(ctx context.Context, subject, about string) (channels.Note, error)
+}
+
+// erased is the subject of notes about commands that have erased, which must not erase what was
+// remembered since if a platform delivers them again. Package owndata, whose subject it is too, forgets
+// such notes after some days.
+const erased = "own_erased"
+
+// Commands carries out the commands /memory and /link.
+type Commands struct {
+	Book   Book
+	Bus    bus.Bus
+	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
+	Now    func() time.Time            // nil is time.Now
+}
+
+// IsPersonal reports whether a command is /memory or /link.
+func IsPersonal(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
+
+// Handle carries a command out. When it returns nil, the command is done and answered.
+func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
+	p := d.Prefix(in.At.Channel)
+	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
+	switch {
+	case in.Group:
+		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", p, in.Text))
+	case in.Text == Memory && words == "":
+		return d.show(ctx, in)
+	case in.Text == Memory && words == "clear":
+		if err := d.clear(ctx, in); err != nil {
+			return err
+		}
+		return d.reply(ctx, in, "It is erased: I remember nothing of you beyond the logs and files of our conversations. "+fmt.Sprintf("`%sforget` erases those too.", p))
+	case in.Text == Memory:
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]smemory` to see what I remember of you in all conversations, and `%[1]smemory clear` to erase it.", p))
+	case words == "":
+		return d.offer(ctx, in)
+	case words == "off":
+		return d.unlink(ctx, in)
+	}
+	return d.link(ctx, in, words)
+}
+
+// clear erases what is remembered of a person, unless the same command has done it before.
+func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
+	done, err := d.Book.Noted(ctx, erased, in.ID)
+	if err != nil || done.Value != "" {
+		return err
+	}
+	if err := d.Book.Forget(ctx, channels.OfPerson, in.From.ID); err != nil {
+		return err
+	}
+	return d.Book.SetNote(ctx, erased, in.ID, "answered")
+}
+
+// maxShown is how many bytes of what is remembered are shown in a message; longer content is sent
+// as a file.
+const maxShown = 3000
+
+// show tells a person what is remembered about them.
+func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
+	content, _, err := d.Book.Memory(ctx, channels.OfPerson, in.From.ID)
+	if err != nil {
+		return err
+	}
+	p := d.Prefix(in.At.Channel)
+	if content == "" {
+		return d.reply(ctx, in, "I remember nothing of you in all conversations. What a conversation keeps for itself stands in its file MEMORY.md: ask me for it.")
+	}
+	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember of you in all conversations where we are alone. `%smemory clear` erases it; or tell me what is wrong.", p)}
+	if len(content) > maxShown {
+		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
+	} else {
+		out.Text += "\n\n> " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n> ")
+	}
+	return d.publish(ctx, in, out)
+}
+
+// offer gives somebody a code with which they prove on another channel that they are the
+// same person.
+func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
+	all, err := d.Book.Linked(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	code, err := d.Book.OfferLink(ctx, channels.LinkRequest{Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
+	if err != nil {
+		return err
+	}
+	p := d.Prefix(in.At.Channel)
+	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me alone on another channel, within ten minutes: then I know that both are you. "+
+		"I remember the same of you in both places, and your limits are counted together. Never give the code to somebody else.", code)
+	if others := namesOf(all, in.From.ID); others != "" {
+		text += fmt.Sprintf("\n\nYou are linked with %s; `%slink off` parts you here from there.", others, p)
+	}
+	return d.reply(ctx, in, text)
+}
+
+// link links the sender with the person who was given a code on another channel, and tells both.
+func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error {
+	p := d.Prefix(in.At.Channel)
+	wrong, since, err := d.wrongCodes(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if wrong >= mostWrong {
+		return d.reply(ctx, in, fmt.Sprintf("You have said %d codes that were wrong. I take the next one after %s UTC.", wrong, since.Add(wrongFor).UTC().Format("15:04")))
+	}
+	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
+	if errors.Is(err, channels.ErrNoCode) {
+		if err := d.Book.SetNote(ctx, wrongNote, in.From.ID, fmt.Sprintf("%d %d", wrong+1, since.Unix())); err != nil {
+			return err
+		}
+		return d.reply(ctx, in, fmt.Sprintf("This code is not good: it was used, or is older than ten minutes, or you made it here. Say `%slink` on the one channel for a new one, and the code on the other.", p))
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		text := fmt.Sprintf("`%s` has been linked with you: I take you for one person, remember the same of both and count your limits together. If that was not you, say `%slink off`, and tell an owner.",
+			in.From.ID, d.Prefix(channelOf(l.Person)))
+		if err := d.tellLinked(ctx, in, l, "#linked", text); err != nil {
+			return err
+		}
+	}
+	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
+}
+
+// A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
+// and when the first was said.
+const (
+	mostWrong = 10
+	wrongFor  = 10 * time.Minute
+	wrongNote = "wrong link codes"
+)
+
+// wrongCodes returns how many wrong codes a person has said lately, and since when they count.
+func (d *Commands) wrongCodes(ctx context.Context, person string) (n int, since time.Time, err error) {
+	note, err := d.Book.Noted(ctx, wrongNote, person)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	var first int64
+	if _, err := fmt.Sscan(note.Value, &n, &first); err == nil && d.now().Sub(time.Unix(first, 0)) < wrongFor {
+		return n, time.Unix(first, 0), nil
+	}
+	return 0, d.now(), nil
+}
+
+func (d *Commands) now() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
+}
+
+// unlink separates a person from those they are linked with. These are told before the links are
+// removed, because nobody knows afterwards who they were. After a crash in between they are told
+// again, under the same ids, so nobody is told twice.
+func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
+	all, err := d.Book.Linked(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return d.reply(ctx, in, "You are linked with nobody.")
+	}
+	for _, l := range all {
+		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
+		return err
+	}
+	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", namesOf(all, in.From.ID)))
+}
+
+// tellLinked tells a linked person of what somebody has done with a command, in the chat where
+// that person talks to the bot alone. suffix makes the message's id of the command's.
+func (d *Commands) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
+	at, err := bus.ParseAddress(l.Chat)
+	if err != nil || l.Person == in.From.ID {
+		return nil //nolint:nilerr // nobody knows where
+	}
+	return d.publish(ctx, in, bus.Outbound{ID: bus.DerivedID(in.ID+" "+l.Person, suffix), To: at, Text: text})
+}
+
+func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error {
+	return d.publish(ctx, in, bus.Outbound{Text: text})
+}
+
+// publish publishes a message: if it has no address, in the chat of the command.
+func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
+	if out.ID == "" {
+		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
+	}
+	out.At = d.now()
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be said there
+	}
+	return err
+}
+
+// namesOf lists in words the linked people except for but.
+func namesOf(all []channels.Link, but string) string {
+	var names []string
+	for _, l := range all {
+		if l.Person != but {
+			names = append(names, "`"+l.Person+"`")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func channelOf(person string) string {
+	name, _, _ := strings.Cut(person, ":")
+	return name
+}

@@ -1,0 +1,122 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	slackgo "github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/channels/slack/files"
+)
+
+// An Account is the app's bot as Slack describes it.
+type Account struct {
+	Team     string // the workspace's id
+	TeamName string
+	User     string // the id of the bot's user
+	Bot      string // the bot's other id, in the field bot_id of its messages
+	Username string // without @
+	// Lacks lists the scopes that the app needs and that Slack says it does not have.
+	Lacks []string
+}
+
+// An identity knows who the bot is.
+type identity struct {
+	api          *slackgo.Client
+	receives     bool                   // whether messages are received: over sockets or by requests
+	reachability *channels.Reachability // whether the last call reached Slack
+	account      atomic.Pointer[Account]
+	log          *slog.Logger
+}
+
+// Check asks Slack who the bot is. A refused token gives a *channels.SendError of kind
+// Stop.
+func (i *identity) Check(ctx context.Context) (Account, error) {
+	ctx, t, done := startCall(ctx)
+	defer done()
+	r, err := i.api.AuthTestContext(ctx)
+	if err != nil {
+		err := asRepeatable(sendError(err, t))
+		i.reachability.Note(err)
+		return Account{}, err
+	}
+	i.reachability.Note(nil)
+	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, i.receives)}
+	i.account.Store(&a)
+	return a, nil
+}
+
+// current returns the bot's account, and asks Slack for it if it is not known yet.
+func (i *identity) current(ctx context.Context) (Account, error) {
+	if a := i.account.Load(); a != nil {
+		return *a, nil
+	}
+	return i.Check(ctx)
+}
+
+// await asks Slack who the bot is until Slack answers. It fails only when ctx ends or the
+// token is refused.
+func (i *identity) await(ctx context.Context) (Account, error) {
+	wait := new(retryWait)
+	for {
+		me, err := i.Check(ctx)
+		if err == nil {
+			return me, nil
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if ok && refusal.Fault == channels.Stop {
+			return me, err
+		}
+		if !wait.series.HasWaited() {
+			i.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
+		}
+		if !wait.pause(ctx, err) {
+			return me, ctx.Err()
+		}
+	}
+}
+
+// Connected reports whether the last attempt to send or to open a socket reached Slack.
+func (i *identity) Connected() bool { return i.reachability.Connected() }
+
+// SendScope is the scope of the bot's token that sending texts needs.
+const SendScope = "chat:write"
+
+// Scopes returns the scopes of the bot's token that receiving and answering need.
+func Scopes() []string {
+	return []string{
+		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", files.Scope, "files:write", "groups:history", "groups:read",
+		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
+	}
+}
+
+// missingScopes returns the scopes that the app needs and that the header of Slack's
+// answer does not name. A header without any scope proves nothing, because a proxy may
+// have dropped it; then the result is nil.
+func missingScopes(answer http.Header, receives bool) []string {
+	granted := strings.FieldsFunc(answer.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
+	if len(granted) == 0 {
+		return nil
+	}
+	needed := Scopes()
+	if !receives {
+		needed = []string{SendScope}
+	}
+	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
+}
+
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
+// have, and how many bytes each may carry. Without a receiver nobody would learn of a
+// press, so the result is then 0, 0.
+func (i *identity) MostButtons() (count, bytes int) {
+	if !i.receives {
+		return 0, 0
+	}
+	return maxButtons, maxButtonData
+}

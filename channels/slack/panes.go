@@ -1,0 +1,85 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/slack/assistant"
+)
+
+// panes fills the places that Slack gives an app besides its messages: its home, its assistant
+// panes, and the display that it is at work.
+type panes struct {
+	surfaces      *assistant.Surfaces
+	conversations *conversations
+	joins         Joins
+	log           *slog.Logger
+}
+
+// Typing shows in the thread of an answer that the bot is at work, and returns for how long Slack
+// shows it. Outside of threads, and for apps made with an older manifest, Slack has no such
+// display; then Typing returns an hour, so that it is not called again soon.
+func (p *panes) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
+	const never = time.Hour
+	if to.Thread == "" {
+		return never, nil
+	}
+	chat, err := p.conversations.chatID(ctx, to)
+	if err != nil {
+		return 0, err
+	}
+	fades, err = p.surfaces.ShowWorking(ctx, chat, to.Thread)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+		return never, nil
+	}
+	return fades, err
+}
+
+// Welcome shows a person in the app's home what the bot may do for them, and in a pane
+// what they may ask. To a person who is not admitted a pane shows nothing.
+func (p *panes) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welcome) error {
+	_, user, _ := strings.Cut(opened.From.ID, ":")
+	switch {
+	case opened.At.Thread == "":
+		return p.surfaces.ShowHome(ctx, user, w.Text)
+	case !w.Admitted:
+		return nil
+	}
+	prompts := []assistant.Prompt{
+		{Title: "What can you do?", Message: "What can you do for me here, and what can you not?"},
+		{Title: "Help me with a text", Message: "Help me with a text. First ask me for it, and for whom it is."},
+		{Title: "Look into a file", Message: "Which files do you have of ours, and what is in them?"},
+	}
+	if name, takesPart, err := p.conversations.describeChat(ctx, opened.Args); err == nil && takesPart && name != "" {
+		prompts = append(prompts, assistant.Prompt{
+			Title: "Write to #" + name, Message: "Help me write a message for #" + name + ". First ask me what it is to say.",
+		})
+	}
+	return p.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
+}
+
+// beginsPane reports whether a message is the first in an assistant pane: nobody whom the gate
+// admits has written there before.
+func (p *panes) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
+	if m.isGroup() || at.Thread == "" {
+		return false
+	}
+	_, joined, err := p.joins.Joined(ctx, at)
+	return err == nil && !joined
+}
+
+// nameConversation gives the conversation in an assistant pane a title, made of its first message,
+// if the gate admitted that message's sender.
+func (p *panes) nameConversation(ctx context.Context, in bus.Inbound) {
+	if _, joined, err := p.joins.Joined(ctx, in.At); err != nil || !joined {
+		return
+	}
+	if err := p.surfaces.SetTitle(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
+		p.log.LogAttrs(ctx, slog.LevelDebug, "a pane could not be named", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,49 @@
+package slack
+
+import (
+	"context"
+	"strings"
+
+	slackgo "github.com/slack-go/slack"
+
+	"parley/bus"
+)
+
+// A reactor marks people's messages with reactions.
+type reactor struct{ api *slackgo.Client }
+
+// Seen marks a person's message as received, with a reaction.
+func (r *reactor) Seen(ctx context.Context, at bus.Address, message string) error {
+	return r.react(ctx, at, message, "eyes")
+}
+
+// Answered marks a person's message as answered.
+func (r *reactor) Answered(ctx context.Context, at bus.Address, message string) error {
+	return r.react(ctx, at, message, "white_check_mark")
+}
+
+// Failed marks a person's message as one that gets no answer.
+func (r *reactor) Failed(ctx context.Context, at bus.Address, message string) error {
+	return r.react(ctx, at, message, "warning")
+}
+
+// react adds the bot's reaction to a person's message, named by its id on the bus. A slash
+// command or a shortcut has no message, and gets no reaction.
+func (r *reactor) react(ctx context.Context, at bus.Address, message, name string) error {
+	ctx, t, done := startCall(ctx)
+	defer done()
+	// A message's id on the bus ends with its ts, which contains no colon.
+	ts := message[strings.LastIndex(message, ":")+1:]
+	if !isTS(ts) {
+		return nil // it is not a message, but a slash command or a shortcut
+	}
+	err := r.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, ts))
+	if err == nil {
+		return nil
+	}
+	e := asRepeatable(sendError(err, t))
+	if e.Code == "already_reacted" {
+		return nil
+	}
+	return e
+}

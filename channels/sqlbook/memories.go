@@ -1,0 +1,223 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
+)
+
+// keptCalls is how many of the calls that wrote a memory are remembered with it.
+const keptCalls = 50
+
+// memories stores what agents remember beyond a conversation.
+type memories struct{ people *people }
+
+// A memoryRow is the stored memory of one owner.
+type memoryRow struct {
+	content   string
+	untrusted bool
+	calls     []string // the keys of the tool calls that wrote it, the newest last
+}
+
+// Recall implements channels.Memories: it reads one memory by RecallFor.
+func (m *memories) Memory(ctx context.Context, scope, owner string) (string, bool, error) {
+	agent, person := owner, ""
+	if scope == channels.OfPerson {
+		agent, person = "", owner
+	}
+	ofAgent, ofPerson, err := m.MemoriesFor(ctx, agent, person)
+	if scope == channels.OfPerson {
+		ofAgent = ofPerson
+	}
+	return ofAgent.Content, ofAgent.Untrusted, err
+}
+
+// longestRead is how long the memories of an agent and a person may be that are kept in memory.
+const longestRead = 2048
+
+// RecallFor implements channels.Memories: it reads both memories by one query.
+func (m *memories) MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+	found, err := m.people.memories.get([2]string{agent, person}, func() ([2]channels.Memory, bool, error) {
+		both, err := m.readMemories(ctx, agent, person)
+		return both, len(both[0].Content)+len(both[1].Content) <= longestRead, err
+	})
+	if err != nil {
+		return ofAgent, ofPerson, fmt.Errorf("read memories: %w", err)
+	}
+	return found[0], found[1], nil
+}
+
+// readMemories reads the memory of an agent, and that of a person.
+func (m *memories) readMemories(ctx context.Context, agent, person string) (both [2]channels.Memory, err error) {
+	type row struct {
+		scope string
+		channels.Memory
+	}
+	found, err := queryAll(ctx, m.people.db.Read, func(scan func(...any) error) (r row, err error) {
+		var untrusted int
+		err = scan(&r.scope, &r.Content, &untrusted)
+		restoreTexts(&r.Content)
+		r.Untrusted = untrusted != 0
+		return r, err
+	}, `SELECT scope, content, untrusted FROM memories WHERE (scope = 'agent' AND owner = ?)
+		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, textArgs(agent, person, person)...)
+	for _, r := range found {
+		if r.scope == channels.OfAgent {
+			both[0] = r.Memory
+		} else {
+			both[1] = r.Memory
+		}
+	}
+	return both, err
+}
+
+// RecallQuery returns a query that finds on PostgreSQL, as one text, what RecallFor returns: NULL if
+// nothing is remembered. Its arguments are numbered from first on.
+func (m *memories) MemoriesQuery(agent, person string, first int) (query string, args []any) {
+	return fmt.Sprintf(`SELECT json_agg(json_build_array(scope, content, untrusted::text))::text FROM memories WHERE (scope = 'agent' AND owner = $%[1]d)
+		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = $%[2]d), $%[2]d))`, first, first+1), textArgs(agent, person)
+}
+
+// DecodeRecalled decodes what a query of RecallQuery has returned; "" stands for NULL.
+func (m *memories) DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error) {
+	if text == "" {
+		return ofAgent, ofPerson, nil
+	}
+	var rows [][3]string
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		return ofAgent, ofPerson, fmt.Errorf("read memories: %w", err)
+	}
+	for _, r := range rows {
+		m := channels.Memory{Content: sqldb.Untext(r[1]), Untrusted: r[2] != "0"}
+		if r[0] == channels.OfAgent {
+			ofAgent = m
+		} else {
+			ofPerson = m
+		}
+	}
+	return ofAgent, ofPerson, nil
+}
+
+// Remember implements channels.Memories: it reads, changes and writes the memory in one
+// transaction.
+func (m *memories) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {
+	var refused error
+	err := m.people.write(ctx, func(tx *sqldb.Tx) error {
+		refused = nil
+		if err := m.people.lockPeople(tx); err != nil {
+			return err
+		}
+		account := owner
+		if scope == channels.OfPerson {
+			var err error
+			if account, err = accountOf(tx, owner); err != nil {
+				return err
+			}
+		}
+		old, err := readMemory(tx, scope, account)
+		if err != nil || slices.Contains(old.calls, call) {
+			return err
+		}
+		next := memoryRow{untrusted: untrusted || old.untrusted && !overwrite, calls: append(old.calls, call)}
+		if next.content, refused = change(old.content); refused != nil {
+			return nil
+		}
+		return writeMemory(tx, scope, account, next)
+	})
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	return refused
+}
+
+// Forget implements channels.Memories: it deletes the memory and purges the database. If there is
+// none, it purges nothing, because others wait for that and everybody may call it.
+func (m *memories) Forget(ctx context.Context, scope, owner string) error {
+	there := false
+	err := m.people.write(ctx, func(tx *sqldb.Tx) error {
+		account := owner
+		if scope == channels.OfPerson {
+			var err error
+			if account, err = accountOf(tx, owner); err != nil {
+				return err
+			}
+		}
+		n, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
+		there = n > 0
+		return err
+	})
+	if err == nil && there {
+		err = m.people.db.Purge(ctx, "memories")
+	}
+	if err != nil {
+		return fmt.Errorf("forget what is remembered: %w", err)
+	}
+	return nil
+}
+
+// readMemory reads the memory of an owner; the zero memoryRow if there is none.
+func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
+	var untrusted int
+	var calls string
+	err = tx.Get(`SELECT content, untrusted, calls FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, owner), &m.content, &untrusted, &calls)
+	if errors.Is(err, sql.ErrNoRows) {
+		return memoryRow{}, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	restoreTexts(&m.content, &calls)
+	m.untrusted = untrusted != 0
+	return m, json.Unmarshal([]byte(calls), &m.calls)
+}
+
+// writeMemory stores the memory of an owner, and the keys of the newest keptCalls calls that wrote
+// it.
+func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
+	calls, err := plainjson.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	_, err = tx.Exec(`INSERT INTO memories (scope, owner, content, untrusted, calls, changed) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (scope, owner) DO UPDATE SET content = excluded.content, untrusted = excluded.untrusted, calls = excluded.calls, changed = excluded.changed`,
+		append(textArgs(scope, owner, m.content), bit(m.untrusted), sqldb.Text(string(calls)), stamp(time.Now()))...)
+	return err
+}
+
+// mergeMemories moves the memory of one account to another, and appends it to the memory that that
+// one has.
+func mergeMemories(tx *sqldb.Tx, from, to string) error {
+	if err := copyMemories(tx, from, to); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`DELETE FROM memories WHERE scope = 'person' AND owner = ?`, textArgs(from)...)
+	return err
+}
+
+// copyMemories adds the memory of one account to that of another.
+func copyMemories(tx *sqldb.Tx, from, to string) error {
+	old, err := readMemory(tx, channels.OfPerson, from)
+	if err != nil || old.content == "" {
+		return err
+	}
+	m, err := readMemory(tx, channels.OfPerson, to)
+	if err != nil {
+		return err
+	}
+	if m.content = strings.TrimRight(m.content, " \t\r\n"); m.content != "" {
+		m.content += "\n\n"
+	}
+	m.content += old.content
+	m.untrusted = m.untrusted || old.untrusted
+	m.calls = append(m.calls, old.calls...)
+	return writeMemory(tx, channels.OfPerson, to, m)
+}

@@ -1,0 +1,59 @@
+package telegram
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// generalTopic is the thread of a forum's first topic. Telegram refuses that thread
+// in a message, and demands it in a chat action.
+const generalTopic = 1
+
+// isGroup reports whether a chat's id is that of a group or a channel, and not a person's:
+// it is negative or a name.
+func isGroup(chat string) bool {
+	return strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@")
+}
+
+// parseAddress returns the chat and thread of an address. The chat is a number, or the
+// @name of a public one.
+func parseAddress(to bus.Address) (chat any, thread int, err error) {
+	chat = to.Chat
+	if !strings.HasPrefix(to.Chat, "@") {
+		if chat, err = strconv.ParseInt(to.Chat, 10, 64); err != nil {
+			return nil, 0, &channels.SendError{Fault: channels.Rejected, Code: "bad_address", Err: errors.New("the chat is not a number")}
+		}
+	}
+	if to.Thread != "" {
+		if thread, err = strconv.Atoi(to.Thread); err != nil {
+			return nil, 0, &channels.SendError{Fault: channels.Rejected, Code: "bad_address", Err: errors.New("the thread is not a number")}
+		}
+	}
+	return chat, thread, nil
+}
+
+// messageThread returns the thread as a message names it: 0 for the general topic.
+func messageThread(thread int) int {
+	if thread == generalTopic {
+		return 0
+	}
+	return thread
+}
+
+// IsGroupID reports whether a text is the id of a group, which is negative, and not a name
+// or a person's id.
+func IsGroupID(id string) bool {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && n < 0
+}
+
+// IsUserID reports whether a text is the id of a Telegram user, which is positive, and not
+// a name or a group's id.
+func IsUserID(id string) bool {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && n > 0
+}

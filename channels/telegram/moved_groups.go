@@ -1,0 +1,143 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A Book stores what a Channel has to know after a restart, and what all processes have to know.
+type Book interface {
+	channels.Notes
+	// Joined reports whether people have spoken to the bot at an address, and since when.
+	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+}
+
+// These are the subjects under which the book notes the two ids of a group that has become a
+// supergroup, which gives it a new id; one subject for each direction. Parley keeps the group's
+// conversation under the old id everywhere, and uses the new one only towards Telegram.
+const (
+	movedTo   = "moved to"
+	movedFrom = "moved from"
+)
+
+// unmovedKept is how long movedGroups trusts that a group has not moved before it asks the
+// book again.
+const unmovedKept = time.Minute
+
+// movedGroups looks up in the book which groups have moved to another id, and caches what it finds.
+type movedGroups struct {
+	book    Book
+	channel string
+
+	mu     sync.Mutex
+	cached map[string]cachedMove // by subject and chat id
+}
+
+// A cachedMove is what the book has answered about a group's move.
+type cachedMove struct {
+	chat  string    // the other id; "" if the group has not moved
+	until time.Time // until when the answer that the group has not moved is trusted
+}
+
+// newMovedGroups makes movedGroups for the channel of that name.
+func newMovedGroups(book Book, channel string) *movedGroups {
+	return &movedGroups{book: book, channel: channel, cached: map[string]cachedMove{}}
+}
+
+// currentID returns the id that Telegram now uses for a chat.
+func (m *movedGroups) currentID(ctx context.Context, chat string) (string, error) {
+	return m.lookup(ctx, movedTo, chat)
+}
+
+// originalID returns the id under which Parley keeps a chat.
+func (m *movedGroups) originalID(ctx context.Context, chat string) (string, error) {
+	return m.lookup(ctx, movedFrom, chat)
+}
+
+// lookup returns the id that the book notes for a chat under a subject, or chat itself if
+// it notes none.
+func (m *movedGroups) lookup(ctx context.Context, subject, chat string) (string, error) {
+	if !isGroup(chat) {
+		return chat, nil
+	}
+	key, now := subject+" "+chat, time.Now()
+	m.mu.Lock()
+	found, ok := m.cached[key]
+	m.mu.Unlock()
+	if !ok || found.chat == "" && now.After(found.until) {
+		noted, err := m.book.Noted(ctx, subject, m.channel+":"+chat)
+		if err != nil {
+			return "", fmt.Errorf("look up where a group has moved: %w", err)
+		}
+		found = cachedMove{noted.Value, now.Add(unmovedKept)}
+		m.remember(key, found)
+	}
+	if found.chat == "" {
+		return chat, nil
+	}
+	return found.chat, nil
+}
+
+// remember caches an answer of the book.
+func (m *movedGroups) remember(key string, found cachedMove) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cached[key] = found
+}
+
+// recordMove notes in the book that a group has a new id. Its conversation goes on under
+// the old one, unless people have spoken to the bot under the new id already: then that is
+// the group's conversation, and only messages to the old id are redirected to the new one.
+func (m *movedGroups) recordMove(ctx context.Context, from, to string) error {
+	old, young := m.channel+":"+from, m.channel+":"+to
+	_, spoken, err := m.book.Joined(ctx, bus.Address{Channel: m.channel, Chat: to})
+	if err != nil {
+		return fmt.Errorf("look up a group that has moved: %w", err)
+	}
+	// First messages from the new id are mapped to the old one, and only then are sends to
+	// the old id redirected to the new one.
+	if !spoken {
+		if _, err := m.book.SetNoteOnce(ctx, movedFrom, young, from); err != nil {
+			return fmt.Errorf("note that a group has moved: %w", err)
+		}
+	}
+	if _, err := m.book.SetNoteOnce(ctx, movedTo, old, to); err != nil {
+		return fmt.Errorf("note that a group has moved: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.cached, movedFrom+" "+to)
+	delete(m.cached, movedTo+" "+from)
+	return nil
+}
+
+// ReplyAddress implements channels.Replier: for a group that has moved it returns its original id,
+// under which replies are published; any other address it returns as it is.
+func (m *movedGroups) ReplyAddress(ctx context.Context, to bus.Address, _ string) (bus.Address, error) {
+	chat, err := m.originalID(ctx, to.Chat)
+	if err != nil {
+		return bus.Address{}, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+	}
+	to.Chat = chat
+	return to, nil
+}
+
+// noBook takes the place of the Book where a Channel has none: it remembers nothing.
+type noBook struct{}
+
+func (noBook) SetNote(context.Context, string, string, string) error { return nil }
+func (noBook) SetNoteOnce(_ context.Context, _, _, value string) (string, error) {
+	return value, nil
+}
+func (noBook) Noted(context.Context, string, string) (channels.Note, error) {
+	return channels.Note{}, nil
+}
+func (noBook) AllNoted(context.Context, string) ([]channels.Note, error) { return nil, nil }
+func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}

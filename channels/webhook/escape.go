@@ -1,0 +1,137 @@
+package webhook
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// zeroWidth is a space that nobody sees. Between two characters it keeps a platform from
+// reading them as one mark or mention.
+const zeroWidth = "\u200b"
+
+// marks are the characters that get a backslash, because Markdown may give them a meaning. The
+// opening parenthesis and bracket are not among them, because a backslash before one of them
+// begins a formula. The bracket is written as an entity instead, and then the parenthesis means
+// nothing, as it can follow no bracket.
+const marks = "\\`*_{}]<>)#+-.!|~&=$^"
+
+// bracket is the HTML entity for an opening bracket, which is shown as one but begins no link.
+const bracket = "&#91;"
+
+// escape returns Markdown that shows s as it is: without formatting, mentions and blocks.
+// URLs stay links.
+func escape(s string) string {
+	s = clean(s)
+	if isURL(s) {
+		return escapeURL(s)
+	}
+	var b strings.Builder
+	for s != "" {
+		from, to := findURL(s)
+		escapeText(&b, s[:from])
+		b.WriteString(escapeURL(s[from:to]))
+		s = s[to:]
+	}
+	return b.String()
+}
+
+// findURL returns where the first URL in a text begins and ends; it ends before the first
+// character with which markup could begin. If there is none, both results are the end of
+// the text.
+func findURL(s string) (from, to int) {
+	for from < len(s) {
+		i := strings.Index(s[from:], "http")
+		if i < 0 {
+			break
+		}
+		from += i
+		rest := s[from:]
+		if strings.HasPrefix(rest, "http://") || strings.HasPrefix(rest, "https://") {
+			if end := strings.IndexAny(rest, " \n\"'<>()[]{}|^`\\"); end >= 0 {
+				return from, from + end
+			}
+			return from, len(s)
+		}
+		from += len("http")
+	}
+	return len(s), len(s)
+}
+
+// clean removes what must not be shown: bytes that are not UTF-8, control characters, and
+// characters that change the direction of writing. It also removes each line's indentation,
+// because Markdown takes indented lines for code.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r == '\t', unicode.Is(unicode.Zs, r):
+			return ' '
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isURL reports whether s is a URL and nothing else.
+func isURL(s string) bool {
+	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \n")
+}
+
+// escapeURL percent-encodes the characters of a URL that would end the link or begin markup.
+func escapeURL(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte("\\`*~<>()[]{}|^\"'", s[i]) >= 0 {
+			const hex = "0123456789ABCDEF"
+			b.WriteString("%" + hex[s[i]>>4:s[i]>>4+1] + hex[s[i]&15:s[i]&15+1])
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// escapeText escapes a text without URLs. Slack's markup knows no backslash, so zeroWidth
+// separates backticks, which would otherwise begin a block of code, the > of a quotation
+// from the beginning of its line, and @ from the name that it would mention.
+func escapeText(b *strings.Builder, s string) {
+	before := '\n'
+	for i, r := range s {
+		if r == '`' && before == '`' || r == '>' && before == '\n' {
+			b.WriteString(zeroWidth)
+		}
+		switch {
+		case r == '[':
+			b.WriteString(bracket)
+		case r < utf8.RuneSelf && strings.ContainsRune(marks, r), r == ':' && !isNameRune(before) && mayBeName(s[i+1:]):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+		if r == '@' && !isNameRune(before) {
+			if next, _ := utf8.DecodeRuneInString(s[i+1:]); isNameRune(next) || next == '&' || next == '!' {
+				b.WriteString(zeroWidth)
+			}
+		}
+		before = r
+	}
+}
+
+// mayBeName reports whether s, which follows a colon, begins like the name of an emoji.
+func mayBeName(s string) bool {
+	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= '0' && s[0] <= '9' || strings.IndexByte("+-_", s[0]) >= 0)
+}
+
+// isNameRune reports whether r can be part of an emoji's name.
+func isNameRune(r rune) bool {
+	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}

@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+	"parley/channels/outbox"
+	"parley/channels/webhook/events"
+)
+
+// A Starter gives events, which are what programs have posted, to agents; it is an *events.Channel.
+type Starter interface {
+	Start(ctx context.Context, e events.Event) error
+}
+
+// A starter stands in the place of the outbox for one post to a webhook that has an agent: what
+// it accepts starts a turn instead of being sent. It is recorded like a message, so that a
+// repeated post is recognised in the same way. Its first destination is the session; the others
+// are where the answer goes.
+type starter struct {
+	*Handler
+	d delivery
+}
+
+// Record implements Outbox: it records a post under a key that no message to people can have.
+func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error) {
+	if r.Key != "" {
+		r.Key = "event/" + r.Key // never that of a message, if the webhook had no agent before
+	}
+	return s.config.Outbox.Record(ctx, r, to)
+}
+
+// Accept implements Outbox: it records a post and starts a turn for it.
+func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, error) {
+	to, err := s.config.Resolve(r.To)
+	if err != nil {
+		return outbox.Status{}, err
+	}
+	at := events.Address(s.config.Name, s.group(s.d))
+	p, err := s.Record(ctx, r, append([]bus.Address{at}, to...))
+	if err != nil {
+		return outbox.Status{}, err
+	}
+	status := outbox.Status{ID: p.ID, Destinations: []outbox.Destination{}}
+	if len(p.Destinations) == 0 {
+		return status, nil // it was recorded by who looked for a twin
+	}
+	s.point("event:recorded")
+	at = p.Destinations[0]
+	err = s.config.Agent.Start(ctx, events.Event{ID: p.ID, At: at, Kind: s.config.Kind, Text: s.eventText(r.Text), Posted: p.At})
+	if err != nil {
+		return outbox.Status{}, err
+	}
+	s.point("event:started")
+	status.Destinations = append(status.Destinations, outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At})
+	return status, nil
+}
+
+// How long the parts of an event that an agent is given may be, in characters.
+const (
+	mostEventText   = 3000
+	mostEventFields = 4000
+)
+
+// eventText returns what an agent is given: the text that people would read, and the
+// fields as they were posted.
+func (s starter) eventText(text string) string {
+	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, mostEventFields))
+}
+
+func (h *Handler) point(name string) {
+	if h.config.Point != nil {
+		h.config.Point(name)
+	}
+}
+
+// maxGroup is how many bytes a group's name may have as part of a session's key: a key has at
+// most 256 bytes, and the rest is for its other parts.
+const maxGroup = 110
+
+// group returns the name of the group to which an event belongs: a group of
+// Alertmanager's, an issue or pull request on GitHub, or a text that the template group
+// prints. It is "" for a webhook with a single group.
+func (h *Handler) group(d delivery) string {
+	var name string
+	switch h.config.Kind {
+	case Alertmanager:
+		if name = plainText(d.data["groupKey"]); name == "" {
+			name = exactText(d.data["groupLabels"])
+		}
+	case GitHub:
+		name = groupOnGitHub(d)
+	default:
+		if h.groups == nil {
+			return ""
+		}
+		text := &boundedBuffer{}
+		if err := h.groups.Execute(text, d.data); err != nil && !errors.Is(err, errTooLong) {
+			h.config.Log.Warn("the template of the group failed, so the event is with those of no group")
+			return ""
+		}
+		name = strings.TrimSpace(strings.ReplaceAll(text.String(), "<no value>", ""))
+	}
+	return nameOfGroup(name)
+}
+
+// groupOnGitHub returns the name of a group of GitHub's events: the repository with the number of
+// the issue or pull request, or else with the branch or tag that the event is about.
+func groupOnGitHub(d delivery) string {
+	name, _ := follow(d.data, "repository.full_name")
+	for _, path := range []string{
+		"number", "issue.number", "pull_request.number", "discussion.number",
+		"workflow_run.pull_requests.0.number", "check_suite.pull_requests.0.number", "check_run.pull_requests.0.number",
+	} {
+		if number, ok := follow(d.data, path); ok && number != "" {
+			return name + "#" + number
+		}
+	}
+	for _, path := range []string{"ref", "workflow_run.head_branch", "check_suite.head_branch", "check_run.check_suite.head_branch"} {
+		if ref, ok := follow(d.data, path); ok && ref != "" {
+			return name + "@" + strings.TrimPrefix(ref, "refs/heads/")
+		}
+	}
+	return name
+}
+
+// nameOfGroup returns a name for a group that a session's key can hold: a name that is too long,
+// or has characters that nobody sees, is shortened, and ends with a hash of the whole.
+func nameOfGroup(name string) string {
+	room, clean := maxGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
+	kept := 0
+	for i := range len(name) {
+		c := name[i]
+		if 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("._@-", c) >= 0 {
+			room--
+		} else {
+			room -= 3
+		}
+		if room >= 17 {
+			kept = i + 1
+		}
+	}
+	if name == "" || clean && room >= 0 {
+		return name
+	}
+	short := ""
+	if clean {
+		short = strings.ToValidUTF8(name[:kept], "")
+	}
+	return fmt.Sprintf("%s~%.14s", short, digest(name))
+}

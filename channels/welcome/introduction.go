@@ -1,0 +1,101 @@
+package welcome
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/channels/markup"
+)
+
+// An Introduction tells people, at a first contact, that they talk to a bot, and what becomes of
+// what they say.
+type Introduction struct {
+	About  string   // the operator's own words; "" means none
+	Owners []string // the names of those who run the bot
+	// Models says where texts are sent to be answered: hosts, or Local for a model within
+	// the program. It is empty if this process does not know.
+	Models []string
+	Prefix string // what commands begin with on the platform, such as "/"
+	Days   int    // how long what was said is kept; 0 means until somebody erases it
+}
+
+// Local is the entry in Models for a model that is part of the program, so that texts are sent
+// nowhere.
+const Local = "local"
+
+// maxOwners is how many owners are named at most.
+const maxOwners = 3
+
+// Text returns the introduction, as Markdown.
+func (f Introduction) Text() string {
+	said := []string{"I am a bot: a program with a language model answers here, no person." + ownersInWords(f.Owners)}
+	switch {
+	case len(f.Models) == 0:
+		said = append(said, "What you write to me, and what I read for it, goes to the language model that my operator has chosen.")
+	case slices.Equal(f.Models, []string{Local}):
+		said = append(said, "What you write to me stays on the machine that I run on.")
+	default:
+		said = append(said, fmt.Sprintf("What you write to me, and what I read for it, goes to the language %s.", placesInWords(f.Models)))
+	}
+	kept := "It is kept until somebody erases it."
+	if f.Days > 0 {
+		kept = fmt.Sprintf("It is kept for %d days.", f.Days)
+		if f.Days == 1 {
+			kept = "It is kept for a day."
+		}
+	}
+	said = append(said, kept)
+	said = append(said, fmt.Sprintf("In a chat with me alone `%[1]sforget` erases what you have said, and `%[1]sexport` sends it to you.", f.Prefix))
+	text := strings.Join(said, " ")
+	if about := strings.TrimSpace(f.About); about != "" {
+		text += "\n\n" + about
+	}
+	return text
+}
+
+// placesInWords returns in words where texts are sent.
+func placesInWords(hosts []string) string {
+	var places []string
+	for _, host := range hosts {
+		if place := markup.Verbatim(host); !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	if len(places) == 1 {
+		return "model at " + places[0]
+	}
+	last := len(places) - 1
+	return "models at " + strings.Join(places[:last], ", ") + " and " + places[last]
+}
+
+// ownersInWords returns the sentence that names the people who run the bot; "" if there
+// are none.
+func ownersInWords(owners []string) string {
+	if len(owners) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range owners[:min(len(owners), maxOwners)] {
+		names = append(names, markup.Verbatim(name))
+	}
+	if more := len(owners) - maxOwners; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	last := len(names) - 1
+	if last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+	}
+	return " It is run by " + strings.Join(names, " and ") + "."
+}
+
+// Host returns the host of a model's address, with its port if it has one. The rest of
+// the address may hold secrets.
+func Host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,82 @@
+package exchange
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// How many items a page of an answer has.
+const (
+	PageDefault = 100
+	PageMost    = 1000
+)
+
+// Limit returns how many items a page is to have, by the query's parameter limit.
+func Limit(r *http.Request) (int, error) {
+	n, err := number(r, "limit", PageDefault, PageMost)
+	if err == nil && n == 0 {
+		err = notNumber("limit")
+	}
+	return int(n), err
+}
+
+// After returns the number of the item after which a page begins, by the query's parameter after; 0
+// means at the beginning.
+func After(r *http.Request) (int64, error) { return number(r, "after", 0, 1<<62) }
+
+// number reads a number from the query's parameter of this name. It returns otherwise if
+// there is none, and at most most.
+func number(r *http.Request, name string, otherwise, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, notNumber(name)
+	}
+	return min(n, most), nil
+}
+
+func notNumber(name string) *Refusal { return BadRequest("bad_query", "%s must be a number", name) }
+
+// Day reads a day from the query's parameter of this name; otherwise is what it returns if there is
+// none.
+func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return day, BadRequest("bad_query", "%s must be a day, as 2026-01-31", name)
+	}
+	return day, nil
+}
+
+// Moment reads a time from the query's parameter of this name; the zero time if there is none.
+func Moment(r *http.Request, name string) (time.Time, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, BadRequest("bad_query", "%s must be a time, as 2026-01-31T15:04:05Z", name)
+	}
+	return at, nil
+}
+
+// Newest reports whether the query's parameter order asks for the newest items first ("desc"), and not for
+// the oldest ("asc", or none).
+func Newest(r *http.Request) (bool, error) {
+	switch order := r.URL.Query().Get("order"); order {
+	case "", "asc":
+		return false, nil
+	case "desc":
+		return true, nil
+	default:
+		return false, BadRequest("bad_query", "order must be asc or desc")
+	}
+}

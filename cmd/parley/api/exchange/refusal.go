@@ -1,0 +1,61 @@
+package exchange
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// A Refusal is an error in the form in which the API's caller reads it.
+type Refusal struct {
+	Status  int
+	Code    string
+	Message string
+	Retry   time.Duration // for the header Retry-After
+	Allow   string        // for the header Allow
+}
+
+// Error returns the message.
+func (e *Refusal) Error() string { return e.Message }
+
+// Forbidden refuses what the caller's token does not allow.
+func Forbidden(message string) *Refusal {
+	return &Refusal{Status: http.StatusForbidden, Code: "forbidden", Message: message}
+}
+
+// Unauthorized refuses a caller without a token that is known.
+func Unauthorized(message string) *Refusal {
+	return &Refusal{Status: http.StatusUnauthorized, Code: "unauthorized", Message: message}
+}
+
+// NotFound refuses a request about something that does not exist.
+func NotFound(message string) *Refusal {
+	return &Refusal{Status: http.StatusNotFound, Code: "not_found", Message: message}
+}
+
+// BadRequest refuses a request that cannot be read.
+func BadRequest(code, format string, args ...any) *Refusal {
+	return &Refusal{Status: http.StatusBadRequest, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unprocessable refuses a request that can be read and makes no sense.
+func Unprocessable(code, format string, args ...any) *Refusal {
+	return &Refusal{Status: http.StatusUnprocessableEntity, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Conflict refuses a request that the state of things does not allow.
+func Conflict(code, message string) *Refusal {
+	return &Refusal{Status: http.StatusConflict, Code: code, Message: message}
+}
+
+// Unavailable refuses what cannot be done now.
+func Unavailable(code, message string) *Refusal {
+	return &Refusal{Status: http.StatusServiceUnavailable, Code: code, Message: message, Retry: retryUnavailable}
+}
+
+const retryUnavailable = 5 * time.Second
+
+// TooLarge refuses a request that has too many bytes.
+func TooLarge(message string) *Refusal {
+	return &Refusal{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: message}
+}

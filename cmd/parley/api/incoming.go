@@ -1,0 +1,56 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"parley/cmd/parley/api/exchange"
+)
+
+// incoming serves what other services and chat platforms post. They are handlers of their own, which
+// check their callers themselves; see Config.
+type incoming struct {
+	webhooks  func() map[string]http.Handler
+	receivers func() map[string]http.Handler
+}
+
+// webhook passes a request to the webhook that the path names.
+func (i incoming) webhook(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("name")
+	if i.webhooks != nil {
+		if h := i.webhooks()[w.ID]; h != nil {
+			h.ServeHTTP(w, r)
+			return nil
+		}
+	}
+	return exchange.NotFound("no webhook has this name: see [webhooks] in the configuration")
+}
+
+// A headerChecker knows by the header of a platform's request alone whether it answers it.
+type headerChecker interface {
+	Admits(header http.Header) bool
+}
+
+// channel passes a platform's request to the channel that the path names.
+func (i incoming) channel(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("name")
+	if i.receivers != nil {
+		if h := i.receivers()[w.ID]; h != nil {
+			if c, ok := h.(headerChecker); ok && !c.Admits(r.Header) {
+				r.Body = http.NoBody // it says why, and needs none of what anybody may send
+				h.ServeHTTP(w, r)
+				return nil
+			}
+			body, err := w.ReadBody(r, exchange.MaxJSON)
+			if err != nil {
+				return err
+			}
+			w.Routine = true
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+			return nil
+		}
+	}
+	return exchange.NotFound(`no channel of this name receives over HTTP here: see receive = "http" in the configuration`)
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/outbox"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+)
+
+// retryFull is how long callers are asked to wait when a mailbox is full, which empties at the
+// platform's pace.
+const retryFull = 10 * time.Second
+
+// refusalOf returns what the API's caller is told about an error of the packages behind the API.
+func refusalOf(err error) *exchange.Refusal {
+	if e, ok := errors.AsType[*exchange.Refusal](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*outbox.UnknownError](err); ok {
+		return exchange.Unprocessable("unknown_"+e.What, "%s", e.Error())
+	}
+	if e, ok := errors.AsType[*outbox.InvalidError](err); ok {
+		return exchange.Unprocessable(e.Code, "%s", e.Message)
+	}
+	if e, ok := errors.AsType[*outbox.FullError](err); ok {
+		return mailboxFull(err, e.Error()+"; where there was room it is accepted: try again with the same Idempotency-Key")
+	}
+	switch {
+	case errors.Is(err, bus.ErrFull):
+		return mailboxFull(err, "too much waits there already: try again later")
+	case errors.Is(err, channels.ErrOtherBody):
+		return exchange.Conflict("other_body", "this Idempotency-Key was used before with another body: use a new key for a new message")
+	case errors.Is(err, bus.ErrInvalid):
+		return exchange.Unprocessable("too_long", "the message is too long for any mailbox")
+	case errors.Is(err, sessions.ErrNotFound):
+		return exchange.NotFound("there is no such session")
+	case errors.Is(err, channels.ErrNoSend):
+		return exchange.NotFound("there is no such message")
+	}
+	return exchange.Unavailable("unavailable", "this cannot be done now, and what was asked for may not be durable: ask again, with the same Idempotency-Key")
+}
+
+// mailboxFull refuses a message because the mailbox has too many messages, or too many
+// bytes.
+func mailboxFull(err error, message string) *exchange.Refusal {
+	code := "mailbox_full"
+	if errors.Is(err, bus.ErrTooMuch) {
+		code = "too_much_waiting"
+	}
+	return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: code, Message: message, Retry: retryFull}
+}
+
+// noRouteRefusal returns why no route serves a request: it runs the mux's own handler h
+// to learn which methods the path allows.
+func noRouteRefusal(h http.Handler, r *http.Request) *exchange.Refusal {
+	w := &headerRecorder{header: http.Header{}}
+	h.ServeHTTP(w, r)
+	if w.status == http.StatusMethodNotAllowed {
+		allow := w.header.Get("Allow")
+		return &exchange.Refusal{Status: w.status, Code: "method_not_allowed", Allow: allow, Message: "this path takes " + allow}
+	}
+	return noSuchPath()
+}
+
+func noSuchPath() *exchange.Refusal {
+	return exchange.NotFound("there is nothing at this path; docs/api.yaml lists what there is")
+}
+
+// A headerRecorder keeps the status and header of a response, and drops its body.
+type headerRecorder struct {
+	header http.Header
+	status int
+}
+
+func (d *headerRecorder) Header() http.Header         { return d.header }
+func (d *headerRecorder) WriteHeader(status int)      { d.status = status }
+func (d *headerRecorder) Write(p []byte) (int, error) { return len(p), nil }

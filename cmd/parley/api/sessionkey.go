@@ -1,0 +1,47 @@
+package api
+
+import (
+	"net/http"
+
+	"parley/bus"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+)
+
+// A sessionKey holds the parts of a session's key: which agent talks where, and with whom.
+type sessionKey struct {
+	text  string
+	agent string
+	at    bus.Address
+	user  string // who has this conversation alone; "" if everybody there shares it
+}
+
+// parseKey splits the key of a session, as sessions.Key or sessions.PersonalKey has made it, into
+// its parts.
+func parseKey(text string) (sessionKey, error) {
+	parts, err := sessions.ParseKey(text)
+	return sessionKey{text, parts.Agent, bus.Address{Channel: parts.Channel, Chat: parts.Chat, Thread: parts.Thread}, parts.User}, err
+}
+
+// belongsTo reports whether the session is the caller's own. A token owns the sessions that it
+// began; the owner owns also the sessions of the terminals.
+func (k sessionKey) belongsTo(c exchange.Caller) bool {
+	return k.at.Channel == web.Name && k.at.Chat == c.Name || k.at.Channel == console.Name && c.Owner
+}
+
+// readableSession returns the session's key in a request's path if the caller may read that
+// session. It decides that before anybody looks whether the session exists, so a refusal does not
+// tell.
+func readableSession(w *exchange.Answer, r *http.Request) (sessionKey, error) {
+	key, err := parseKey(r.PathValue("key"))
+	if !w.Caller.MayReadAll() && (err != nil || !key.belongsTo(w.Caller)) {
+		return sessionKey{}, exchange.Forbidden("this token may read the sessions that it began, and no others")
+	}
+	if err != nil {
+		return sessionKey{}, exchange.NotFound("this is no session's key: parley sessions, or GET /v1/sessions, lists them; in a path a key is percent-encoded once more")
+	}
+	w.ID = key.text
+	return key, nil
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/tools/plainjson"
+)
+
+// A stream is a response of server-sent events to one watcher. When nothing was sent for a while
+// it sends a heartbeat; it cuts off a watcher that reads too slowly.
+type stream struct {
+	w       *exchange.Answer
+	quiet   time.Duration
+	timeout time.Duration
+	leave   func()
+
+	mu        sync.Mutex
+	closed    bool
+	heartbeat *time.Timer
+}
+
+func newStream(w *exchange.Answer, t Timeouts, leave func()) *stream {
+	// Streams that begin together do not send their heartbeats together.
+	quiet := t.Quiet + rand.N(t.Quiet/2+1)
+	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave}
+}
+
+// open sends the header of the response.
+func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
+
+// send sends an event. If id is "", the watcher keeps the last id that it has, from which it goes
+// on after a cut.
+func (s *stream) send(id, kind string, data any) error {
+	frame, err := frameOf(id, kind, data)
+	if err != nil {
+		return err
+	}
+	return s.write(frame)
+}
+
+// frameOf returns an event in the form that goes over the wire.
+func frameOf(id, kind string, data any) ([]byte, error) {
+	var buf bytes.Buffer
+	if id != "" {
+		buf.WriteString("id: " + id + "\n")
+	}
+	buf.WriteString("event: " + kind + "\ndata: ")
+	enc := plainjson.NewEncoder(&buf) // it ends with a newline, and has none within
+	if err := enc.Encode(data); err != nil {
+		return nil, fmt.Errorf("encode an event: %w", err)
+	}
+	buf.WriteByte('\n')
+	return buf.Bytes(), nil
+}
+
+// write sends a frame: an event or a comment as it goes over the wire. If the watcher does not
+// take it in time, the stream ends.
+func (s *stream) write(frame []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return http.ErrServerClosed
+	}
+	if s.w.Status() == 0 {
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	s.w.Extend(s.timeout)
+	_, err := s.w.Write(frame)
+	if err == nil {
+		err = s.w.Flush()
+	}
+	if err != nil {
+		s.closed = true
+		s.leave()
+		return fmt.Errorf("write to a watcher: %w", err)
+	}
+	if s.heartbeat == nil {
+		s.heartbeat = time.AfterFunc(s.quiet, s.sendHeartbeat)
+	} else {
+		s.heartbeat.Reset(s.quiet)
+	}
+	return nil
+}
+
+// sendHeartbeat sends a comment, so that proxies do not take a quiet stream for dead.
+func (s *stream) sendHeartbeat() { _ = s.write([]byte(":\n\n")) }
+
+// close ends the stream: after it has returned, nothing writes to the response.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.heartbeat != nil {
+		s.heartbeat.Stop()
+	}
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions/bill"
+)
+
+// Usage knows how many tokens models have used, and what these have cost.
+type Usage struct {
+	// Sums adds up what was used; see [bill.Table].
+	Sums func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
+	// Caps returns how the caps on what models may cost stand; none if no price is known.
+	Caps   func(ctx context.Context) ([]bill.CapState, error)
+	Prices string // the date of the list of prices
+}
+
+// show answers with the tokens that models have used and their cost: by default those of this
+// month, by day.
+func (u Usage) show(w *exchange.Answer, r *http.Request) error {
+	now := time.Now().UTC()
+	from, err := exchange.Day(r, "from", time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		return err
+	}
+	to, err := exchange.Day(r, "to", now)
+	if err != nil {
+		return err
+	}
+	all, err := u.Sums(r.Context(), bill.Grouping(cmp.Or(r.URL.Query().Get("by"), string(bill.ByDay))), from, to)
+	if errors.Is(err, bill.ErrUnknownBy) {
+		return exchange.BadRequest("bad_query", "by is to be day, person, session, agent or model")
+	}
+	if err != nil {
+		return err
+	}
+	caps, err := u.Caps(r.Context())
+	if err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, struct {
+		Usage  []bill.Sum      `json:"usage"`
+		Caps   []bill.CapState `json:"caps"`
+		Prices string          `json:"prices"`
+	}{append([]bill.Sum{}, all...), append([]bill.CapState{}, caps...), u.Prices})
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// Access says who may talk to the bot on a channel. It names people by the platform's ids,
+// without the channel's name.
+type Access struct {
+	Policy    string // "pairing", "list", "members" or "open"
+	AllowFrom []string
+	Owners    []string
+	Approvers []string // people who may approve what conversations on the channel ask for
+	Chats     []Chat   // the groups in which the bot listens; nil is all
+	Mention   string   // when it listens there: "always", "threads" or "never"
+}
+
+// A Chat is a group in which the bot listens.
+type Chat struct {
+	Chat    string // the platform's id
+	Mention string // "" means the channel's setting
+}
+
+func checkAccess(l *loader, path string, platform Platform) {
+	policy := l.Text(path + ".access")
+	if policy == "" {
+		return // written wrong, and reported
+	}
+	if policy == "members" && !platform.Members {
+		l.Report(l.At(path+".access"), path+".access", "only "+titlesThatHave(l.opts.Platforms, func(p Platform) bool { return p.Members })+` "members"`,
+			`write "pairing" (an owner admits each person), or "list" with allow_from`)
+	}
+	if l.Mentioned(path+".allow_from") && policy != "list" {
+		l.Report(l.At(path+".allow_from"), path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
+	}
+	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // else written wrong, and reported
+	if policy == "list" && known && len(l.Texts(path+".allow_from"))+len(l.Texts(path+".owners")) == 0 {
+		l.Report(l.At(path+".access"), path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
+	}
+}
+
+// checkPeople reports entries in a channel's lists of people that are not ids of users, or that
+// have their channel's name before them.
+func checkPeople(l *loader, path string, platform Platform) {
+	for i, id := range l.Texts(path) {
+		if _, user, ok := strings.Cut(id, ":"); ok {
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write just the user: %q", user))
+			continue
+		}
+		if platform.IsUserID != nil && !platform.IsUserID(id) {
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q is not a %s user's id", id, platform.Title), platform.UserIDRemedy)
+		}
+	}
+}
+
+// mentions returns the values that the setting mention can have.
+func mentions() []string { return []string{"always", "threads", "never"} }
+
+// A chats is the kind of a setting that is a list of ids of chats, or of
+// { chat = …, mention = … }.
+type chats struct{}
+
+// Decode converts a list into a list of Chat.
+func (chats) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, d.WrongType("a list", v)
+	}
+	if len(items) == 0 {
+		return nil, &schema.Fault{Wrong: "names no chat", Remedy: "remove it, if the bot is to listen in every chat that it is in; else " + d.Example()}
+	}
+	seen := map[string]bool{}
+	return schema.Each(items, func(item any) (Chat, *schema.Fault) {
+		chat, f := decodeChat(d, item)
+		if f == nil && seen[chat.Chat] {
+			f = &schema.Fault{Wrong: fmt.Sprintf("%q stands in it twice", chat.Chat), Remedy: "remove one of them"}
+		}
+		seen[chat.Chat] = true
+		return chat, f
+	})
+}
+
+// Show converts a list of groups into types that JSON has.
+func (chats) Show(v any) any {
+	list := []any{}
+	for _, c := range v.([]Chat) {
+		if c.Mention == "" {
+			list = append(list, c.Chat)
+			continue
+		}
+		list = append(list, schema.Table{{Key: "chat", Value: c.Chat}, {Key: "mention", Value: c.Mention}})
+	}
+	return list
+}
+
+// decodeChat decodes a chat's id, or a table with the id and the settings of that chat.
+func decodeChat(d *schema.Decoder, v any) (chat Chat, f *schema.Fault) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		table = map[string]any{"chat": v}
+	}
+	if f := schema.UnknownKey(table, "a chat", "chat", "mention"); f != nil {
+		return chat, f
+	}
+	without := &schema.Fault{Wrong: "a chat without its id", Remedy: d.Example()}
+	id, ok := table["chat"]
+	if !ok {
+		return chat, without
+	}
+	if chat.Chat, f = d.ID(id); f != nil {
+		return chat, f
+	}
+	if chat.Chat == "" {
+		return chat, without
+	}
+	if said, ok := table["mention"]; ok {
+		if chat.Mention, f = d.Text(said); f != nil {
+			return chat, f
+		}
+		if !slices.Contains(mentions(), chat.Mention) {
+			return chat, &schema.Fault{Wrong: fmt.Sprintf("unknown value %q", said), Remedy: schema.OneOf(chat.Mention, mentions())}
+		}
+	}
+	return chat, nil
+}
+
+// checkChats reports entries in a channel's list of groups that are not ids of groups, or that
+// have their channel's name before them.
+func checkChats(l *loader, path string, platform Platform) {
+	listed, _ := l.Value(path).([]Chat)
+	for i, c := range listed {
+		if _, chat, ok := strings.Cut(c.Chat, ":"); ok {
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q names a channel", c.Chat), fmt.Sprintf("write just the chat: %q", chat))
+			continue
+		}
+		if platform.IsGroupID != nil && !platform.IsGroupID(c.Chat) {
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q is not the id of a group on %s", c.Chat, platform.Title), platform.GroupIDRemedy)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"slices"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// Budget bounds what models may cost, in micro-dollars.
+type Budget struct {
+	UserDay    int64  // of one person in a day
+	SessionDay int64  // of one conversation in a day; 0 means no limit
+	Day, Month int64  // of everybody
+	TellAt     int    // the percentage of a cap at which owners are warned
+	Prices     string // the file with the list of prices; "" means the program's own list
+	// Written says that the operator has set a cap, here or for an agent.
+	Written bool
+}
+
+// budgetSection declares the settings of what models may cost.
+func budgetSection() section {
+	return section{
+		Section: schema.Section{Name: "budget", Settings: []schema.Setting{
+			{Key: "user_day", Kind: schema.Money, Default: int64(2_000_000), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(b *Budget) any { return &b.UserDay })},
+			{Key: "session_day", Kind: schema.Money, Least: 1, Example: `1.0`, Reload: schema.AtOnce, Fill: schema.Into(func(b *Budget) any { return &b.SessionDay })},
+			{Key: "day", Kind: schema.Money, Default: int64(20_000_000), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(b *Budget) any { return &b.Day })},
+			{Key: "month", Kind: schema.Money, Default: int64(200_000_000), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(b *Budget) any { return &b.Month })},
+			{Key: "tell_at", Kind: schema.Count, Default: int64(80), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(b *Budget) any { return &b.TellAt })},
+			{Key: "prices", Kind: schema.Path, Example: `"prices.json"`, Fill: schema.Into(func(b *Budget) any { return &b.Prices })},
+		}},
+		check: checkBudget,
+	}
+}
+
+// checkBudget reports a share of a cap that is never reached, so that nobody would be told.
+func checkBudget(l *loader) {
+	if share, _ := l.Value("budget.tell_at").(int64); share > 100 {
+		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it is a percentage: the largest is 100", "write for example tell_at = 80")
+	}
+}
+
+// capsCost reports whether the operator has set any bound on what models may cost.
+func capsCost(s *schema.Settings) bool {
+	for _, key := range []string{"user_day", "session_day", "day", "month"} {
+		if s.IsSet("budget." + key) {
+			return true
+		}
+	}
+	if s.IsSet("heartbeat.day") {
+		return true
+	}
+	return slices.ContainsFunc(s.Names("agents"), func(name string) bool { return s.IsSet("agents." + name + ".day") })
+}

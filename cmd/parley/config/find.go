@@ -1,0 +1,142 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// withEnv returns the options with a function that looks up the environment.
+func (o Options) withEnv() Options {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	return o
+}
+
+// variable returns the value of an environment variable; false if it is not set, or empty.
+func (o Options) variable(name string) (string, bool) {
+	v, ok := o.Env(name)
+	return v, ok && v != ""
+}
+
+// findHome returns the absolute path of the home, or "" and why it cannot be told.
+func findHome(o Options) (dir string, wrong []schema.Problem) {
+	home, from := o.Home, schema.Origin{}
+	if home == "" {
+		if v, ok := o.variable("PARLEY_HOME"); ok {
+			home, from = v, schema.Origin{Var: "PARLEY_HOME"}
+		} else if v, ok := o.variable("HOME"); ok {
+			home = filepath.Join(v, ".parley")
+		}
+	}
+	if home == "" {
+		return "", []schema.Problem{{Wrong: "there is no place for the home: neither $HOME nor $PARLEY_HOME is set", Remedy: "give --home DIR"}}
+	}
+	abs, err := filepath.Abs(home)
+	if err != nil {
+		return "", []schema.Problem{from.Problem("", &schema.Fault{Wrong: "the home's place cannot be told: " + schema.Reason(err), Remedy: "give --home an absolute path"})}
+	}
+	return abs, nil
+}
+
+// findFile returns the path of the configuration file, whether the operator has named it, so that
+// it must exist, and if so where.
+func findFile(o Options, home string) (file string, named bool, from schema.Origin) {
+	if o.File != "" {
+		return o.File, true, schema.Origin{}
+	}
+	if v, ok := o.variable("PARLEY_CONFIG"); ok {
+		return v, true, schema.Origin{Var: "PARLEY_CONFIG"}
+	}
+	if o.LookLocal {
+		if _, err := os.Stat(localFile); !errors.Is(err, fs.ErrNotExist) {
+			return localFile, false, schema.Origin{}
+		}
+	}
+	if home == "" {
+		return "", false, schema.Origin{}
+	}
+	return filepath.Join(home, localFile), false, schema.Origin{}
+}
+
+// localFile is the name of the configuration file, in the home and in the working directory.
+const localFile = "parley.toml"
+
+// Place returns the path at which a command's configuration file is, or would be: the one that
+// was named, else that of the home.
+func Place(o Options) (string, error) {
+	o = o.withEnv()
+	home, wrong := findHome(o)
+	if err := schema.ErrorOf(wrong); err != nil && o.File == "" {
+		return "", err
+	}
+	file, _, _ := findFile(o, home)
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("find the configuration's place: %w", err)
+	}
+	return abs, nil
+}
+
+// FileSearch says where the configuration file was looked for. It is printed for somebody who
+// expected another file.
+type FileSearch struct {
+	// Places lists the places that were looked at, in words, if no file was found; empty
+	// if one was found.
+	Places []string
+	// Unread is a ./parley.toml that exists and was ignored on purpose; "" if there is
+	// none, or if a file was named.
+	Unread string
+}
+
+// seek returns where the configuration file is looked for, and whether a parley.toml in the
+// working directory is left unread.
+func seek(o Options, home string) (s FileSearch) {
+	file, named, _ := findFile(o, home)
+	if named {
+		return s
+	}
+	if !o.LookLocal && !sameFile(file, localFile) {
+		if info, err := os.Stat(localFile); err == nil && info.Mode().IsRegular() {
+			s.Unread = localFile
+			if abs, err := filepath.Abs(localFile); err == nil {
+				s.Unread = abs
+			}
+		}
+	}
+	if _, err := os.Stat(file); file == "" || err == nil {
+		return s
+	}
+	s.Places = []string{"$PARLEY_CONFIG (not set)"}
+	if o.LookLocal {
+		s.Places = append(s.Places, "./"+localFile)
+	}
+	if file != localFile {
+		s.Places = append(s.Places, file)
+	}
+	return s
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// String says that no file was found and where it was looked for; it is empty if one was
+// found.
+func (s FileSearch) String() string {
+	if len(s.Places) == 0 {
+		return ""
+	}
+	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"time"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// Jobs bounds the commands that agents run in the background, beyond the turn that starts them.
+type Jobs struct {
+	PerSession int // at once
+	PerPerson  int // at once, in all their conversations
+	Most       time.Duration
+	Write      bool // whether jobs may write to all of the workspace
+}
+
+// jobsSection declares the settings of commands in the background.
+func jobsSection() section {
+	return section{
+		Section: schema.Section{Name: "jobs", Settings: []schema.Setting{
+			{Key: "per_session", Kind: schema.Count, Default: int64(3), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.PerSession })},
+			{Key: "per_person", Kind: schema.Count, Default: int64(10), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.PerPerson })},
+			{Key: "most", Kind: schema.Duration, Default: 4 * time.Hour, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.Most })},
+			{Key: "write", Kind: schema.Truth, Default: false, Example: "true", Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.Write })},
+		}},
+		check: checkJobs,
+	}
+}
+
+// maxJob is the longest time that a job may be allowed: a day after a job's start, what is left
+// of it is taken for the remains of a crash.
+const maxJob = 20 * time.Hour
+
+// checkJobs reports a time limit of jobs that is too long.
+func checkJobs(l *loader) {
+	if most, _ := l.Value("jobs.most").(time.Duration); most > maxJob {
+		l.Report(l.At("jobs.most"), "jobs.most", "a job may take no longer than "+maxJob.String(), `write for example most = "12h"`)
+	}
+}

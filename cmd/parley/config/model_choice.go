@@ -1,0 +1,59 @@
+package config
+
+// A ModelChoice says which model an agent asks: the table of its settings and, if the agent names
+// another one at the same server, its name.
+type ModelChoice struct {
+	Table string // the table that has its server and its key: "model", or "models.NAME"
+	Name  string // the model's name, where the agent gives one and the table does not
+	Key   string // the setting that chose this model, for messages to the operator
+	Demo  bool   // it is the built-in demo
+}
+
+// ModelsOf returns the models that an agent asks, in order. The first is the one that the
+// agent names, or else that of [model]; the others are asked if it does not answer.
+func (c *Config) ModelsOf(agent string) []ModelChoice {
+	a := c.Agents[agent]
+	list := []ModelChoice{{Table: "model", Key: "model.name", Demo: c.Model.Demo}}
+	if _, further := c.Models[a.Model]; further {
+		list[0] = ModelChoice{Table: "models." + a.Model, Key: "models." + a.Model + ".name"}
+	} else if a.Model != "" && a.Model != c.Model.Name {
+		list[0] = ModelChoice{Table: "model", Name: a.Model, Key: "agents." + agent + ".model", Demo: c.Model.Demo || a.Model == demoName}
+	}
+	fallback := a.Fallback
+	if fallback == nil {
+		fallback = c.Model.Fallback
+	}
+	for _, name := range fallback {
+		if table := "models." + name; list[0].Table != table {
+			list = append(list, ModelChoice{Table: table, Key: table + ".name"})
+		}
+	}
+	return list
+}
+
+// HasModel reports whether a model is configured that answers for an agent: one of [models] that
+// the agent names, or else that of [model].
+func (c *Config) HasModel(agent string) bool {
+	first := c.ModelsOf(agent)[0]
+	return c.Model.Configured || first.Demo || first.Table != "model"
+}
+
+// AnyModel reports whether a model is configured that answers for any of the agents.
+func (c *Config) AnyModel() bool {
+	for name := range c.Agents {
+		if c.HasModel(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnlyDemo reports whether the built-in demo answers and no real model does.
+func (c *Config) OnlyDemo() bool {
+	for name := range c.Agents {
+		if !c.ModelsOf(name)[0].Demo {
+			return false
+		}
+	}
+	return true
+}

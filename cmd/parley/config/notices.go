@@ -1,0 +1,24 @@
+package config
+
+import (
+	"time"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// Tell says how owners are told of things that need their attention.
+type Tell struct {
+	To    []string      // targets and addresses, as written; if there are none, the chats in which the owners talk to the bot alone
+	After time.Duration // how long a channel is down before they are told
+}
+
+// noticesSection declares the settings of what owners are told.
+func noticesSection() section {
+	return section{
+		Section: schema.Section{Name: "notices", Settings: []schema.Setting{
+			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(t *Tell) any { return &t.To })},
+			{Key: "after", Kind: schema.Duration, Default: 3 * time.Minute, Least: int64(time.Second), Fill: schema.Into(func(t *Tell) any { return &t.After })},
+		}},
+		check: func(l *loader) { checkPlaces(l, "notices.to", true) },
+	}
+}

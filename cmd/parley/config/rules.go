@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+	"parley/tools/spelling"
+)
+
+// Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
+type Rules struct {
+	Deny, Ask, Allow []string
+}
+
+// ruleSettings declares the rules of all agents or of one. The function rulesOf returns the Rules in
+// what the settings' table describes.
+func ruleSettings[T any](rulesOf func(*T) *Rules) []schema.Setting {
+	rules := func(key, example string, list func(*Rules) *[]string) schema.Setting {
+		return schema.Setting{
+			Key: key, Kind: schema.Texts, Default: []string{}, Example: example, Reload: schema.AtOnce,
+			Fill: schema.Into(func(dest *T) any { return list(rulesOf(dest)) }),
+		}
+	}
+	return []schema.Setting{
+		rules("deny", `["exec_shell(git push *)"]`, func(r *Rules) *[]string { return &r.Deny }),
+		rules("ask", `["web_fetch(http://*)"]`, func(r *Rules) *[]string { return &r.Ask }),
+		rules("allow", `["exec_shell(go test *)"]`, func(r *Rules) *[]string { return &r.Allow }),
+	}
+}
+
+// checkRules reports rules of a table that cannot be read or name no tool.
+func checkRules(l *loader, table string) {
+	if l.opts.CheckRule == nil {
+		return
+	}
+	for _, key := range []string{"deny", "ask", "allow"} {
+		path := table + "." + key
+		if !l.Mentioned(path) {
+			continue // none, or inherited and reported there
+		}
+		for i, rule := range l.Texts(path) {
+			if f := checkRule(l, rule); f != nil {
+				l.Report(l.ElementAt(path, i), path, f.Wrong, f.Remedy)
+			}
+		}
+	}
+}
+
+// checkRule returns what is wrong with the text of a rule about tool calls; nil if nothing is.
+func checkRule(l *loader, text string) *schema.Fault {
+	unknown, err := l.opts.CheckRule(text)
+	switch {
+	case err != nil:
+		return &schema.Fault{Wrong: fmt.Sprintf("%q is no rule: %v", text, err), Remedy: `write for example "exec_shell(git push *)"`}
+	case unknown == "":
+		return nil
+	}
+	tools := l.opts.Tools()
+	if near := spelling.Nearest(unknown, tools); near != "" {
+		return &schema.Fault{Wrong: fmt.Sprintf("no tool is called %q", unknown), Remedy: fmt.Sprintf("write %q", near+strings.TrimPrefix(text, unknown))}
+	}
+	names := slices.Sorted(slices.Values(tools))
+	return &schema.Fault{Wrong: fmt.Sprintf("no tool is called %q", unknown), Remedy: "the tools are " + strings.Join(names, ", ")}
+}

@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A lookup looks up what the references in texts stand for: the environment, and files.
+type lookup struct {
+	env    func(name string) (string, bool)
+	folder string // where the paths of files begin
+}
+
+// variable returns the value of an environment variable; false if it is not set, or empty.
+func (l lookup) variable(name string) (string, bool) {
+	v, ok := l.env(name)
+	return v, ok && v != ""
+}
+
+// path makes a path absolute; a relative one begins at the folder of the configuration file.
+func (l lookup) path(s string) string {
+	if !filepath.IsAbs(s) {
+		s = filepath.Join(l.folder, s)
+	}
+	return s
+}
+
+// maxSecretFile is the largest file, in bytes, that ${file:…} reads.
+const maxSecretFile = 64 << 10
+
+// An expander replaces ${VAR} and ${file:PATH} in the strings of one value by what they refer to,
+// and records which it has replaced.
+type expander struct {
+	lookup   lookup
+	verbatim bool     // from the environment: taken as it is
+	refs     []string // the references that were replaced
+	fromFile bool
+}
+
+// expand returns a text with its references replaced (whole), and of that only what the file
+// itself holds (own).
+func (x *expander) expand(s string) (whole, own string, f *Fault) {
+	if x.verbatim || !strings.Contains(s, "${") {
+		return s, s, nil
+	}
+	var all, literal strings.Builder
+	for s != "" {
+		i := strings.Index(s, "${")
+		if i < 0 {
+			i = len(s)
+		}
+		if i > 0 && i < len(s) && s[i-1] == '$' { // $${ stands for ${
+			all.WriteString(s[:i-1] + "${")
+			literal.WriteString(s[:i-1] + "${")
+			s = s[i+2:]
+			continue
+		}
+		all.WriteString(s[:i])
+		literal.WriteString(s[:i])
+		if s = s[i:]; s == "" {
+			break
+		}
+		end := strings.IndexByte(s, '}')
+		if end < 0 {
+			return "", "", &Fault{Wrong: "a ${ without its }", Remedy: "close it, or write $${ for the characters themselves"}
+		}
+		text, f := x.find(s[2:end])
+		if f != nil {
+			return "", "", f
+		}
+		all.WriteString(text)
+		s = s[end+1:]
+	}
+	return all.String(), literal.String(), nil
+}
+
+// find returns what stands for a reference, which is what ${…} holds.
+func (x *expander) find(ref string) (string, *Fault) {
+	if name, ok := strings.CutPrefix(ref, "file:"); ok {
+		x.refs = append(x.refs, "${file:"+name+"}")
+		x.fromFile = true
+		return x.lookup.secretFile(name)
+	}
+	if !isVariable(ref) {
+		// What stands there may be a secret put in the wrong place: it is not repeated.
+		return "", &Fault{Wrong: "${…} holds no variable's name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
+	}
+	x.refs = append(x.refs, "${"+ref+"}")
+	text, ok := x.lookup.env(ref)
+	if !ok {
+		return "", &Fault{Wrong: "${" + ref + "} is not set", Remedy: "set the environment variable " + ref + ", or read a file with ${file:PATH}"}
+	}
+	return text, nil
+}
+
+// isVariable reports whether a text can be the name of an environment variable.
+func isVariable(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		if !letter && (i == 0 || c < '0' || '9' < c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// secretFile returns the content of a file to which a value refers, without one newline at its
+// end.
+func (l lookup) secretFile(name string) (string, *Fault) {
+	path := l.path(name)
+	body, err := readBounded(path, maxSecretFile)
+	what := "the file " + path + " "
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &Fault{Wrong: what + "does not exist", Remedy: "create it with mode 0600, or correct the path in ${file:…}"}
+	case err != nil:
+		return "", &Fault{Wrong: what + "cannot be read: " + Reason(err), Remedy: "let the user that runs parley read it, and nobody else"}
+	}
+	if mode, open := l.openToOthers(path); open {
+		return "", &Fault{Wrong: what + "can be read by others (mode " + mode + ")", Remedy: "run: chmod 600 " + path}
+	}
+	text := string(body)
+	if cut, ok := strings.CutSuffix(text, "\n"); ok {
+		text = strings.TrimSuffix(cut, "\r")
+	}
+	return text, nil
+}
+
+// readBounded returns the content of a regular file; its error is errTooLarge if the file has
+// more than most bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	if info.Size() > most {
+		return nil, errTooLarge
+	}
+	return os.ReadFile(path)
+}
+
+var (
+	errNoFile   = errors.New("not a regular file")
+	errTooLarge = errors.New("too large")
+)
+
+// Reason returns the text of an error about a file, without the path, which the caller names
+// itself.
+func Reason(err error) string {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// openToOthers reports whether others than the owner can read the file, and returns its mode in
+// digits. What a container or a service manager mounts for its programs is exempt, because access
+// to the mount is restricted already.
+func (l lookup) openToOthers(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o044 == 0 {
+		return "", false
+	}
+	// The second is where systemd keeps its services' credentials, also for a command
+	// that is called with a service's configuration.
+	mounts := []string{"/run/secrets", "/run/credentials"}
+	if dir, ok := l.variable("CREDENTIALS_DIRECTORY"); ok {
+		mounts = append(mounts, dir)
+	}
+	places := []string{filepath.Clean(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		places = append(places, real)
+	}
+	for _, mount := range mounts {
+		if slices.ContainsFunc(places, func(p string) bool { return Within(mount, p) }) {
+			return "", false
+		}
+	}
+	return fmt.Sprintf("%04o", info.Mode().Perm()), true
+}
+
+// Within reports whether a path is a folder or lies in it.
+func Within(folder, path string) bool {
+	rel, err := filepath.Rel(filepath.Clean(folder), path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,114 @@
+package schema
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Changes lists the settings in which two configurations differ, without their values.
+type Changes struct {
+	Live    []string // in effect at once
+	Restart []string // in effect after a restart
+}
+
+// Merge compares the settings that a running process has with the next ones, which were read from
+// the changed file. It returns old with those from next that can change while the process runs,
+// and what differs. It changes neither old nor next.
+func Merge(old, next *Settings) (*Settings, Changes) {
+	m := merging{old: old, next: next, values: maps.Clone(old.values), names: maps.Clone(old.names)}
+	m.addTables()
+	paths := maps.Clone(old.values)
+	maps.Copy(paths, next.values)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		m.setting(path, paths[path].set)
+	}
+	merged := *old
+	merged.values, merged.names = m.values, m.names
+	merged.notices, merged.inVars = next.notices, next.inVars
+	return &merged, m.changes
+}
+
+type merging struct {
+	old, next *Settings
+	values    map[string]*value
+	names     map[string][]string
+	changes   Changes
+}
+
+// addTables records which tables, such as channels and tokens, the new file has added, and which it
+// has removed.
+func (m *merging) addTables() {
+	for i := range m.old.sections {
+		sec := &m.old.sections[i]
+		if !sec.Named {
+			continue
+		}
+		if m.canApply(sec.Reload) {
+			m.names[sec.Name] = m.next.names[sec.Name]
+		}
+		if sec.KeysAreNames() {
+			continue
+		}
+		for _, name := range slices.Concat(m.old.names[sec.Name], m.next.names[sec.Name]) {
+			table := sec.Name + "." + name
+			told := &m.changes.Restart
+			if m.canApply(sec.Reload) {
+				told = &m.changes.Live
+			}
+			if !m.both(sec.Name, name) && !slices.Contains(*told, table) {
+				*told = append(*told, table)
+			}
+		}
+	}
+}
+
+// canApply reports whether a running server can apply a change that takes effect as declared.
+func (m *merging) canApply(declared Reloading) bool {
+	switch declared {
+	case AfterRestart:
+		return false
+	case AtOnce:
+		return true
+	}
+	return slices.Equal(m.old.names[string(declared)], m.next.names[string(declared)])
+}
+
+func (m *merging) both(section, name string) bool {
+	return slices.Contains(m.old.names[section], name) && slices.Contains(m.next.names[section], name)
+}
+
+// setting compares one setting in both configurations, and applies or records its change.
+func (m *merging) setting(path string, set *Setting) {
+	was, is := m.old.values[path], m.next.values[path]
+	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
+		m.values[path] = is // it may stand on another line now
+		return
+	}
+	if set.NotYet {
+		return
+	}
+	parts := strings.Split(path, ".")
+	sec := sectionOf(m.old.sections, parts[0])
+	if sec.Named && !sec.KeysAreNames() && !m.both(parts[0], parts[1]) {
+		if m.canApply(sec.Reload) {
+			m.take(path, is)
+		}
+		return // the table is told as a whole
+	}
+	if !m.canApply(set.Reload) {
+		m.changes.Restart = append(m.changes.Restart, path)
+		return
+	}
+	m.changes.Live = append(m.changes.Live, path)
+	m.take(path, is)
+}
+
+func (m *merging) take(path string, is *value) {
+	if is == nil {
+		delete(m.values, path)
+		return
+	}
+	m.values[path] = is
+}

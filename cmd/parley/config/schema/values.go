@@ -1,0 +1,125 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Values are what the settings are set to, and what is wrong with that, while it is being read and
+// checked. Paths name settings and tables in it, such as "channels.telegram.access". Read makes
+// Values.
+type Values struct {
+	sections []Section
+	lookup   lookup
+	file     document
+
+	values  map[string]*value
+	places  map[string]Origin // of every table and key that is mentioned, including wrong ones
+	names   map[string][]string
+	found   []Problem // what stops every command
+	inVars  []Problem // what is wrong with variables that other programs may use too
+	notices []string
+}
+
+// A value is what a setting is set to, with where that was written.
+type value struct {
+	path   string // "channels.telegram.access"
+	set    *Setting
+	v      any
+	from   Origin
+	refs   []string // the references ${…} of which it was made
+	hidden bool     // not to be shown, though its setting is not a secret one
+}
+
+// Value returns what the setting at this path is set to; nil if it has no valid value.
+func (v *Values) Value(path string) any {
+	if found, ok := v.values[path]; ok {
+		return found.v
+	}
+	return nil
+}
+
+// Text returns the text of the setting at this path; "" if it has none.
+func (v *Values) Text(path string) string {
+	text, _ := v.Value(path).(string)
+	return text
+}
+
+// Texts returns the texts of the setting at this path; nil if it has none.
+func (v *Values) Texts(path string) []string {
+	list, _ := v.Value(path).([]string)
+	return list
+}
+
+// HasReferences reports whether the value at this path was made of references, so that it may hold
+// what is secret.
+func (v *Values) HasReferences(path string) bool {
+	found, ok := v.values[path]
+	return ok && len(found.refs) > 0
+}
+
+// Mentioned reports whether the file or the environment has something for a path, valid
+// or not.
+func (v *Values) Mentioned(path string) bool {
+	_, ok := v.places[path]
+	return ok
+}
+
+// At returns where the setting or table at this path is written; the zero Origin if it is not.
+func (v *Values) At(path string) Origin { return v.places[path] }
+
+// ElementAt returns where the i-th element of the list at this path is written.
+func (v *Values) ElementAt(path string, i int) Origin {
+	at := v.places[path]
+	if at.File != "" {
+		return v.file.lineOf(append(strings.Split(path, "."), strconv.Itoa(i))...)
+	}
+	return at
+}
+
+// Names returns the names that the operator has given to tables or keys of a section, sorted.
+func (v *Values) Names(section string) []string { return v.names[section] }
+
+// FromFile reports whether there is a file, and not the environment alone.
+func (v *Values) FromFile() bool { return v.file.name != "" }
+
+// Env returns the value of an environment variable; false if it is not set, or empty.
+func (v *Values) Env(name string) (string, bool) { return v.lookup.variable(name) }
+
+// Report records a problem of the setting key: what is wrong and how it is remedied. If the value
+// comes from the environment alone, the problem is one that Settings.InVariables tells.
+func (v *Values) Report(at Origin, key, wrong, remedy string) {
+	p := at.Problem(key, &Fault{Wrong: wrong, Remedy: remedy})
+	if at.Var != "" {
+		v.inVars = append(v.inVars, p)
+		return
+	}
+	v.found = append(v.found, p)
+}
+
+// Notify records something that the operator should know, though nothing is wrong.
+func (v *Values) Notify(p Problem) { v.notices = append(v.notices, p.String()) }
+
+// Remove removes the value at this path, as if there were none and no default.
+func (v *Values) Remove(path string) { delete(v.values, path) }
+
+// AddTable adds a table to a section whose tables the operator names.
+func (v *Values) AddTable(section, name string, at Origin) {
+	v.places[section+"."+name] = at
+	v.addName(section, name)
+}
+
+func (v *Values) addName(section, name string) {
+	if !slices.Contains(v.names[section], name) {
+		v.names[section] = append(v.names[section], name)
+		slices.Sort(v.names[section])
+	}
+}
+
+// setting returns the setting at a path in one of the sections.
+func (v *Values) setting(path string) *Setting {
+	parts := strings.Split(path, ".")
+	sec := sectionOf(v.sections, parts[0])
+	return sec.find(strings.Join(parts[sec.depth():], "."))
+}

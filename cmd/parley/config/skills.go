@@ -1,0 +1,21 @@
+package config
+
+import (
+	"parley/cmd/parley/config/schema"
+)
+
+// Skills says where the operator keeps skills, and which of them agents have.
+type Skills struct {
+	Dirs    []string // absolute; nil means the folder skills in the home, if it exists
+	Off     []string // the skills that no agent has
+	Trusted []string // the skills whose words count as the operator's own
+}
+
+// skillsSection declares the settings of skills.
+func skillsSection() section {
+	return section{Section: schema.Section{Name: "skills", Settings: []schema.Setting{
+		{Key: "dirs", Kind: schema.Paths, Example: `["skills"]`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Skills) any { return &s.Dirs })},
+		{Key: "off", Kind: schema.Texts, Default: []string{}, Example: `["reports"]`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Skills) any { return &s.Off })},
+		{Key: "trusted", Kind: schema.Texts, Default: []string{}, Example: `["reports"]`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Skills) any { return &s.Trusted })},
+	}}}
+}

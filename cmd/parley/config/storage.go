@@ -1,0 +1,76 @@
+package config
+
+import "parley/cmd/parley/config/schema"
+
+// Keeping says where data is kept, and for how long.
+type Keeping struct {
+	Workspace Workspace
+	Bus       Bus
+	Store     Store
+	Retention Retention
+	Knowledge Knowledge
+}
+
+// Bus says where messages wait: in Redis at a URL, or in the home if there is none.
+type Bus struct {
+	URL    Secret // it may hold a password
+	Prefix string
+}
+
+// busSection declares the settings of the bus.
+func busSection() section {
+	return section{
+		Section: schema.Section{Name: "bus", Settings: []schema.Setting{
+			{Key: "url", Kind: schema.URL, Schemes: []string{"redis", "rediss"}, Env: "REDIS_URL", Example: `"redis://127.0.0.1:6379"`, Fill: schema.Into(func(b *Bus) any { return &b.URL })},
+			{Key: "prefix", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(b *Bus) any { return &b.Prefix })},
+		}},
+		check: checkBusNeedsStore,
+	}
+}
+
+// checkBusNeedsStore refuses a bus that several processes share without a store that they share: the workers would
+// have the same messages but not the same logs.
+func checkBusNeedsStore(l *loader) {
+	if !l.Mentioned("bus.url") || l.Mentioned("store.url") {
+		return
+	}
+	l.Report(l.At("bus.url"), "bus.url", "[bus] url without [store] url: workers would share mail but not logs",
+		"set [store] url or DATABASE_URL, or leave the bus out")
+}
+
+// Store says where the logs of sessions are: in a database at a URL, or in the home if there is
+// none.
+type Store struct {
+	URL Secret // it may hold a password
+}
+
+// storeSection declares the settings of the store.
+func storeSection() section {
+	return section{Section: schema.Section{Name: "store", Settings: []schema.Setting{
+		{Key: "url", Kind: schema.URL, Schemes: []string{"postgres", "postgresql"}, Env: "DATABASE_URL", Example: `"postgres://127.0.0.1/parley"`, Fill: schema.Into(func(s *Store) any { return &s.URL })},
+	}}}
+}
+
+// Retention says how long what was said is kept.
+type Retention struct {
+	Days int // 0 means for ever
+}
+
+// retentionSection declares the setting of how long what was said is kept.
+func retentionSection() section {
+	return section{Section: schema.Section{Name: "retention", Settings: []schema.Setting{
+		{Key: "days", Kind: schema.Count, Least: 1, Example: `30`, Fill: schema.Into(func(r *Retention) any { return &r.Days })},
+	}}}
+}
+
+// Knowledge is a folder of the operator's documents that all agents can read.
+type Knowledge struct {
+	Dir string // "" means none
+}
+
+// knowledgeSection declares the setting of the operator's documents.
+func knowledgeSection() section {
+	return section{Section: schema.Section{Name: "knowledge", Settings: []schema.Setting{
+		{Key: "dir", Kind: schema.Path, Example: `"knowledge"`, Fill: schema.Into(func(k *Knowledge) any { return &k.Dir })},
+	}}}
+}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/channels/outbox"
+	"parley/cmd/parley/config/schema"
+)
+
+// targetsSection declares the section of targets, each a list of addresses.
+func targetsSection() section {
+	return section{
+		Section: schema.Section{Name: "targets", Named: true, RefuseName: refuseOwnName, Reload: withChannels, Settings: []schema.Setting{
+			{Kind: places{listed: true}, Example: `["telegram:42"]`, Reload: withChannels},
+		}},
+		check: func(l *loader) {
+			for _, name := range l.Names("targets") {
+				path := "targets." + name
+				checkPlaces(l, path, false)
+				checkMany(l, path, l.At(path), l.Texts(path))
+			}
+		},
+	}
+}
+
+// refuseOwnName returns why a channel or target cannot have a name; nil if it can.
+func refuseOwnName(name string) *schema.Fault {
+	if slices.Contains([]string{"agent", "web", "console"}, name) {
+		return &schema.Fault{Wrong: "the name " + name + " is parley's own", Remedy: "choose another"}
+	}
+	return nil
+}
+
+// A places is the kind of a setting that names targets and addresses, or hosts: a list, or one of
+// them alone. Whether they exist is checked later, when all channels are known.
+type places struct {
+	listed bool // one alone has to be a list, too
+}
+
+// Decode converts a text or a list into a list.
+func (k places) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+	if _, alone := v.(string); alone && k.listed {
+		return nil, d.WrongType("a list", v)
+	}
+	return decodePlaces(d, v)
+}
+
+// Show returns the list as it is.
+func (places) Show(v any) any { return v }
+
+func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
+	if s, ok := v.(string); ok {
+		v = []any{s}
+	}
+	list, f := d.Texts(v)
+	if f == nil && len(list) == 0 {
+		f = &schema.Fault{Wrong: "names no place", Remedy: d.Example()}
+	}
+	return list, f
+}
+
+// checkPlaces reports entries of the list at this path that are not addresses and, if targets is
+// set, no name of a target either.
+func checkPlaces(l *loader, path string, targets bool) {
+	if !l.Mentioned(path) {
+		return // inherited, and reported there
+	}
+	for i, s := range l.Texts(path) {
+		if f := checkPlace(l, s, targets); f != nil {
+			l.Report(l.ElementAt(path, i), path, f.Wrong, f.Remedy)
+		}
+	}
+}
+
+// checkMany reports a list of targets and addresses that stand for more addresses than one
+// message may have.
+func checkMany(l *loader, path string, at schema.Origin, to []string) {
+	addresses := map[string]bool{}
+	for _, s := range to {
+		places, isTarget := l.Value("targets." + s).([]string)
+		if !isTarget {
+			addresses[s] = true
+			continue
+		}
+		for _, address := range places {
+			addresses[address] = true
+		}
+	}
+	if n := len(addresses); n > outbox.MaxDestinations {
+		l.Report(at, path, fmt.Sprintf("leads to %d addresses, and a message may have %d", n, outbox.MaxDestinations), "make several targets")
+	}
+}
+
+// checkPlace returns what is wrong with s, which must be an address or, if targets is set, may be the
+// name of a target; nil if nothing is wrong.
+func checkPlace(l *loader, s string, targets bool) *schema.Fault {
+	directory := outbox.Directory{Channels: l.Names("channels")}
+	if targets {
+		directory.Targets = map[string][]bus.Address{}
+		for _, name := range l.Names("targets") {
+			directory.Targets[name] = nil
+		}
+	}
+	_, err := directory.Find(s)
+	if err == nil {
+		return nil
+	}
+	unknown, ok := errors.AsType[*outbox.UnknownError](err)
+	if !ok || unknown.What == "target" && !targets {
+		return &schema.Fault{Wrong: fmt.Sprintf("%q is not an address", s), Remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
+	}
+	f := &schema.Fault{Wrong: fmt.Sprintf("no %s is called %q", unknown.What, unknown.Name)}
+	switch {
+	case unknown.Nearest != "":
+		f.Remedy = fmt.Sprintf("write %q", unknown.Nearest+strings.TrimPrefix(s, unknown.Name))
+	case unknown.What == "target":
+		f.Remedy = "add it to [targets], or write an address: CHANNEL:CHAT"
+	default:
+		f.Remedy = "add [channels." + unknown.Name + "]"
+		if len(unknown.Known) > 0 {
+			f.Remedy += ", or use one of " + strings.Join(unknown.Known, ", ")
+		}
+	}
+	return f
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// A Token is a key with which a program may use the API.
+type Token struct {
+	Name  string
+	Token Secret
+	// May lists what the token allows: "send", "agent", "read", "approve", "metrics",
+	// "admin" and "send:TARGET", where TARGET may be an address too.
+	May []string
+}
+
+// ownerName is the local owner's name where others have the names of their tokens, so no token
+// may have it.
+const ownerName = "owner"
+
+// tokensSection declares the settings of tokens.
+func tokensSection() section {
+	return section{
+		Section: schema.Section{Name: "tokens", Named: true, WideNames: true, RefuseName: refuseOwner, Reload: schema.AtOnce, Settings: []schema.Setting{
+			{Key: "token", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/ci}"`, Reload: schema.AtOnce, Fill: schema.Into(func(t *Token) any { return &t.Token })},
+			{Key: "may", Kind: schema.Texts, Example: `["send:oncall"]`, Reload: schema.AtOnce, Fill: schema.Into(func(t *Token) any { return &t.May })},
+		}},
+		check: func(l *loader) {
+			seen := map[string]string{}
+			for _, name := range l.Names("tokens") {
+				checkToken(l, name, seen)
+			}
+		},
+	}
+}
+
+// refuseOwner returns why a token cannot have a name; nil if it can.
+func refuseOwner(name string) *schema.Fault {
+	if name == ownerName {
+		return &schema.Fault{Wrong: "the name owner is the local owner's, whose token is in the home", Remedy: "choose another"}
+	}
+	return nil
+}
+
+// shortestToken is how many characters a token must have at least, so that it cannot be guessed.
+const shortestToken = 16
+
+func checkToken(l *loader, name string, seen map[string]string) {
+	path := "tokens." + name
+	at := l.At(path)
+	if !l.Mentioned(path + ".token") {
+		l.Report(at, path, "has no token", `write token = "${file:PATH}"`)
+	}
+	if token := l.Text(path + ".token"); token != "" {
+		twin, twice := seen[token]
+		switch {
+		case len(token) < shortestToken:
+			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("too short to be safe from guessing: the shortest has %d characters", shortestToken),
+				"make one with: openssl rand -hex 32")
+		case twice:
+			l.Report(l.At(path+".token"), path+".token", "the same as tokens."+twin+"'s: nobody could tell them apart",
+				"give it one of its own: openssl rand -hex 32")
+		}
+		seen[token] = name
+	}
+	if !l.Mentioned(path + ".may") {
+		l.Report(at, path, "may do nothing", `write for example may = ["read"]`)
+	}
+	scopes := []string{"send", "agent", "read", "approve", "metrics", "admin"}
+	for i, scope := range l.Texts(path + ".may") {
+		if target, aimed := strings.CutPrefix(scope, "send:"); aimed {
+			if f := checkPlace(l, target, true); f != nil {
+				l.Report(l.ElementAt(path+".may", i), path+".may", f.Wrong, f.Remedy)
+			}
+		} else if !slices.Contains(scopes, scope) {
+			l.Report(l.ElementAt(path+".may", i), path+".may", fmt.Sprintf("unknown value %q", scope), schema.OneOf(scope, append(scopes, "send:TARGET")))
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"slices"
+
+	"parley/cmd/parley/config/schema"
+)
+
+// A Webhook is a path of the server to which another service posts.
+type Webhook struct {
+	Name     string
+	Kind     string   // "alertmanager", "github" or "json"
+	Token    Secret   // "" if the service signs its requests
+	Secret   Secret   // key of the signature; "" if the service sends the token
+	To       []string // where messages go if no route matches: targets and addresses, as written
+	Routes   []Route  // the first that matches decides
+	Template string   // "" means the kind's own
+	// Agent is the agent that is given what is posted; if it is "", a message is sent to
+	// To.
+	Agent string
+	Group string // for plain JSON that an agent is given: the template whose result says which posts belong together
+}
+
+// The kinds of webhooks to which the program itself gives a meaning.
+const (
+	alertmanager = "alertmanager"
+	github       = "github"
+)
+
+// webhooksSection declares the settings of webhooks.
+func webhooksSection() section {
+	return section{
+		Section: schema.Section{Name: "webhooks", Named: true, ByName: "kind", WideNames: true, Reload: withChannels, Settings: []schema.Setting{
+			{Key: "kind", Kind: schema.Text, OneOf: []string{alertmanager, github, "json"}, Example: `"alertmanager"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Kind })},
+			{Key: "token", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Token })},
+			{Key: "secret", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Secret })},
+			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.To })},
+			{Key: "routes", Kind: routes{}, Example: `[{ match = { severity = "critical" }, to = "oncall" }]`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.Routes })},
+			{Key: "template", Kind: schema.Text, Example: `"{{ .commonLabels.severity }}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Template })},
+			{Key: "agent", Kind: schema.Text, Example: `"main"`, Fill: schema.Into(func(w *Webhook) any { return &w.Agent })},
+			{Key: "group", Kind: schema.Text, Example: `"{{ .build.id }}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Group })},
+		}},
+		check: func(l *loader) {
+			for _, name := range l.Names("webhooks") {
+				checkWebhook(l, name)
+			}
+		},
+	}
+}
+
+// A Route says where the posts of a webhook go that match it, instead of the webhook's own
+// places.
+type Route struct {
+	Match map[string]string
+	To    []string // targets and addresses, as written; if there are none, posts that match are dropped
+}
+
+// A routes is the kind of a setting that is a list of { match = {…}, to = … }.
+type routes struct{}
+
+// Decode converts a list of tables into a list of Route.
+func (routes) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+	return schema.Tables(d, v, decodeRoute)
+}
+
+// Show converts routes into types that JSON has.
+func (routes) Show(v any) any {
+	list := []any{}
+	for _, r := range v.([]Route) {
+		list = append(list, schema.Table{{Key: "match", Value: r.Match}, {Key: "to", Value: r.To}})
+	}
+	return list
+}
+
+func decodeRoute(d *schema.Decoder, table map[string]any) (r Route, f *schema.Fault) {
+	if f := schema.UnknownKey(table, "a route", "match", "to"); f != nil {
+		return r, f
+	}
+	if r.To, f = decodeRouteTo(d, table["to"]); f != nil {
+		return r, f
+	}
+	match, _ := table["match"].(map[string]any)
+	if len(match) == 0 {
+		return r, &schema.Fault{Wrong: "a route needs match, a table of texts", Remedy: d.Example()}
+	}
+	r.Match = map[string]string{}
+	for name, want := range match {
+		if r.Match[name], f = d.Text(want); f != nil {
+			return r, f
+		}
+	}
+	return r, nil
+}
+
+// decodeRouteTo decodes the places to which a route leads. An empty list means that posts that match
+// are dropped.
+func decodeRouteTo(d *schema.Decoder, v any) ([]string, *schema.Fault) {
+	if none, ok := v.([]any); ok && len(none) == 0 {
+		return []string{}, nil
+	}
+	to, f := decodePlaces(d, v)
+	if f != nil {
+		return nil, &schema.Fault{Wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", Remedy: d.Example()}
+	}
+	return to, nil
+}
+
+func checkWebhook(l *loader, name string) {
+	path := "webhooks." + name
+	at := l.At(path)
+	kind := l.Text(path + ".kind")
+	if !l.Mentioned(path+".kind") && kind == "" {
+		l.Report(at, path, "its name is no kind, and it has no kind", `write kind = "json", or "alertmanager" or "github"`)
+	}
+	token, secret := l.Mentioned(path+".token"), l.Mentioned(path+".secret")
+	switch {
+	case !token && !secret:
+		l.Report(at, path, "has neither token nor secret: anybody could post", `write token = "${file:PATH}", or secret where the sender signs`)
+	case kind == github && !secret:
+		l.Report(at, path, "has no secret: GitHub signs, and sends no token", `write secret = "${file:PATH}", the one that GitHub was given`)
+	case kind == alertmanager && !token:
+		l.Report(at, path, "has no token: Alertmanager sends one, and cannot sign", `write token = "${file:PATH}", the one in Alertmanager's http_config`)
+	}
+	if !l.Mentioned(path + ".to") {
+		l.Report(at, path, "has no to: what no route takes has nowhere to go", `write to = "TARGET"`)
+	}
+	checkPlaces(l, path+".to", true)
+	checkMany(l, path+".to", l.At(path+".to"), l.Texts(path+".to"))
+	checkTemplate(l, path+".template", `write for example template = "**{{ .title }}** {{ .body }}"`)
+	checkTemplate(l, path+".group", `write for example group = "{{ .build.id }}"`)
+	checkWebhookAgent(l, path, kind)
+	routes, _ := l.Value(path + ".routes").([]Route)
+	for i, r := range routes {
+		checkMany(l, path+".routes", l.ElementAt(path+".routes", i), r.To)
+		for _, s := range r.To {
+			if f := checkPlace(l, s, true); f != nil {
+				l.Report(l.ElementAt(path+".routes", i), path+".routes", f.Wrong, f.Remedy)
+			}
+		}
+	}
+}
+
+// checkWebhookAgent reports mistakes in a webhook whose posts an agent is given.
+func checkWebhookAgent(l *loader, path, kind string) {
+	agent := l.Text(path + ".agent")
+	if l.Mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
+		wrong, remedy := "has no effect without agent", "write agent = \""+MainAgent+"\", or remove it"
+		if agent != "" {
+			wrong, remedy = "is for plain JSON: what "+kind+" sends has groups of its own", "remove it"
+		}
+		l.Report(l.At(path+".group"), path+".group", wrong, remedy)
+	}
+	if agent == "" {
+		return
+	}
+	checkAgentName(l, l.At(path+".agent"), path+".agent", agent)
+	if slices.Contains(l.Names("channels"), "webhook") {
+		l.Report(l.At("channels.webhook"), "channels.webhook", "where a webhook has an agent, the name webhook is that of its conversations", "choose another name for the channel")
+	}
+}
+
+func checkTemplate(l *loader, path, remedy string) {
+	text, ok := l.Value(path).(string)
+	if !ok || l.opts.CheckTemplate == nil {
+		return
+	}
+	err := l.opts.CheckTemplate(text)
+	if err == nil {
+		return
+	}
+	wrong := "cannot be read"
+	if !l.HasReferences(path) { // else the parser may repeat what is secret
+		wrong += ": " + err.Error()
+	}
+	l.Report(l.At(path), path, wrong, remedy)
+}

@@ -1,0 +1,385 @@
+// Package erase removes what a person said, a session, or everything that is old from
+// every place where it was kept.
+//
+// It works while the bot serves. It erases the mail first, and takes the leases of the workers that
+// hold it; then the audit's files, the workspaces and the book; and last the log, by which it finds the
+// rest. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a
+// worker that had it open. What such a worker has published until then is found in a second round.
+//
+// The files: erase.go erases, target.go says what is erased; auditfiles.go in the files of the audit, attachments.go files
+// that people have sent, files.go those that wait to be sent, oldfiles.go those that are
+// old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals,
+// rewriter.go rewrites the database for what people erase.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// maxRounds bounds how often an erasure looks again for messages that were published while it ran.
+const maxRounds = 3
+
+// forgotten is the reason that is recorded when the background jobs of an erased session are
+// stopped. Nobody is told of the end of such jobs.
+const forgotten = "forgotten"
+
+// A Bus is the bus from which messages are erased. If it is also a bus.Forgetter, messages that
+// wait are erased too, otherwise only dead letters.
+type Bus interface {
+	bus.Inspector
+	bus.DeadLetters
+}
+
+// A Store is the store from which logs are erased.
+type Store interface {
+	sessions.Eraser
+	sessions.Reader
+	// StopJobs asks the background jobs of a session to end.
+	StopJobs(ctx context.Context, session, id, cause string) (int, error)
+	// NotePurge records that something is about to be erased from what may share the store's
+	// files, until end is called.
+	NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
+	// PurgeDue purges these files if an erasure has left that undone.
+	PurgeDue(ctx context.Context) error
+	// LastWrite returns when something was last written to these files; the zero time if nobody waits
+	// for a purge.
+	LastWrite() time.Time
+	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
+	// would erase in part.
+	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
+}
+
+// A Book is the book from which the channels' records are erased.
+type Book interface {
+	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
+	Pairings(ctx context.Context) ([]channels.Pairing, error)
+	// SessionsBefore lists some of the sessions, in order and after one, that have a chat which was met
+	// before a time.
+	SessionsBefore(ctx context.Context, before time.Time, after string, limit int) ([]string, error)
+}
+
+// Workspaces removes the directories of sessions, or files in them.
+type Workspaces interface {
+	Remove(ctx context.Context, key string) (bool, error)
+	// ListOld lists the files in a folder that were last written before a time.
+	ListOld(ctx context.Context, key, folder string, before time.Time) ([]string, error)
+	// DiscardOld removes those of the files that are still older than before, and returns their number.
+	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
+}
+
+// Config names the places where the words of people are kept.
+type Config struct {
+	Bus        Bus
+	Store      Store
+	Book       Book
+	Workspaces Workspaces
+	Files      Files
+	Audit      AuditFiles // nil where there are none
+	// Rewriter, if set, purges the databases some time after something was erased by PersonSoon,
+	// SessionSoon, Sessions or Run. Otherwise they are purged each time.
+	Rewriter *Rewriter
+	// Before, if set, removes copies of the data that an older release has left. It is called before
+	// anything is erased.
+	Before func() error
+	// Memory, if set, clears what this process holds in memory of sessions. Other processes
+	// notice the erasure when they open a session again.
+	Memory func()
+	// SubAgents, if set, returns the sessions of sub-agents (agents to which another agent has
+	// handed a task) that belong to these sessions or, if person is not "", to that person.
+	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
+	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt
+	// repeats it.
+	Kept []NotErased
+	Log  *slog.Logger
+}
+
+// An Eraser erases from all places of its Config.
+type Eraser struct{ cfg Config }
+
+// New makes an Eraser.
+func New(cfg Config) *Eraser { return &Eraser{cfg} }
+
+// Person erases what a person has said, and what was answered to them. The person is given as
+// CHANNEL:USER.
+func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
+	channel, user, ok := strings.Cut(person, ":")
+	if !ok || channel == "" || user == "" {
+		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
+	}
+	r := e.receipt("person " + person)
+	t := &target{person: person, eraseLog: func(ctx context.Context, t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
+	switch channel {
+	case "web":
+		t.origin = user
+	case "webhook":
+		t.origin = channel + "/" + user
+	}
+	paired, err := e.pairingOf(ctx, person)
+	if err != nil {
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
+	if paired.Person != "" {
+		if at, err := bus.ParseAddress(paired.Chat); err == nil {
+			t.addresses = append(t.addresses, at)
+		}
+		r.keep("that "+person+" may talk to the bot", "it is nothing that they said; parley pairing revoke "+person+" ends it")
+	}
+	again := func() (bool, error) {
+		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
+		if err != nil {
+			return false, err
+		}
+		more := len(t.alone)+len(t.shared) > 0
+		t.alone, err = e.withSubAgents(ctx, person, t.alone) // some may have files and no log yet
+		return more, err
+	}
+	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
+	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // what was recorded meanwhile
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
+	for _, key := range r.Log.Shared {
+		r.keep("files, memory and what others said in session "+key, "others share it; look through its workspace by hand")
+	}
+	e.addKept(&r)
+	return r, nil
+}
+
+// PersonSoon does what Person does, but databases are not rewritten before it returns, which all who
+// write would wait for. The Rewriter does it a little later, for all that was erased until then. The
+// receipt says so.
+func (e *Eraser) PersonSoon(ctx context.Context, person string) (Receipt, error) {
+	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Person(ctx, person) })
+}
+
+// SessionSoon does what Session does, as PersonSoon does what Person does.
+func (e *Eraser) SessionSoon(ctx context.Context, key string) (Receipt, error) {
+	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Session(ctx, key) })
+}
+
+// soon erases and leaves it to the Rewriter, if there is one, to rewrite databases.
+func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt, error)) (r Receipt, err error) {
+	if e.cfg.Rewriter == nil {
+		return erase(ctx)
+	}
+	err = e.cfg.Rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
+		r, err = erase(ctx)
+		return true, err
+	})
+	if err == nil && e.cfg.Rewriter.file {
+		r.keep("traces in unused parts of the database's files", fmt.Sprintf("these are written anew when nobody writes; while I run, within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
+	}
+	return r, err
+}
+
+// Session erases everything that is kept of a session. A session that does not exist gives an
+// empty receipt.
+func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
+	if err := sessions.CheckKey(key); err != nil {
+		return Receipt{}, fmt.Errorf("erase: %w", err)
+	}
+	r := e.receipt("session " + key)
+	all, err := e.withSubAgents(ctx, "", []string{key})
+	if err != nil {
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	t := &target{alone: all, eraseLog: func(ctx context.Context, t *target) (done sessions.Erased, err error) {
+		for _, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
+			one, err := e.cfg.Store.EraseSession(ctx, key)
+			done = addErased(done, one)
+			if err != nil && !errors.Is(err, sessions.ErrNotFound) { // it may have had mail, files or records without a log
+				return done, err
+			}
+		}
+		return done, nil
+	}}
+	// What comes now belongs to a new session of that key, which is not to be erased.
+	again := func() (bool, error) { return false, nil }
+	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	if err := e.forgetAudit(&r, "", t.alone); err != nil { // what was recorded meanwhile
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	e.addKept(&r)
+	return r, nil
+}
+
+// Sessions does for each of the sessions what Session does, and leaves it to the Rewriter to rewrite
+// databases; without one it does so once for all. It goes on after an error, and returns which
+// sessions were erased.
+func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, err error) {
+	var failed error
+	err = e.cfg.Rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
+		for _, key := range keys {
+			if _, err := e.Session(ctx, key); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			erased = append(erased, key)
+		}
+		return true, nil
+	})
+	if err != nil {
+		erased = nil // what they said may be left in the files
+	}
+	return erased, errors.Join(failed, err)
+}
+
+// withSubAgents returns the sessions in keys, and after them the sessions of sub-agents that
+// belong to these or, if person is not "", to that person.
+func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string) ([]string, error) {
+	if e.cfg.SubAgents == nil {
+		return keys, nil
+	}
+	more, err := e.cfg.SubAgents(ctx, person, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("look for sub-agents: %w", err)
+	}
+	for _, key := range more {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// eraseInRounds erases a target, and does so again as long as foundMore, which looks for what came
+// in the meantime, returns true. It ends after maxRounds.
+func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
+	if err := e.removeBefore(); err != nil {
+		return err
+	}
+	return sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseRounds(ctx, r, t, foundMore) })
+}
+
+// eraseRounds does what eraseInRounds says; the databases are purged after it.
+func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
+	if _, err := foundMore(); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		gone, err := e.eraseBeside(ctx, r, t)
+		if err != nil {
+			return err
+		}
+		log, err := t.eraseLog(ctx, t)
+		e.clearMemory()
+		r.Log = addErased(r.Log, log)
+		if err != nil {
+			return err
+		}
+		if gone.Leases > 0 {
+			// A worker lost its lease. By now it is fenced off from the log as well, so it can publish
+			// nothing more, and what it has published in between can be erased.
+			if _, err := e.eraseBeside(ctx, r, t); err != nil {
+				return err
+			}
+		}
+		if more, err := foundMore(); err != nil || !more || n == maxRounds {
+			return err
+		}
+	}
+}
+
+// clearMemory removes what this process remembers of sessions. It comes after the logs
+// were erased, because it is from these that sessions are remembered.
+func (e *Eraser) clearMemory() {
+	if e.cfg.Memory != nil {
+		e.cfg.Memory()
+	}
+}
+
+// eraseBeside erases a target from all places but the log: the bus, files, workspaces and the book.
+func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
+	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: t.addresses}
+	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
+		what.Asked = time.Now()
+	}
+	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
+		concerns := e.covers(ctx, t, topic, m)
+		if !strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
+			return concerns
+		}
+		if concerns {
+			what.Sends = append(what.Sends, m.ID)
+		} else {
+			what.Waiting = append(what.Waiting, m.ID)
+		}
+		return concerns
+	}, slices.Concat(t.alone, t.shared)...)
+	r.Bus.Messages += gone.Messages
+	r.Bus.DeadLetters += gone.DeadLetters
+	r.Bus.Leases += gone.Leases
+	if err != nil {
+		return gone, err
+	}
+	if err := e.forgetAudit(r, t.person, t.alone); err != nil {
+		return gone, err
+	}
+	for _, key := range t.alone {
+		if _, err := e.cfg.Store.StopJobs(ctx, key, "", forgotten); err != nil {
+			return gone, err
+		}
+		removed, err := e.cfg.Workspaces.Remove(ctx, key)
+		if err != nil {
+			return gone, err
+		}
+		if removed && !slices.Contains(r.Workspaces, key) {
+			r.Workspaces = append(r.Workspaces, key)
+		}
+	}
+	if err := e.forgetFiles(ctx, t, what.Sends); err != nil {
+		return gone, err
+	}
+	for _, key := range t.alone {
+		if a, ok := addressOf(key); ok {
+			what.Places = append(what.Places, a)
+		}
+	}
+	book, err := e.cfg.Book.Erase(ctx, what)
+	r.Book.Sends += book.Sends
+	r.Book.Posts += book.Posts
+	r.Book.Chats += book.Chats
+	r.Book.Asks += book.Asks
+	r.Book.Ratings += book.Ratings
+	r.Book.Memories += book.Memories
+	return gone, err
+}
+
+// forget removes from the bus the messages for which match returns true: those that wait, if the
+// bus can remove these, and dead letters.
+func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
+	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
+		return f.Forget(ctx, match, keys...)
+	}
+	r.keep("what waits on the bus or is being answered", "this bus cannot take it out; erase again once that is through")
+	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
+	return bus.Forgotten{DeadLetters: gone}, err
+}
+
+// pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is none.
+func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
+	all, err := e.cfg.Book.Pairings(ctx)
+	if err != nil {
+		return channels.Pairing{}, err
+	}
+	i := slices.IndexFunc(all, func(p channels.Pairing) bool { return p.Person == person })
+	if i < 0 {
+		return channels.Pairing{}, nil
+	}
+	return all[i], nil
+}

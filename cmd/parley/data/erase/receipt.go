@@ -1,0 +1,143 @@
+package erase
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+)
+
+// A Receipt says what was erased, and what was not. It holds ids and counts, and nothing
+// that anybody said.
+type Receipt struct {
+	What       string          `json:"what"`
+	At         time.Time       `json:"at"`
+	Log        sessions.Erased `json:"log"`
+	Bus        bus.Forgotten   `json:"bus"`
+	Book       sqlbook.Erased  `json:"book"`
+	Workspaces []string        `json:"workspaces"` // the sessions whose directories were removed
+	// Attachments counts the files that were removed from conversations that others
+	// share.
+	Attachments int `json:"attachments,omitempty"`
+	// OldFiles counts the files that were removed from conversations that go on.
+	OldFiles   int         `json:"old_files,omitempty"`
+	AuditFiles int         `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
+	Kept       []NotErased `json:"kept"`
+}
+
+// NotErased is something that was not erased, and why.
+type NotErased struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+func (r *Receipt) keep(what, why string) {
+	for _, k := range r.Kept {
+		if k.What == what {
+			return
+		}
+	}
+	r.Kept = append(r.Kept, NotErased{what, why})
+}
+
+// Empty reports whether there was nothing to erase.
+func (r *Receipt) Empty() bool {
+	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
+		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0 && r.OldFiles == 0
+}
+
+// String returns the receipt as people read it.
+func (r *Receipt) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Erased: %s, %s\n", r.What, r.At.Format(time.RFC3339))
+	for _, line := range []struct {
+		what string
+		n    int64
+	}{
+		{"sessions erased whole", int64(len(r.Log.Sessions))},
+		{"sessions of which a part was erased", int64(len(r.Log.Shared))},
+		{"entries of the log", r.Log.Entries},
+		{"workspaces with their files and memory", int64(len(r.Workspaces))},
+		{"messages on their way", int64(r.Bus.Messages)},
+		{"turns and sends cut off", int64(r.Bus.Leases)},
+		{"dead letters", int64(r.Bus.DeadLetters)},
+		{"records of what was sent", r.Book.Sends},
+		{"records of what programs handed in", r.Book.Posts},
+		{"records of chats", r.Book.Chats},
+		{"requests to people", r.Book.Asks},
+		{"ratings of answers", r.Book.Ratings},
+		{"memories of the person, in all conversations", r.Book.Memories},
+		{"files sent to conversations that others share", int64(r.Attachments)},
+		{"old files of conversations that go on", int64(r.OldFiles)},
+		{"records of calls in the audit's files", int64(r.AuditFiles)},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "%8d  %s\n", line.n, line.what)
+		}
+	}
+	if r.Empty() {
+		b.WriteString("          there was nothing to erase\n")
+	}
+	for _, list := range []struct {
+		what string
+		keys []string
+	}{{"whole", r.Log.Sessions}, {"in part", r.Log.Shared}} {
+		for _, key := range list.keys {
+			fmt.Fprintf(&b, "          session %s, %s\n", key, list.what)
+		}
+	}
+	if len(r.Kept) > 0 {
+		b.WriteString("Kept:\n")
+	}
+	for _, k := range r.Kept {
+		fmt.Fprintf(&b, "  - %s: %s\n", k.What, k.Why)
+	}
+	return b.String()
+}
+
+// addErased returns the sum of what two erasures have erased.
+func addErased(a, b sessions.Erased) sessions.Erased {
+	a.Sessions, a.Shared = addKeys(a.Sessions, b.Sessions), addKeys(a.Shared, b.Shared)
+	a.Entries += b.Entries
+	return a
+}
+
+// addKeys returns the keys of a, and those of b that are not among them. There may be very many.
+func addKeys(a, b []string) []string {
+	known := keySet(a)
+	for _, key := range b {
+		if !known[key] {
+			known[key], a = true, append(a, key)
+		}
+	}
+	return a
+}
+
+// keySet returns a set of keys.
+func keySet(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}
+
+func (e *Eraser) receipt(what string) Receipt {
+	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
+}
+
+// addKept adds to a receipt what no erasure reaches in this installation, and logs that the
+// erasure was done.
+func (e *Eraser) addKept(r *Receipt) {
+	r.keep("the ids of messages", "so that none is answered a second time")
+	r.keep("backups that were made before", "erase them by hand")
+	r.keep("what the platforms keep", "it is theirs")
+	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
+		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
+		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))
+}

@@ -1,0 +1,81 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A target says what one call of an Eraser erases: everything of a person, or a session.
+type target struct {
+	person    string        // "" for a session
+	origin    string        // if the person is a program's token: the origin of its messages
+	addresses []bus.Address // the chats in which everything that was sent is erased
+	alone     []string      // sessions that are erased whole
+	shared    []string      // sessions from which the person's turns are erased
+	eraseLog  func(context.Context, *target) (sessions.Erased, error)
+}
+
+// covers reports whether a message is part of what the target erases.
+func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
+	switch {
+	case topic == bus.InboundTopic:
+		if slices.Contains(t.alone, m.Key) {
+			return true
+		}
+		in, err := bus.DecodeInbound(m.Body)
+		return err == nil && t.person != "" && (in.From.ID == t.person || personBehind(in) == t.person)
+	case topic == bus.TimersTopic:
+		timer, err := bus.DecodeTimer(m.Body)
+		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person)
+	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
+		out, err := bus.DecodeOutbound(m.Body)
+		if err != nil {
+			return false
+		}
+		if out.Session == "" {
+			return t.origin != "" && out.Origin == t.origin
+		}
+		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isPersons(ctx, t.person, out)
+	}
+	return false
+}
+
+// personBehind returns a person if the message is a notice that the agent has sent something into
+// this session on that person's behalf; "" for any other message.
+func personBehind(in bus.Inbound) string {
+	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
+		return ""
+	}
+	return in.Quotes[0].From.ID
+}
+
+// isPersons reports whether a message that waits to be sent comes from a turn of the person. If
+// that turn is no longer in the log it was theirs: it was there when the message was published,
+// and has been erased since.
+func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
+	cause := out.Turn
+	if cause == "" { // a command's
+		cause = bus.ReplyCause(out.ID)
+	}
+	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return true
+	}
+	return err == nil && entry.Person == person
+}
+
+// addressOf returns the address of the chat in which the session with this key takes place; false
+// if other people have sessions of their own in the same chat, so that not everything there
+// belongs to this one.
+func addressOf(key string) (bus.Address, bool) {
+	parts, err := sessions.ParseKey(key)
+	if err != nil || parts.User != "" {
+		return bus.Address{}, false
+	}
+	return bus.Address{Channel: parts.Channel, Chat: parts.Chat, Thread: parts.Thread}, true
+}

@@ -1,0 +1,122 @@
+package home
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
+	"parley/cmd/parley/data/homedb"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// openDatabases opens the bus, the store and the book side by side, because each waits for
+// the disk or the network. An embedded bus is locked first: that keeps a second process
+// out of all three. If the store is embedded too, all three share the home's database, and the store's
+// logs publish what follows from their entries in the same write.
+func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	var beside errgroup.Group
+	if c.Store.URL != "" {
+		place, ctx := string(c.Store.URL), sqldb.OnMigration(ctx, homedb.LogMigration(log))
+		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
+		defer func() {
+			if err == nil {
+				h.watchServer(log)
+			}
+		}()
+	}
+	var sharing *sqlstore.Store // nil if the bus keeps its messages elsewhere
+	opened, err := openBus(ctx, c, h.noteLost, log, func(ctx context.Context) (*sqldb.DB, error) {
+		db, err := homedb.Open(ctx, c.Home, homedb.Options{Log: log, Lost: h.noteLost, Point: crash.Points()})
+		if err == nil {
+			use := func() (_ *sqlstore.Store, err error) { sharing, err = sqlstore.Use(ctx, db); return sharing, err }
+			h.openBeside(&beside, c, use, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })
+		}
+		return db, err
+	})
+	if err != nil {
+		_ = beside.Wait() // why the bus cannot be opened comes first; what is open is closed by the caller
+		return NameSetting(c, "bus.url", err)
+	}
+	h.Bus = opened
+	if err := beside.Wait(); err != nil {
+		return err
+	}
+	if sharer, ok := opened.(sqlstore.Sharer); ok && sharing != nil {
+		sharing.PublishBy(sharer)
+		h.Book.PublishBy(sharer)
+		h.shared = &sharedDatabase{sharing, sharer}
+	}
+	return nil
+}
+
+// openBeside opens the store and the book in goroutines of their own.
+func (h *Home) openBeside(beside *errgroup.Group, c *config.Config, openStore func() (*sqlstore.Store, error), openBook func() (*sqlbook.Book, error)) {
+	beside.Go(func() error {
+		opened, err := openStore()
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Store = opened
+		return nil
+	})
+	beside.Go(func() error {
+		opened, err := openBook()
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Book = opened
+		return nil
+	})
+}
+
+// LostWrites returns how many writes that nobody waited for the disk, or the database server, has not
+// taken since the start.
+func (h *Home) LostWrites() uint64 { return h.lost.Load() }
+
+func (h *Home) noteLost(writes int) { h.lost.Add(uint64(writes)) }
+
+// watchServer counts and logs the writes that a database server does not take and that nobody waits
+// for. There these only remove what is old, and whoever comes next removes the same.
+func (h *Home) watchServer(log *slog.Logger) {
+	for part, db := range map[string]interface{ OnLost(func(int, error)) }{"store": h.Store, "book": h.Book} {
+		db.OnLost(func(writes int, err error) {
+			log.Warn("the database does not take what was to be written and nobody waits for: what is old is removed later", slog.String("part", part), slog.Int("writes", writes), slog.Any("error", err))
+			h.noteLost(writes)
+		})
+	}
+}
+
+// waitingBytes bounds the messages that wait in one mailbox, in bytes.
+const waitingBytes = 64 << 20
+
+// openBus opens the bus. It calls database if the bus is embedded together with the store and no
+// other process has the home open: for the database that they share.
+func openBus(ctx context.Context, c *config.Config, lost func(writes int), log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (fullBus, error) {
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
+	if c.Bus.URL != "" {
+		return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
+	}
+	embedded := sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Lost: lost, Log: log}
+	if c.Store.URL == "" {
+		embedded.Database = database
+	}
+	return orNil(sqlitebus.Open(ctx, embedded))
+}
+
+// orNil returns a nil interface with an error, because an interface that holds a nil
+// pointer would not be nil.
+func orNil[B fullBus](b B, err error) (fullBus, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}

@@ -1,0 +1,54 @@
+package home
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/jsonfile"
+)
+
+// fleetFile is the name of the fleetNote in the home of a process whose bot keeps its
+// data elsewhere.
+const fleetFile = "fleet.json"
+
+// A fleetNote says where a bot's data is if it is not in its home. A command that is
+// called without the bot's configuration then knows that it is in the wrong place, and
+// does not begin new data there, beside which the next serve would not start.
+type fleetNote struct {
+	Store  string `json:"store"`            // without secrets
+	Bus    string `json:"bus,omitempty"`    // without secrets; "" means the home
+	Config string `json:"config,omitempty"` // the configuration file that names these places
+}
+
+func fleetPath(home string) string { return filepath.Join(home, fleetFile) }
+
+// remedy returns what the operator should do, as the end of an error.
+func (n fleetNote) remedy() string {
+	if n.Config == "" {
+		return ": use the configuration that names it, with --config or the environment"
+	}
+	return ": add --config " + n.Config
+}
+
+func readFleet(home string) (n fleetNote, err error) {
+	if n, err = jsonfile.Read[fleetNote](fleetPath(home)); err != nil {
+		return n, fmt.Errorf("read where the home's data is: %w", err)
+	}
+	return n, nil
+}
+
+// NoteWhereDataIs writes into the home where its bot's data is, if that is elsewhere.
+func NoteWhereDataIs(c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	now := fleetNote{Store: StoreName(string(c.Store.URL)), Bus: BusName(c), Config: c.File}
+	if was, err := readFleet(c.Home); err == nil && was == now {
+		return nil
+	}
+	if err := jsonfile.Replace(fleetPath(c.Home), now); err != nil {
+		return fmt.Errorf("note where the home's data is: %w", err)
+	}
+	return nil
+}

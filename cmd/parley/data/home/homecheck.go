@@ -1,0 +1,101 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/homedb"
+	"parley/cmd/parley/data/migrate"
+)
+
+// CheckData returns an error if a bot would lose sight of its data: if the bus or the
+// store is configured elsewhere while the home still has their data, or is in the home
+// although the data was moved elsewhere. It also refuses a shared bus without a shared
+// store.
+func CheckData(c *config.Config) error {
+	if c.Bus.URL != "" && c.Store.URL == "" {
+		return &config.SettingError{
+			Where: c.Origin("bus.url"), Key: "bus.url",
+			Remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
+		}
+	}
+	moved, err := migrate.Read(c.Home)
+	if err != nil {
+		return err
+	}
+	if moved.Unfinished() {
+		return &config.SettingError{Key: "home", Remedy: fmt.Sprintf(
+			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
+			c.Home, moved.Places(), migrate.Path(c.Home))}
+	}
+	fleet, err := readFleet(c.Home)
+	if err != nil {
+		return err
+	}
+	parts := []struct {
+		key, Location, moved, fleet string
+		files                       []string
+	}{
+		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{StoreFile, homedb.BookFile}},
+		{"bus.url", string(c.Bus.URL), moved.Bus, fleet.Bus, []string{BusFile}},
+	}
+	for _, part := range parts {
+		switch {
+		case part.Location == "" && part.moved != "":
+			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
+				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
+				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
+		case part.Location == "" && part.fleet != "":
+			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
+				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
+				part.fleet, fleet.remedy(), fleetPath(c.Home))}
+		case part.Location != "" && part.moved == "":
+			if err := checkLeft(c, part.key, part.files); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkLeft returns an error if the home has files that would not be used any more.
+func checkLeft(c *config.Config, key string, files []string) error {
+	for _, file := range files {
+		path := filepath.Join(c.Home, file)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look for data in the home: %w", err)
+		}
+		return &config.SettingError{
+			Where: c.Origin(key), Key: key,
+			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
+		}
+	}
+	return nil
+}
+
+// checkArrived returns an error while a migration to the store is not complete, so that
+// no process answers before all data is there.
+func checkArrived(ctx context.Context, c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	arriving, err := migrate.Unfinished(ctx, string(c.Store.URL))
+	if err != nil {
+		return NameSetting(c, "store.url", err)
+	}
+	if arriving {
+		return &config.SettingError{
+			Where: c.Origin("store.url"), Key: "store.url",
+			Remedy: "a bot is being taken to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
+		}
+	}
+	return nil
+}

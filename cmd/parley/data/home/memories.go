@@ -1,0 +1,116 @@
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"parley/agent/route"
+	"parley/channels"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+)
+
+// A MemoryBook remembers, in the database in which the store keeps the logs.
+type MemoryBook interface {
+	// RecallFor reads the memories of an agent and of a person; "" stands for none.
+	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
+	// RecallQuery returns a query for the same, which finds one text.
+	MemoriesQuery(agent, person string, first int) (query string, args []any)
+	// DecodeRecalled decodes the text that the query has returned.
+	DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error)
+}
+
+// maxAge is how long what was read with a turn's beginning may be used. The turn takes it a moment
+// later, or never, because it was refused.
+const maxAge = time.Second
+
+// maxKept is the number of memories at which those that are too old are removed.
+const maxKept = 64
+
+// Memories hands out what agents remember: it is read together with the beginning of a turn, so that
+// a turn need not ask the server for it once more. Its methods may be called at the same time.
+type Memories struct {
+	book MemoryBook
+
+	mu   sync.Mutex
+	kept map[begunTurn]memory // that a turn has not taken yet
+}
+
+// A begunTurn names a turn that has just begun.
+type begunTurn struct{ session, turn string }
+
+// A memory is what a turn may know.
+type memory struct {
+	agent, person     string
+	ofAgent, ofPerson channels.Memory
+	at                time.Time
+}
+
+// NewMemories makes Memories over a book.
+func NewMemories(b MemoryBook) *Memories { return &Memories{book: b, kept: map[begunTurn]memory{}} }
+
+// For returns the memories that a turn may know: those of an agent and of a person; "" stands for
+// none. They are read, unless that was done with the turn's beginning just now.
+func (m *Memories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
+		return k.ofAgent, k.ofPerson, nil
+	}
+	return m.book.MemoriesFor(ctx, agent, person)
+}
+
+// Clear forgets what no turn has taken yet, as when the words of people are erased.
+func (m *Memories) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.kept)
+}
+
+// take removes and returns what was read with the beginning of a turn.
+func (m *Memories) take(turn begunTurn) (memory, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kept[turn]
+	delete(m.kept, turn)
+	return k, ok
+}
+
+// Question returns what the store asks in the statement that begins a turn.
+func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
+	data, err := sessions.Decode[sessions.TurnStarted](started)
+	if err != nil {
+		return sqlstore.Question{}, false
+	}
+	var r route.Route
+	if err := json.Unmarshal(data.Route, &r); err != nil {
+		return sqlstore.Question{}, false
+	}
+	k := memory{agent: data.Agent, at: time.Now()}
+	if r.IsPrivate() {
+		k.person = started.Person
+	}
+	return sqlstore.Question{
+		Query: func(first int) (string, []any) { return m.book.MemoriesQuery(k.agent, k.person, first) },
+		Answer: func(text string) {
+			var err error
+			if k.ofAgent, k.ofPerson, err = m.book.DecodeMemories(text); err == nil {
+				m.keep(begunTurn{session, started.Turn}, k)
+			}
+		},
+	}, true
+}
+
+// keep keeps what was read for a turn.
+func (m *Memories) keep(turn begunTurn, k memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.kept) >= maxKept {
+		for other, old := range m.kept {
+			if time.Since(old.at) >= maxAge {
+				delete(m.kept, other)
+			}
+		}
+	}
+	m.kept[turn] = k
+}

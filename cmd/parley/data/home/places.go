@@ -1,0 +1,234 @@
+package home
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/backup"
+	"parley/cmd/parley/data/jsonfile"
+	"parley/tools/plainjson"
+)
+
+// placesFile is the file in the workspaces' root that has, by agent, the folders in which
+// sessions have had their directories, as far as these are not in the root. So a changed
+// setting is noticed, and the files of an agent that is not configured any more are found.
+const placesFile = ".parley-agents.json"
+
+func readPlaces(root string) (map[string]string, error) {
+	noted, err := jsonfile.Read[map[string]string](filepath.Join(root, placesFile))
+	if err != nil {
+		return nil, fmt.Errorf("read where agents' sessions have their files: %w", err)
+	}
+	return noted, nil
+}
+
+// notePlaces records where agents' sessions have their directories.
+func notePlaces(c *config.Config, folders map[string]string) (err error) {
+	was, err := readPlaces(c.Workspace.Root)
+	if err != nil || maps.Equal(was, folders) {
+		return err
+	}
+	raw, err := plainjson.MarshalIndent(folders, "", "  ")
+	if err != nil {
+		return err
+	}
+	// Another process of the fleet may be writing its own.
+	f, err := os.CreateTemp(c.Workspace.Root, placesFile+".*")
+	if err != nil {
+		return fmt.Errorf("note where agents' sessions have their files: %w", err)
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(c.Workspace.Root, placesFile))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("note where agents' sessions have their files: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// AgentFolders returns the folders in which agents' sessions have their directories, by
+// agent, as far as these are not in the workspaces' root: as the configuration says, and of
+// agents that it does not have any more as it was.
+func AgentFolders(c *config.Config) (map[string]string, error) {
+	noted, err := readPlaces(c.Workspace.Root)
+	if err != nil {
+		return nil, err
+	}
+	folders := map[string]string{}
+	for agent, dir := range noted {
+		if _, configured := c.Agents[agent]; !configured && isDir(dir) {
+			folders[agent] = dir
+		}
+	}
+	for _, f := range c.Folders()[1:] {
+		folders[f.Agent] = f.Dir
+	}
+	return folders, nil
+}
+
+// CheckPlaces refuses a configuration by which sessions would lose sight of their files,
+// since these are where an earlier one, or a restore, has put them.
+func CheckPlaces(c *config.Config) error {
+	noted, err := readPlaces(c.Workspace.Root)
+	if err != nil {
+		return err
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		now := cmp.Or(c.Agents[agent].Workspace, c.Workspace.Root)
+		if was := noted[agent]; was != "" {
+			if err := checkThere(c, agent, was, now); err != nil {
+				return err
+			}
+			if err := checkEmpty(c, agent, was, now); err != nil {
+				return err
+			}
+		}
+		if err := checkEmpty(c, agent, c.Workspace.Root, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeError says of an agent's folder what is to be done.
+func placeError(c *config.Config, agent, remedy string) error {
+	key := "agents." + agent + ".workspace"
+	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: remedy}
+}
+
+// checkThere refuses a folder that has been an agent's and is gone, such as one of a
+// filesystem that is not mounted.
+func checkThere(c *config.Config, agent, was, now string) error {
+	if isDir(was) {
+		return nil
+	}
+	if was != now {
+		if moved, err := hasFiles(filepath.Join(now, agent)); err != nil || moved {
+			return err
+		}
+	}
+	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations have been, is not there: mount or move it to its place; are they gone for good, `mkdir -p %s`", was, was))
+}
+
+// checkEmpty refuses an agent's folder while sessions' directories are in the one of before.
+func checkEmpty(c *config.Config, agent, was, now string) error {
+	if was == now {
+		return nil
+	}
+	from, to := filepath.Join(was, agent), filepath.Join(now, agent)
+	left, err := hasFiles(from)
+	if err != nil || !left || isSame(from, to) {
+		return err
+	}
+	there, err := hasFiles(to)
+	if err != nil {
+		return err
+	}
+	if there {
+		return placeError(c, agent, fmt.Sprintf("files of this agent's conversations are in %s, and it is to work in %s, where there are some too: stop all processes, take along what is missing there with `mv -n %s/* %s/`, and move away or delete what is left of %s",
+			from, to, from, to, from))
+	}
+	return placeError(c, agent, fmt.Sprintf("the files of this agent's conversations are in %s, and it is to work in %s: stop all processes and take the files along with `mkdir -p %s && mv %s %s/`",
+		from, to, now, from, now))
+}
+
+// MoveRestoredWorkspaces moves agents' directories, which a restore has put into the home, to the
+// folders of these agents. What it cannot, since they are on another filesystem, LeftByRestore tells.
+func MoveRestoredWorkspaces(c *config.Config) error {
+	restored := backup.Workspaces(c.Home)
+	for _, f := range c.Folders()[1:] {
+		from, to := filepath.Join(restored, f.Agent), filepath.Join(f.Dir, f.Agent)
+		if left, err := hasFiles(from); err != nil {
+			return err
+		} else if !left {
+			continue
+		}
+		owner := OwnerOf(f.Dir)
+		if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+			return NameSetting(c, f.Key, err)
+		}
+		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty: see CheckUnused
+			return NameSetting(c, f.Key, err)
+		}
+		err := os.Rename(from, to)
+		if errors.Is(err, syscall.EXDEV) {
+			continue
+		}
+		if err = errors.Join(err, owner.giveFolder(f.Dir, f.Agent)); err != nil {
+			return NameSetting(c, f.Key, err)
+		}
+	}
+	return nil
+}
+
+// LeftByRestore returns what the operator has to do before the first serve, because a
+// restore has put sessions' files elsewhere than the configuration has them.
+func LeftByRestore(c *config.Config) (next []string, err error) {
+	for _, f := range c.Folders() {
+		from, all := backup.Workspaces(c.Home), "/."
+		if f.Agent != "" {
+			from, all = filepath.Join(from, f.Agent), ""
+		}
+		left, err := hasFiles(from)
+		if err != nil {
+			return nil, err
+		}
+		if left && !isSame(from, f.Dir) {
+			next = append(next, fmt.Sprintf("take the conversations' files to their place before the first serve: mkdir -p %s && cp -a %s%s %s/ && rm -r %s", f.Dir, from, all, f.Dir, from))
+		}
+	}
+	slices.Reverse(next) // an agent's files go before the root, in which they lie
+	return next, nil
+}
+
+// CheckUnused refuses agents' folders that hold sessions' directories, because a restore
+// cannot put them aside.
+func CheckUnused(c *config.Config) error {
+	for _, f := range c.Folders()[1:] {
+		dir := filepath.Join(f.Dir, f.Agent)
+		used, err := hasFiles(dir)
+		if err != nil {
+			return err
+		}
+		if used {
+			return placeError(c, f.Agent, fmt.Sprintf("%s holds files of this agent's conversations, and a restore puts only the home's own aside: move it away first, as with `mv %s %s.before`", dir, dir, dir))
+		}
+	}
+	return nil
+}
+
+// hasFiles reports whether there is anything in a directory.
+func hasFiles(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, Unusable(dir, fmt.Errorf("look for sessions' files: %w", err))
+	}
+	return len(entries) > 0, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isSame reports whether two paths lead to one directory.
+func isSame(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}

@@ -1,0 +1,114 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	writeTimeout = 3 * time.Second
+	readinessTTL = time.Second // how long a result is used for further requests: anybody may ask, and each check writes
+)
+
+// readiness is what is known of whether the bus and the store can be written to.
+type readiness struct {
+	inHome map[string]bool // whether the bus, and the store, are in the home's files
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	at    time.Time
+	parts map[string]error
+
+	bus, store atomic.Bool // whether a write is under way, however long it takes
+}
+
+// Ready checks whether the bus and the store take writes, which a full disk and a standby do not. It
+// returns an error or nil for each by name. Anybody may read the errors, so they give no details.
+func (h *Home) Ready(context.Context) map[string]error {
+	r := &h.ready
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.parts == nil || time.Since(r.at) >= readinessTTL {
+		r.parts = h.checkWrites()
+		r.at = time.Now()
+	}
+	return maps.Clone(r.parts)
+}
+
+// checkWrites writes to the bus and to the store, each within writeTimeout. It has no ctx: its
+// result is cached for other callers too, so it goes on when the caller leaves.
+func (h *Home) checkWrites() map[string]error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	checks := map[string]func(context.Context) error{
+		"bus":   func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.bus, h.Bus.Writable) },
+		"store": func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.store, h.Store.Writable) },
+	}
+	var space error // of the home's disk
+	if h.ready.inHome["bus"] || h.ready.inHome["store"] {
+		space = checkSpace(h.Dir)
+	}
+	var mu sync.Mutex
+	var checking sync.WaitGroup
+	parts := map[string]error{}
+	for name, check := range checks {
+		checking.Go(func() {
+			err := check(ctx)
+			if h.ready.inHome[name] && err == nil {
+				err = space
+			}
+			if err != nil {
+				h.ready.log.Warn("a part is not ready", slog.String("part", name), slog.Any("error", err))
+				err = errors.New("takes no writes")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			parts[name] = err
+		})
+	}
+	checking.Wait()
+	return parts
+}
+
+// checkSpace writes a file of 1 MiB to the home and removes it, to find out whether the
+// disk has room. SQLite's own files have room for a while after the disk has none.
+func checkSpace(home string) error {
+	const some = 1 << 20
+	path := filepath.Join(home, "room.tmp")
+	err := os.WriteFile(path, make([]byte, some), 0o600)
+	if err := errors.Join(err, os.Remove(path)); err != nil {
+		return fmt.Errorf("look for room on the home's disk: %w", err)
+	}
+	return nil
+}
+
+// errWritePending means that an earlier write has not returned yet.
+var errWritePending = errors.New("an earlier write is still under way")
+
+// writeWithTimeout calls write, which may not end with ctx, and stops waiting for it when
+// ctx is done. The write goes on then, and until it has ended, further calls return
+// errWritePending.
+func writeWithTimeout(ctx context.Context, busy *atomic.Bool, write func(context.Context) error) error {
+	if !busy.CompareAndSwap(false, true) {
+		return errWritePending
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer busy.Store(false)
+		ended <- write(ctx)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,193 @@
+package home
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/cmd/parley/config"
+)
+
+// A process records as a number what it understands of the data that others write; each
+// release that adds to it raises the number. Releases from before the first number record
+// nothing.
+const (
+	understandsAsks      = 1  // turns that wait for people
+	understandsPeople    = 2  // sessions of one person in a place that others share
+	understandsFiles     = 3  // files that go with an answer; and those that come, and pictures, which are older
+	understandsTimes     = 4  // what schedules say
+	understandsJobs      = 5  // that a job has ended
+	understandsGrowth    = 6  // drafts that are messages that grow
+	understandsParts     = 7  // summaries of a part of a turn that goes on
+	understandsSubAgents = 8  // sub-agents' sessions, and turns that wait for them
+	understandsPlaces    = 9  // folders that agents have in place of the workspaces' root
+	understandsInodes    = 10 // approvals that hold on every machine that mounts the workspace
+	understands          = understandsInodes
+)
+
+// endTimeout is how long a process may take to remove its note when it ends.
+const endTimeout = 2 * time.Second
+
+// announce records what this process understands, for others who write what older
+// releases do not know. While a process runs that cannot record it, because it may only
+// read, the others write nothing of that kind.
+func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
+	all, err := h.Bus.Processes(ctx)
+	if err != nil {
+		return fmt.Errorf("look which processes serve: %w", err)
+	}
+	if err := h.Book.NoteProcess(ctx, all[0], understands); err != nil {
+		log.Debug("this process could not say what it understands", slog.Any("error", err))
+		return nil
+	}
+	h.self = all[0]
+	return nil
+}
+
+// removeNote removes this process's note. A process that is killed leaves its note
+// behind; that does no harm, since the bus no longer lists the process.
+func (h *Home) removeNote() {
+	if h.self == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	_ = h.Book.NoteProcess(ctx, h.self, 0) // as good as killed then
+}
+
+// MayPark returns why no turn may wait for people now; "" if turns may. Processes of an
+// older release would not understand such a turn.
+func (h *Home) MayPark(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsAsks)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// MayPart reports whether people may have sessions of their own in a place that they
+// share: processes of an older release would not accept the key of such a session.
+func (h *Home) MayPart(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsPeople)
+}
+
+// MayGrow reports whether a draft may be a message that grows: a process of an older
+// release that takes over the channel could neither find it nor replace it with the
+// answer.
+func (h *Home) MayGrow(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsGrowth)
+}
+
+// MaySumUp reports whether a summary may cover a part of a turn that goes on: a process
+// of an older release would take that turn for one of a conversation that has ended.
+func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsParts)
+}
+
+// allUnderstand reports whether all processes that serve understand at least that much.
+func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
+	all, err := h.Bus.Processes(ctx)
+	if err != nil {
+		return false, err
+	}
+	return h.Book.Understand(ctx, all, least)
+}
+
+// MaySchedule returns why nothing can be scheduled now; "" if it can. A process of an
+// older release would not touch the sessions in which a schedule speaks.
+func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsTimes)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// How long a file waits for a process that has just begun to serve to record what it
+// understands, before the file is refused because of that process.
+const (
+	sayWithin = 3 * time.Second
+	askEvery  = 200 * time.Millisecond
+)
+
+// MayNote returns why files that come with messages, and pictures that tools show, cannot
+// be recorded in a log now; "" if they can. A process of an older release would not touch
+// a session that has such an entry.
+func (h *Home) MayNote(ctx context.Context) (why string, err error) {
+	able, err := h.waitUntilAllUnderstand(ctx, understandsFiles)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// checkAllKnowFolders refuses agents' folders while a process of an older release serves,
+// which would have the files of these agents' sessions in the workspaces' root.
+func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error {
+	own := c.Folders()[1:]
+	if len(own) == 0 || c.Bus.URL == "" {
+		return nil
+	}
+	able, err := h.waitUntilAllUnderstand(ctx, understandsPlaces)
+	if err != nil || able {
+		return err
+	}
+	return &config.SettingError{Where: c.Origin(own[0].Key), Key: own[0].Key,
+		Remedy: olderServes + ", which would put the files elsewhere: leave the setting out until all processes are of this release"}
+}
+
+const olderServes = "a process of an older release still serves"
+
+// waitUntilAllUnderstand waits for processes that have just begun to serve, and reports
+// whether all understand at least that much.
+func (h *Home) waitUntilAllUnderstand(ctx context.Context, least int) (able bool, err error) {
+	for deadline := time.Now().Add(sayWithin); ; {
+		if able, err = h.allUnderstand(ctx, least); err != nil || able || time.Now().After(deadline) {
+			return able, err
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// MayRunJobs returns why nothing can be run in the background now; "" if jobs can be run.
+// A process of an older release would not touch the sessions in which a job's end is
+// reported.
+func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsJobs)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// MayUseSubAgents returns why nothing can be handed to sub-agents now; "" if it can. A process of
+// an older release would not touch a sub-agent's session, nor that for which it works.
+func (h *Home) MayUseSubAgents(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsSubAgents)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// MayCompareAnywhere reports whether an approval may be compared without the number that a machine
+// gives a mounted disk: a process of an older release would take the call for another. It is asked anew
+// for each approval: an older process may have begun to serve a moment ago.
+func (h *Home) MayCompareAnywhere(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsInodes)
+}
+
+// MaySendFiles returns why no answer may have files now; "" if answers may. A process of an
+// older release that continues the turn would send the text alone.
+func (h *Home) MaySendFiles(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsFiles)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}

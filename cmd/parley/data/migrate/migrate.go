@@ -1,0 +1,337 @@
+// Package migrate copies a bot from the SQLite files of a home to Redis and PostgreSQL.
+//
+// It copies the logs, the book, and the mail that waits. A migration has an id, which is
+// written to the home before anything else, and then to everything that it copies to. So
+// it can be killed at any point and run again: what was copied is marked with the id and
+// not copied twice. Until everything is copied, neither the home nor its new places can
+// be served.
+//
+// The logs and the book come first, each in one transaction. The mail comes last,
+// because a bot that has mail answers it and needs the logs for that.
+//
+// The files: migrate.go runs a migration; note.go is the note in the home that names it;
+// moves.go is the table in which a database notes what was copied to it; mail.go copies
+// the mail.
+package migrate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/data/homedb"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrNothing says that the home has nothing to copy.
+	ErrNothing = errors.New("there is nothing to take")
+	// ErrNowhere says that the new configuration names no place to copy to.
+	ErrNowhere = errors.New("no other place is named")
+	// ErrOther says that another migration was begun from this home or to this place.
+	ErrOther = errors.New("another migration was begun")
+)
+
+// Config says what is copied, and to where.
+type Config struct {
+	// Home is the directory of the data, in which the migration is noted.
+	Home string
+	// Bus is where the messages are copied to; if it has no URL they stay in the home, in a
+	// database of their own.
+	Bus redisbus.Config
+	// StoreURL is the database to which the logs and the book are copied.
+	StoreURL string
+	// BusName and StoreName are those two URLs without passwords, for people.
+	BusName, StoreName string
+	Log                *slog.Logger
+	Point              func(name string) // called at each step, where a test may kill the process; may be nil
+}
+
+// A Report says what was copied.
+type Report struct {
+	ID    string           `json:"id"`
+	Rows  map[string]int64 `json:"rows"` // of the logs and the book, by table; without those that an earlier run has copied
+	Mail  Mail             `json:"mail"`
+	Store string           `json:"store"`
+	Bus   string           `json:"bus,omitempty"`
+	Took  time.Duration    `json:"took_ns"`
+}
+
+// A migration is the state of one call of Run.
+type migration struct {
+	Config
+	note   Note
+	report Report
+
+	from struct {
+		db    *sqldb.DB // the home's; nil if an earlier migration has left nothing in the home but the mail
+		bus   *sqlitebus.Bus
+		store *sqlstore.Store
+		book  *sqlbook.Book
+	}
+	to struct {
+		bus   *redisbus.Bus
+		store *sqlstore.Store
+		book  *sqlbook.Book
+		moves *moves
+	}
+	intake *redisbus.Importer // writes into the new bus; nil if the messages stay where they are
+}
+
+// Run copies everything, or goes on with what an earlier run has begun. It returns a
+// *sqlitebus.InUseError while a process has the home open, and an error of package
+// redisbus or sqldb if the new place is not empty.
+func Run(ctx context.Context, c Config) (r *Report, err error) {
+	began := time.Now()
+	m := &migration{Config: c}
+	if m.Point == nil {
+		m.Point = func(string) {}
+	}
+	if c.StoreURL == "" {
+		return nil, ErrNowhere
+	}
+	if err := m.plan(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	if err := m.open(ctx); err != nil {
+		return nil, err
+	}
+	done, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !done {
+		if err := m.copyAll(ctx); err != nil {
+			return nil, err
+		}
+	} else if err := m.leaveMail(ctx); err != nil { // opening the home has put it back
+		return nil, err
+	}
+	m.Point("recorded")
+	m.note.Done = time.Now().UTC()
+	if err := m.note.write(c.Home); err != nil {
+		return nil, err
+	}
+	if err := homedb.RemoveBefore(c.Home); err != nil { // what an older release has left is copied
+		return nil, err
+	}
+	m.report.ID, m.report.Store, m.report.Bus, m.report.Took = m.note.ID, m.note.Store, m.note.Bus, time.Since(began)
+	return &m.report, nil
+}
+
+// plan decides which parts are copied, and under which id of a migration.
+func (m *migration) plan() error {
+	note, err := Read(m.Home)
+	if err != nil {
+		return err
+	}
+	if note.Unfinished() {
+		if note.Store != m.StoreName || note.HasPart(PartBus) != (m.Bus.URL != "") {
+			return fmt.Errorf("%w from this home, to %s: finish that one first, or delete %s to give it up", ErrOther, note.Places(), Path(m.Home))
+		}
+		m.note = note
+		if m.note.HasPart(PartBus) {
+			m.note.Bus = m.BusName
+		}
+		return nil
+	}
+	var parts []string
+	shared := note.Store == "" && m.exist(homedb.File, homedb.BookFile)
+	if shared {
+		parts = append(parts, PartStore)
+	}
+	if note.Bus == "" && m.Bus.URL != "" && (shared || m.exist(homedb.BusFile)) {
+		parts = append(parts, PartBus)
+	}
+	switch {
+	case len(parts) == 0 && note.ID != "":
+		return fmt.Errorf("%w: what was in the home was taken to %s on %s", ErrNothing, note.Places(), note.Done.Format(time.DateOnly))
+	case len(parts) == 0:
+		return fmt.Errorf("%w: %s has no data", ErrNothing, m.Home)
+	case note.Store != "" && note.Store != m.StoreName:
+		return fmt.Errorf("%w: the logs are in %s, and this is %s", ErrOther, note.Store, m.StoreName)
+	}
+	m.note = Note{ID: rand.Text(), Parts: parts, Store: m.StoreName, Bus: note.Bus, Began: time.Now().UTC()}
+	if m.note.HasPart(PartBus) {
+		m.note.Bus = m.BusName
+	}
+	return nil
+}
+
+// exist reports whether any of these files is in the home.
+func (m *migration) exist(files ...string) bool {
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(m.Home, file)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens the home and the new places. The home comes first, because its lock keeps every other
+// process out of it.
+func (m *migration) open(ctx context.Context) (err error) {
+	if err := m.openHome(ctx); err != nil {
+		return err
+	}
+	if m.to.store, err = sqlstore.Open(ctx, m.StoreURL); err != nil {
+		return err
+	}
+	if m.to.book, err = sqlbook.Open(ctx, m.StoreURL); err != nil {
+		return err
+	}
+	if m.to.moves, err = openMoves(ctx, m.StoreURL); err != nil {
+		return err
+	}
+	if m.note.HasPart(PartBus) {
+		m.to.bus, err = redisbus.Open(ctx, m.Bus)
+	}
+	return err
+}
+
+// openHome opens what is in the home: the database that all share, or the bus's own if an earlier
+// migration has taken the rest.
+func (m *migration) openHome(ctx context.Context) (err error) {
+	c := sqlitebus.Config{Path: filepath.Join(m.Home, homedb.BusFile), Log: m.Log}
+	if m.note.HasPart(PartStore) {
+		c.Database = func(ctx context.Context) (db *sqldb.DB, err error) {
+			db, err = homedb.Open(ctx, m.Home, homedb.Options{Log: m.Log, Point: m.Point})
+			m.from.db = db
+			return db, err
+		}
+	}
+	if m.from.bus, err = sqlitebus.Open(ctx, c); err != nil || !m.note.HasPart(PartStore) {
+		return err
+	}
+	if m.from.store, err = sqlstore.Use(ctx, m.from.db); err != nil {
+		return err
+	}
+	m.from.book, err = sqlbook.Use(ctx, m.from.db)
+	return err
+}
+
+func (m *migration) close() error {
+	var errs []error
+	if m.to.bus != nil {
+		errs = append(errs, m.to.bus.Close())
+	}
+	if m.to.moves != nil {
+		errs = append(errs, m.to.moves.close())
+	}
+	for _, b := range []*sqlbook.Book{m.to.book, m.from.book} {
+		if b != nil {
+			errs = append(errs, b.Close())
+		}
+	}
+	for _, s := range []*sqlstore.Store{m.to.store, m.from.store} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	if m.from.bus != nil {
+		errs = append(errs, m.from.bus.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// begin checks that everything can be copied, and then notes the migration on both sides, in the
+// home first: a database in which a migration has begun is not served, and only the home's note
+// tells the operator which database that is. It returns done if an earlier run has copied all.
+func (m *migration) begin(ctx context.Context) (done bool, err error) {
+	move, err := m.to.moves.find(ctx, m.note.ID)
+	if err != nil || move.done {
+		return move.done, err
+	}
+	if m.note.HasPart(PartStore) && !move.store {
+		if err := sqlstore.CheckEmpty(ctx, m.to.store); err != nil {
+			return false, err
+		}
+	}
+	if m.note.HasPart(PartStore) && !move.book {
+		if err := sqlbook.CheckEmpty(ctx, m.to.book); err != nil {
+			return false, err
+		}
+	}
+	if m.note.HasPart(PartBus) {
+		if m.intake, err = redisbus.NewImporter(ctx, m.to.bus, m.note.ID); err != nil {
+			return false, err
+		}
+	}
+	if err := m.note.write(m.Home); err != nil {
+		return false, err
+	}
+	m.Point("noted")
+	return false, m.to.moves.begin(ctx, m.note.ID)
+}
+
+// copyAll copies the parts, and then records that they are complete.
+func (m *migration) copyAll(ctx context.Context) error {
+	if m.note.HasPart(PartStore) {
+		if err := m.copyStore(ctx); err != nil {
+			return err
+		}
+	}
+	if m.note.HasPart(PartBus) {
+		if err := m.copyBus(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.leaveMail(ctx); err != nil {
+		return err
+	}
+	return m.to.moves.finish(ctx, m.note.ID)
+}
+
+// leaveMail moves the mail to a database of the bus's own in the home, if the logs and the book are
+// taken and the mail is not. Killed meanwhile, it may leave the mail in both places; the next run
+// has it in one again before it begins, as opening the home takes over what is in the other.
+func (m *migration) leaveMail(ctx context.Context) error {
+	if !m.note.HasPart(PartStore) || m.note.HasPart(PartBus) {
+		return nil
+	}
+	m.Point("before the mail is left")
+	if err := m.from.bus.Split(ctx, filepath.Join(m.Home, homedb.File), filepath.Join(m.Home, homedb.BusFile), m.Point); err != nil {
+		return fmt.Errorf("leave the mail in the home: %w", err)
+	}
+	return nil
+}
+
+// copyStore copies the logs and the book.
+func (m *migration) copyStore(ctx context.Context) error {
+	move, err := m.to.moves.find(ctx, m.note.ID)
+	if err != nil {
+		return err
+	}
+	m.report.Rows = map[string]int64{}
+	if !move.store {
+		m.Point("before the store")
+		rows, err := sqlstore.Copy(ctx, m.from.store, m.to.store, m.to.moves.recordCopied(m.note.ID, "store"))
+		if err != nil {
+			return fmt.Errorf("take the logs: %w", err)
+		}
+		maps.Copy(m.report.Rows, rows)
+		m.Log.Info("the logs are taken", slog.Int64("sessions", rows["sessions"]), slog.Int64("entries", rows["entries"]))
+	}
+	if !move.book {
+		m.Point("before the book")
+		rows, err := sqlbook.Copy(ctx, m.from.book, m.to.book, m.to.moves.recordCopied(m.note.ID, "book"))
+		if err != nil {
+			return fmt.Errorf("take the book: %w", err)
+		}
+		maps.Copy(m.report.Rows, rows)
+		m.Log.Info("the book is taken", slog.Int64("sends", rows["sends"]), slog.Int64("pairings", rows["pairings"]))
+	}
+	return nil
+}

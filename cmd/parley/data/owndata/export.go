@@ -1,0 +1,218 @@
+package owndata
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+	"parley/tools/plainjson"
+)
+
+const (
+	// pieceBytes is how many bytes go into one file; every platform accepts that.
+	pieceBytes = 7 << 20
+	// lineBytes is how long a line may be, in bytes. A line longer than pieceBytes is a file of
+	// its own.
+	lineBytes = 10 << 20
+)
+
+// A line is one line of an export: an entry of a session's log, or one of the kinds below.
+type line struct {
+	Session string          `json:"session"`
+	At      time.Time       `json:"at"`
+	Turn    string          `json:"turn"`
+	Kind    sessions.Kind   `json:"kind"`
+	Person  string          `json:"person,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// The kinds of lines that are not entries of the log.
+const (
+	kindRating   = "rating"   // the person's verdict on an answer
+	kindSchedule = "schedule" // a schedule that the person has made
+	kindMemory   = "memory"   // what is remembered about the person
+)
+
+// export sends a person what they said, what was answered, their verdicts on answers, and
+// what they have scheduled, as files of JSON lines. A repeated export sends the same
+// files under the same ids, except for what was changed meanwhile of the last two.
+func (d *Commands) export(ctx context.Context, id string, r request) error {
+	f := &exportState{commands: d, id: id, request: r}
+	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Concat(alone, shared) {
+		before := f.lines
+		for l, err := range d.linesOf(ctx, key, r) {
+			if err == nil {
+				err = f.add(ctx, l)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if f.lines > before {
+			f.sessions++
+		}
+	}
+	said := f.lines
+	if err := f.addRatings(ctx); err != nil {
+		return err
+	}
+	rated := f.lines - said
+	if err := f.addSchedules(ctx); err != nil {
+		return err
+	}
+	planned := f.lines - said - rated
+	if err := f.addMemory(ctx); err != nil {
+		return err
+	}
+	if f.lines == 0 {
+		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
+	}
+	text := fmt.Sprintf("This is what you have said to me and what I answered, a line of JSON each: entries %d, conversations %d, your 👍 and 👎 at my answers %d, schedules %d. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
+	if f.remembered {
+		text += " The last line is what I remember of you."
+	}
+	return f.send(ctx, text)
+}
+
+func (f *exportState) addRatings(ctx context.Context) error {
+	ratings, err := f.commands.Ratings.RatingsBy(ctx, f.Person)
+	if err != nil {
+		return err
+	}
+	for _, one := range ratings {
+		if one.Rated.After(f.Until) {
+			continue
+		}
+		verdict, _ := plainjson.Marshal(map[string]bool{"good": one.Good}) // cannot fail
+		if err := f.add(ctx, line{Session: one.Session, At: one.Rated, Turn: one.Turn, Kind: kindRating, Person: one.Person, Data: verdict}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *exportState) addSchedules(ctx context.Context) error {
+	made, err := f.commands.Schedules.OfPerson(ctx, f.Person)
+	if err != nil {
+		return err
+	}
+	for _, one := range made {
+		if one.Made.After(f.Until) {
+			continue
+		}
+		words, _ := plainjson.Marshal(map[string]string{"id": one.ID, "when": one.When, "text": one.Text, "time_zone": one.Zone}) // cannot fail
+		if err := f.add(ctx, line{Session: one.Session, At: one.Made, Kind: kindSchedule, Person: one.Person, Data: words}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMemory adds what is remembered about the person, as it is now.
+func (f *exportState) addMemory(ctx context.Context) error {
+	if f.commands.Memories == nil {
+		return nil
+	}
+	content, _, err := f.commands.Memories.Memory(ctx, channels.OfPerson, f.Person)
+	if err != nil || content == "" {
+		return err
+	}
+	text, _ := plainjson.Marshal(map[string]string{"content": content}) // cannot fail
+	f.remembered = true
+	return f.add(ctx, line{At: f.Until, Kind: kindMemory, Person: f.Person, Data: text})
+}
+
+// An exportState is the state of an export while its files are made.
+type exportState struct {
+	commands *Commands
+	id       string // of the command
+	request
+	piece                 bytes.Buffer
+	sent, lines, sessions int
+	remembered            bool
+}
+
+// add writes a line into the file that is being made; if that is full, it sends the file and
+// begins the next.
+func (f *exportState) add(ctx context.Context, l line) error {
+	raw, err := plainjson.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encode an entry: %w", err)
+	}
+	if len(raw) > lineBytes {
+		l.Data = json.RawMessage(`"left out: it is too large for a file"`)
+		raw, _ = plainjson.Marshal(l) // as above
+	}
+	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {
+		if err := f.send(ctx, "A part of what you have said to me; there is more."); err != nil {
+			return err
+		}
+	}
+	f.piece.Write(append(raw, '\n'))
+	f.lines++
+	return nil
+}
+
+// send sends the file that was made.
+func (f *exportState) send(ctx context.Context, text string) error {
+	f.sent++
+	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
+	err := f.commands.publish(ctx, bus.Outbound{
+		ID: bus.DerivedID(f.id, fmt.Sprintf("#export/%d", f.sent)), To: f.To, ReplyTo: f.Quote, Text: text,
+		File: &bus.File{Name: name, Data: slices.Clone(f.piece.Bytes())},
+	})
+	f.piece.Reset()
+	return err
+}
+
+// linesOf yields those entries of a session that the person of the request said, and those that
+// answer them. What others said is left out.
+func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
+	return func(yield func(line, error) bool) {
+		theirs := map[string]bool{} // turns
+		for e, err := range d.Store.Read(ctx, key, 1) {
+			if errors.Is(err, sessions.ErrNotFound) {
+				return // it was erased meanwhile
+			}
+			if err != nil {
+				yield(line{}, err)
+				return
+			}
+			if e.At.After(r.Until) {
+				return
+			}
+			if e.Kind == sessions.KindTurnStarted {
+				theirs[e.Turn] = e.Person == r.Person
+			}
+			if !isTheirs(e, r.Person, theirs[e.Turn]) {
+				continue
+			}
+			if !yield(line{Session: key, At: e.At, Turn: e.Turn, Kind: e.Kind, Person: e.Person, Data: e.Data}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// isTheirs reports whether an entry belongs to the export of a person: they said it, or it is an
+// answer in a turn of theirs, which turn says.
+func isTheirs(e sessions.Entry, person string, turn bool) bool {
+	switch e.Kind {
+	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:
+		return e.Person == person
+	case sessions.KindText, sessions.KindNotice:
+		return turn
+	}
+	return false
+}

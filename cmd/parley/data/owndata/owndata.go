@@ -1,0 +1,350 @@
+// Package owndata lets a person erase, or have sent, what they said to the bot, by /forget and /export in a chat with it alone.
+//
+// Handle answers the commands. What must be done is recorded in the book before the
+// platform is told that the command has arrived, and Run does it. So it is done however
+// often a process dies, and its answer, whose id is made of the command's, is sent once.
+// The file export.go makes the files of an export.
+package owndata
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/data/erase"
+	"parley/sessions"
+	"parley/sessions/schedules"
+	"parley/tools/plainjson"
+)
+
+// The commands.
+const (
+	Forget = "forget"
+	Export = "export"
+)
+
+const (
+	confirmWithin = 10 * time.Minute // how soon "/forget yes" must come after "/forget"
+	exportEvery   = 10 * time.Minute // how long a person must wait until the next export
+	sweepEvery    = time.Minute      // how often is looked for requests that another process has left undone
+	knowFor       = 48 * time.Hour   // how long a command that was carried out is known, in case a platform delivers it again
+)
+
+// The subjects of the book's notes.
+const (
+	askedToForget = "forget_asked" // about a person: the id of their command /forget
+	exported      = "exported"     // about a person: the id of their last command /export
+	undone        = "own_data"     // about a command: the request, as JSON
+	erased        = "own_erased"   // about a command that has erased: its answer until that is on its way, then answered
+)
+
+const answered = "answered" // the value of a note about a command whose answer is on its way
+
+// An Eraser erases what a person said, and says in the receipt what is left of it for a while.
+type Eraser interface {
+	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
+}
+
+// A Store has the logs of what was said.
+type Store interface {
+	sessions.Reader
+	// SessionsOf lists the sessions in which only the person has spoken, and those in
+	// which others have too.
+	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
+}
+
+// Schedules looks up the schedules of people.
+type Schedules interface {
+	OfPerson(ctx context.Context, person string) ([]schedules.Schedule, error)
+}
+
+// Ratings looks up a person's verdicts on answers.
+type Ratings interface {
+	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
+}
+
+// Memories looks up what agents remember about a person.
+type Memories interface {
+	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+}
+
+// Config holds the parts that Commands works with.
+type Config struct {
+	Notes channels.Notes
+	Bus   bus.Bus
+	Store Store
+	// Ratings are exported with what was said.
+	Ratings Ratings
+	// Memories, if set, are exported too.
+	Memories Memories
+	// Schedules are exported too.
+	Schedules Schedules
+	Eraser    func() Eraser               // as it is configured now
+	Prefix    func(channel string) string // returns what commands begin with on a channel, such as "/"
+	Log       *slog.Logger
+	Now       func() time.Time // nil is time.Now
+}
+
+// Commands receives the commands that people give about their own data, and carries them out.
+type Commands struct {
+	Config
+	wake chan struct{}
+}
+
+// New makes Commands.
+func New(c Config) *Commands {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Commands{Config: c, wake: make(chan struct{}, 1)}
+}
+
+// A request is a command that must be carried out for a person.
+type request struct {
+	Do     string      `json:"do"`
+	Person string      `json:"person"`
+	To     bus.Address `json:"to"`
+	Quote  string      `json:"quote,omitempty"`
+	Until  time.Time   `json:"until"` // what was said later is not exported
+}
+
+// Handle answers a command of somebody who may talk to the bot. When it returns nil the
+// command is recorded durably, or answered.
+func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
+	if in.Group {
+		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
+	}
+	if in.Text == Export {
+		return d.handleExport(ctx, in)
+	}
+	switch strings.ToLower(strings.TrimSpace(in.Args)) {
+	case "":
+		return d.explain(ctx, in)
+	case "yes":
+		return d.handleForget(ctx, in)
+	}
+	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
+}
+
+// explain tells the person what would be erased and how to confirm that, and records that they
+// were told. Who was told a moment ago is only reminded, because to count what would be erased all
+// conversations are looked through.
+func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
+	p := d.Prefix(in.At.Channel)
+	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if asked.Value != in.ID && d.isRecent(asked) {
+		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+			return err
+		}
+		return d.reply(ctx, in, fmt.Sprintf("What that erases I have told you a moment ago. Say `%sforget yes` within ten minutes to erase it.", p))
+	}
+	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
+		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember of you in all conversations, also on channels that you have linked\n\n"+
+		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
+		"`%sexport` sends you what you have said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
+		in.From.ID, len(alone), len(shared), p, p)
+	return d.reply(ctx, in, text)
+}
+
+// isRecent reports whether a person's command /forget, which a note tells of, may still be confirmed.
+func (d *Commands) isRecent(asked channels.Note) bool {
+	return asked.Value != "" && d.Now().Sub(asked.At) <= confirmWithin
+}
+
+func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
+	// A command that was carried out and comes again is answered already, under the same id. It must
+	// not erase what was said since, though the person may have said "/forget" again meanwhile.
+	if done, err := d.Notes.Noted(ctx, erased, in.ID); err != nil || done.Value != "" {
+		return err
+	}
+	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if !d.isRecent(asked) {
+		// A command that is being carried out and comes again is answered then, under the same id.
+		known, err := d.Notes.Noted(ctx, undone, in.ID)
+		if err != nil || known.Value != "" {
+			return err
+		}
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first: it says what would be erased. Then `%[1]sforget yes` does it, within ten minutes.", d.Prefix(in.At.Channel)))
+	}
+	return d.record(ctx, in)
+}
+
+func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
+	last, err := d.Notes.Noted(ctx, exported, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
+		return d.reply(ctx, in, "I have sent it to you a moment ago. I do so again ten minutes after that.")
+	}
+	if last.Value != in.ID { // else it came again
+		if err := d.record(ctx, in); err != nil {
+			return err
+		}
+	}
+	return d.Notes.SetNote(ctx, exported, in.From.ID, in.ID)
+}
+
+// record writes a request to the book, so that it is carried out even if this process dies, and
+// wakes Run.
+func (d *Commands) record(ctx context.Context, in bus.Inbound) error {
+	raw, err := plainjson.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
+	if err != nil {
+		return fmt.Errorf("encode a request: %w", err)
+	}
+	if err := d.Notes.SetNote(ctx, undone, in.ID, string(raw)); err != nil {
+		return err
+	}
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// reply answers a command at once. If the platform delivers the command again, the answer has the
+// same id and is sent only once.
+func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error {
+	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
+}
+
+// publish publishes a message. It returns nil for one that the bus refuses for good,
+// because nobody could be told.
+func (d *Commands) publish(ctx context.Context, out bus.Outbound) error {
+	out.At = d.Now()
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if errors.Is(err, bus.ErrInvalid) {
+		d.Log.Error("an answer about a person's own data cannot be sent", slog.String("id", out.ID), slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
+// Run carries out the recorded requests, until ctx is done: those that this process
+// receives at once, and after a while those that another process has left undone.
+func (d *Commands) Run(ctx context.Context) error {
+	for {
+		d.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+func (d *Commands) sweep(ctx context.Context) {
+	all, err := d.Notes.AllNoted(ctx, undone)
+	if err == nil {
+		err = d.forgetOldCommands(ctx)
+	}
+	if err != nil {
+		d.reportFailure(ctx, "", err)
+	}
+	for _, note := range all {
+		var r request
+		err := json.Unmarshal([]byte(note.Value), &r)
+		if err == nil {
+			err = d.carryOut(ctx, note.About, r)
+		}
+		if err == nil {
+			err = d.Notes.SetNote(ctx, undone, note.About, "")
+		}
+		if err != nil {
+			d.reportFailure(ctx, note.About, err)
+		}
+	}
+}
+
+func (d *Commands) reportFailure(ctx context.Context, id string, err error) {
+	if ctx.Err() == nil {
+		d.Log.Error("what a person asked about their own data is not done yet; trying again", slog.String("id", id), slog.Any("error", err))
+	}
+}
+
+func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
+	if r.Do == Export {
+		return d.export(ctx, id, r)
+	}
+	done, err := d.Notes.Noted(ctx, erased, id)
+	if err != nil || done.Value == answered {
+		return err
+	}
+	if done.Value == "" {
+		receipt, err := d.Eraser().PersonSoon(ctx, r.Person)
+		if err != nil {
+			return err
+		}
+		done.Value = receiptInWords(receipt)
+		if err := d.Notes.SetNote(ctx, erased, id, done.Value); err != nil {
+			return err
+		}
+	} // else this process or another one died after it had erased
+	if err := d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: done.Value}); err != nil {
+		return err
+	}
+	return d.Notes.SetNote(ctx, erased, id, answered)
+}
+
+// forgetOldCommands forgets the commands that were carried out so long ago that no platform delivers
+// them again.
+func (d *Commands) forgetOldCommands(ctx context.Context) error {
+	all, err := d.Notes.AllNoted(ctx, erased)
+	if err != nil {
+		return err
+	}
+	for _, note := range all {
+		if note.Value != answered || d.Now().Sub(note.At) < knowFor {
+			continue
+		}
+		if err := d.Notes.SetNote(ctx, erased, note.About, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiptInWords returns a receipt in words for the person.
+func receiptInWords(r erase.Receipt) string {
+	var b strings.Builder
+	b.WriteString("It is erased.\n\n")
+	for _, line := range []struct {
+		what string
+		n    int64
+	}{
+		{"conversations, whole", int64(len(r.Log.Sessions))},
+		{"shared conversations, of which your part", int64(len(r.Log.Shared))},
+		{"entries of the log", r.Log.Entries},
+		{"folders with files and memory", int64(len(r.Workspaces))},
+		{"messages on the way", int64(r.Bus.Messages + r.Bus.DeadLetters)},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "- %s: %d\n", line.what, line.n)
+		}
+	}
+	b.WriteString("\nNot erased:\n\n")
+	for _, kept := range r.Kept {
+		fmt.Fprintf(&b, "- %s: %s\n", kept.What, kept.Why)
+	}
+	return b.String()
+}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package background
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// A prying model tries, in each turn for which nobody has spoken, to read what is remembered
+// of its person, and notes by the source of the turn all that it is shown. To people it
+// does what they say, which is one call of a tool.
+type prying struct {
+	mu    sync.Mutex
+	shown map[string][]string
+}
+
+// sourceOf is what began a turn: its session and how; "" if somebody spoke.
+func sourceOf(r agenttest.Request) string {
+	all := r.Messages()
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Role != "user" {
+			continue
+		}
+		switch said := all[i].Content; {
+		case strings.Contains(said, "This is a look at a checklist"):
+			return "beat"
+		case strings.Contains(said, `" schedule="`):
+			return "schedule"
+		case strings.Contains(said, "<notice>The job "):
+			return "job"
+		case strings.Contains(said, "The webhook alerts was posted"):
+			return "event"
+		}
+		return ""
+	}
+	return ""
+}
+
+func (p *prying) model(r agenttest.Request) agenttest.Response {
+	source := sourceOf(r)
+	p.mu.Lock()
+	p.shown[source] = append(p.shown[source], string(r.Body))
+	p.mu.Unlock()
+	switch tool, args, _ := strings.Cut(strings.TrimPrefix(r.Said(), "@parleybot "), " "); {
+	case source != "" && r.Rounds() == 0:
+		return agenttest.Calls(
+			agenttest.ToolCall{Name: "memory_read", Args: `{"scope":"person"}`},
+			agenttest.ToolCall{Name: "memory_read", Args: `{"scope":"session"}`},
+			agenttest.ToolCall{Name: "grep", Args: `{"pattern":"xyzz[y]","path":"."}`},
+		)
+	case source == "" && r.Rounds() == 0 && json.Valid([]byte(args)):
+		return agenttest.Calls(agenttest.ToolCall{Name: tool, Args: args})
+	}
+	return agenttest.Reply("done by " + source)
+}
+
+// took waits until a source's turn was shown the results of its calls, and tells whether
+// it was ever shown a text. What it was shown is forgotten.
+func (p *prying) took(t *testing.T, source, text string) bool {
+	t.Helper()
+	var all string
+	parleytest.WaitFor(t, "a turn of "+source, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		all = strings.Join(p.shown[source], "\n")
+		return len(p.shown[source]) >= 2
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown[source] = nil
+	return strings.Contains(all, text)
+}
+
+// No source of turns sees what it must not: what is remembered of a person is there for
+// what begins a turn in their private chat, and nowhere else.
+func TestNoSourceOfTurnsSeesWhatItMustNot(t *testing.T) {
+	t.Parallel()
+	const secret, group = "xyzzy-plugh", -10099
+	list := filepath.Join(t.TempDir(), "list.md")
+	parleytest.Must(t, os.WriteFile(list, []byte("- Is all well?\n"), 0o600))
+	p := &prying{shown: map[string][]string{}}
+	o := newEventWorld(t, p.model, parleytest.WithShell+fmt.Sprintf("[heartbeat]\nevery = \"1s\"\nfile = %q\nto = \"telegram:1\"\n", list))
+	o.NeedsSandbox()
+	o.Up()
+	o.Telegram.Say(2, 2, `memory_write {"scope":"person","content":"my secret is `+secret+`"}`)
+	o.WaitSaid(2, 1)
+	job, later := `exec_shell {"command":"true","background":true}`, `schedule {"action":"add","when":"in 1s","text":"look"}`
+
+	o.event("g", "DiskFull", time.Now(), nil)
+	for _, source := range []string{"event", "beat"} {
+		if p.took(t, source, secret) {
+			t.Errorf("%s was shown it", source)
+		}
+	}
+	for _, c := range []struct {
+		source, says string
+		chat         int64
+		sees         bool
+	}{{"schedule", later, group, false}, {"job", job, group, false}, {"schedule", later, 2, true}, {"job", job, 2, true}, {"job", job, 3, false}, {"schedule", later, 3, false}} {
+		who := int64(2)
+		if c.chat > 0 {
+			who = c.chat
+		}
+		o.Telegram.Say(c.chat, who, "@parleybot "+c.says)
+		if p.took(t, c.source, secret) != c.sees {
+			t.Errorf("what a %s begins for %d in %d was shown it, or not: want %t", c.source, who, c.chat, c.sees)
+		}
+		parleytest.WaitFor(t, "the answer", func() bool {
+			n := strings.Count(strings.Join(parleytest.Texts(o.Telegram.Sent(c.chat)), "\n"), "done by "+c.source)
+			return n > 0
+		})
+	}
+}

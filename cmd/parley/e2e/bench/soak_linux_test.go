@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// BenchmarkSoak lets 200 chats exchange 6,000 messages with the bot in all, or as many as soakVar
+// says, and logs for each tenth of them how fast it was and what the bot used. Where conversations
+// begin anew after 50 messages, what differs between the first tenth and the last is what grows with
+// the past. Where they never do, what the model is sent grows, too.
+func BenchmarkSoak(b *testing.B) {
+	b.Run("of-50", func(b *testing.B) { soak(b, 50) })
+	b.Run("endless", func(b *testing.B) { soak(b, 1<<30) })
+}
+
+// soak lets conversations begin anew after so many messages.
+func soak(b *testing.B, anew int) {
+	const chats = 200
+	messages := 6000
+	if text := os.Getenv(soakVar); text != "" {
+		var err error
+		if messages, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c := newOutside(b)
+	var first, last tenth
+	for b.Loop() {
+		for n := range 10 {
+			last = c.soak(b, chats, max(1, messages/10/chats), anew)
+			if n == 0 {
+				first = last
+			}
+			b.Logf("%3d %%: %4.0f messages/s, %5.2f ms of processor each, %4.0f MB, %4.0f MB of it not of files", 10*(n+1), last.rate, last.processor, last.memory, last.anonymous)
+		}
+	}
+	b.ReportMetric(last.rate/first.rate, "x-rate")
+	b.ReportMetric(last.processor/first.processor, "x-cpu")
+	b.ReportMetric(last.processor, "last-cpu-ms")
+	b.ReportMetric(first.anonymous, "first-MB")
+	b.ReportMetric(last.anonymous, "last-MB")
+}
+
+// soakVar is the variable that says how many messages BenchmarkSoak exchanges.
+const soakVar = "PARLEY_SOAK"
+
+// A tenth is how one part of a soak went.
+type tenth struct {
+	rate      float64 // messages per second
+	processor float64 // milliseconds of processor time per message
+	memory    float64 // megabytes at the end
+	anonymous float64 // megabytes of these that are not pages of files
+}
+
+// soak lets each chat say so many things, one after another.
+func (c *contender) soak(b *testing.B, chats int64, each, anew int) tenth {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	said := c.said[1]
+	began, used := time.Now(), c.processor(b)
+	var people sync.WaitGroup
+	for chat := int64(1); chat <= chats; chat++ {
+		people.Go(func() {
+			for n := range each {
+				text := fmt.Sprint("what is to be said in message ", said+n)
+				if (said+n+int(chat))%anew == anew-1 { // the chats one after another
+					text = "/new"
+				}
+				c.tg.Say(chat, chat, text)
+				if err := c.tg.AwaitSent(ctx, chat, said+n+1); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	people.Wait()
+	c.said[1] += each
+	all := float64(chats) * float64(each)
+	return tenth{
+		rate:      all / time.Since(began).Seconds(),
+		processor: float64((c.processor(b) - used).Microseconds()) / 1000 / all,
+		memory:    memoryOf(b, c.pid, "VmRSS:"),
+		anonymous: memoryOf(b, c.pid, "RssAnon:"),
+	}
+}

@@ -1,0 +1,92 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// ofUpkeep are the statements that a process makes by the clock, whatever is said to it.
+var ofUpkeep = regexp.MustCompile(`^(SELECT [^(]* FROM|DELETE FROM|INSERT INTO|UPDATE) (jobs|asks|schedules|processes)\b|^-- ping`)
+
+// What a turn asks of PostgreSQL and Redis, in a conversation that goes on.
+func TestWhatATurnAsksOfTheServers(t *testing.T) {
+	t.Parallel()
+	const turns = 20
+	for _, c := range []struct {
+		name, said, more string
+		statements       int // of one turn, at most
+	}{
+		{"without tools", "hello", "", 5},
+		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 5},
+		{"three rounds of a tool", "remember", "", 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			redis, redisURL := newWiretap(t, parleytest.StartRedis(t).URL(), readCommands)
+			postgres, postgresURL := newWiretap(t, sqldbtest.New(t), readStatements)
+			w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+				if r.Said() == "remember" && r.Rounds() < 3 {
+					return agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: `{}`})
+				}
+				return agenttest.Reply("you said " + r.Said())
+			}, fmt.Sprintf("[bus]\nurl = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n%s", redisURL, postgresURL, t.TempDir(), c.more))
+			text, err := os.ReadFile(w.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = bytes.Replace(text, []byte("[model]\n"), []byte("[model]\nprice_input = 1\nprice_output = 2\n"), 1)
+			if err := os.WriteFile(w.File, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.Serve().WaitServing()
+			said := func(n int) {
+				for range n {
+					sent, settled := len(w.Telegram.Sent(2)), redis.count("script settle")
+					w.Telegram.Say(2, 2, c.said)
+					w.WaitSaid(2, sent+1)
+					parleytest.WaitFor(t, "the turn to be over", func() bool { return redis.count("script settle") == settled+2 })
+				}
+			}
+			said(2)
+			_, _ = redis.take()
+			_, _ = postgres.take()
+
+			said(turns)
+			asked, trips := postgres.take()
+			asked = slices.DeleteFunc(asked, ofUpkeep.MatchString)
+			t.Logf("%d statements, %d round trips", len(asked)/turns, trips/turns)
+			if len(asked) > turns*c.statements+turns/2 { // some are made once in a while
+				t.Errorf("%d statements for %d turns, want %d for each:\n%s", len(asked), turns, c.statements, tally(asked))
+			}
+			asked, _ = redis.take()
+			for _, s := range []string{"script publish", "script settle"} { // in and out
+				if n := len(slices.DeleteFunc(slices.Clone(asked), func(a string) bool { return a != s })); n != 2*turns {
+					t.Errorf("%s: %d times for %d turns, want twice for each:\n%s", s, n, turns, tally(asked))
+				}
+			}
+		})
+	}
+}
+
+// tally lists what was asked, and how often.
+func tally(asked []string) string {
+	times := map[string]int{}
+	for _, a := range asked {
+		times[strings.Join(strings.Fields(a), " ")]++
+	}
+	var list []string
+	for _, a := range slices.Sorted(maps.Keys(times)) {
+		list = append(list, fmt.Sprintf("%4d %.160s", times[a], a))
+	}
+	return strings.Join(list, "\n")
+}

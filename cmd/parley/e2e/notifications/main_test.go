@@ -1,0 +1,12 @@
+// Package notifications tries alerts and other notifications that programs post over HTTP for
+// people on three platforms, and the metrics of their delivery.
+package notifications
+
+import (
+	"os"
+	"testing"
+
+	"parley/cmd/parley/parleytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(parleytest.Main(m)) }

@@ -1,0 +1,133 @@
+package operation
+
+import (
+	"database/sql"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/cmd/parley/terminal/report"
+	"parley/sessions/bill"
+)
+
+// A killedModel answers twice in each life of a server, and then leaves whoever asks without an answer,
+// until it is told to answer all.
+type killedModel struct {
+	mu                sync.Mutex
+	answered, waiting int
+	all               bool
+}
+
+func (m *killedModel) answer(agenttest.Request) agenttest.Response {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all || m.answered < 2 {
+		m.answered++
+		return agenttest.Reply("fine")
+	}
+	m.waiting++
+	return agenttest.Reply("never").WaitFor(make(chan struct{}))
+}
+
+func (m *killedModel) begin(all bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answered, m.waiting, m.all = 0, 0, all
+}
+
+func (m *killedModel) isLeft(turns int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting >= turns
+}
+
+// What turns of killed servers had set aside refuses nobody: with a dear model and the caps that hold if
+// nothing is set, twelve messages of one person are all answered through four kills with three turns at
+// the model each, and what is set aside can be seen.
+func TestTwelveMessagesAreAnsweredThroughFourKills(t *testing.T) {
+	t.Parallel()
+	model := &killedModel{}
+	w := priced(t, model.answer, "")
+	text, err := os.ReadFile(w.File)
+	parleytest.Must(t, err)
+	dear := strings.NewReplacer("price_input = 1.0\n", "price_input = 5\n", "price_output = 2\n", "price_output = 25\n").Replace(string(text))
+	parleytest.Must(t, os.WriteFile(w.File, []byte(dear), 0o600))
+	standing := func() (all bill.CapState) {
+		t.Helper()
+		out, errs, code := w.Run("--json", "usage")
+		var r report.Usage
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+			t.Fatalf("%d %s %s", code, out, errs)
+		}
+		for _, c := range r.Caps {
+			if c.Setting == "[budget] day" {
+				return c
+			}
+		}
+		t.Fatalf("no cap on all in %s", out)
+		return all
+	}
+	const messages, person = 12, 2
+	for life := range 4 {
+		serving := w.Serve()
+		if life == 0 {
+			for n := range messages {
+				w.Telegram.Say(int64(-100-n), person, "@parleybot hello")
+			}
+		}
+		parleytest.WaitFor(t, "three turns to be at the model", func() bool { return model.isLeft(3) })
+		if c := standing(); c.Reserved < 3*4096*25 || c.Reserved > 3*200_000 {
+			t.Errorf("life %d: %+v", life, c)
+		}
+		if out, _, _ := w.Run("usage"); !strings.Contains(out, "SET ASIDE") || !strings.Contains(out, "person:telegram:2") {
+			t.Errorf("usage says\n%s", out)
+		}
+		serving.Kill()
+		model.begin(life == 3)
+	}
+	serving := w.Serve()
+	for n := range messages {
+		if said := w.WaitSaid(int64(-100-n), 1); said[0] != "fine" {
+			t.Errorf("chat %d is told %q", n, said)
+		}
+	}
+	parleytest.WaitFor(t, "all to be settled", func() bool { return standing().Reserved == 0 })
+	if c := standing(); c.Spent == 0 || c.Spent > 2_000_000 {
+		t.Errorf("at the end %+v", c)
+	}
+	serving.Stop()
+}
+
+// What a turn that nobody resumes had set aside is settled by the server that runs, as what its call is
+// known to have cost.
+func TestWhatNobodyResumesIsSettled(t *testing.T) {
+	t.Parallel()
+	w := priced(t, agenttest.Always(agenttest.Reply("fine")), "")
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	serving.Stop()
+	before := w.Count("sessions.db", "SELECT sum(micro) FROM counters WHERE subject = '' AND length(period) = 10")
+	file, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, "sessions.db"))
+	parleytest.Must(t, err)
+	_, err = file.ExecContext(t.Context(), `INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until)
+		SELECT 'gone#1.1.0', period, shard, 100000, 'main:telegram:9', 100, 200, json_array(json_object('period', period, 'subject', '')), 1
+		FROM counters WHERE subject = '' AND length(period) = 10`)
+	parleytest.Must(t, err)
+	_, err = file.ExecContext(t.Context(), "UPDATE counters SET micro = micro + 100000 WHERE subject = '' AND length(period) = 10")
+	parleytest.Must(t, err)
+	parleytest.Must(t, file.Close())
+	serving = w.Serve()
+	parleytest.WaitFor(t, "it to be settled", func() bool {
+		return w.Count("sessions.db", "SELECT sum(micro) FROM counters WHERE subject = '' AND length(period) = 10") == before+300
+	})
+	if n := w.Count("sessions.db", "SELECT count(*) FROM charges WHERE abandoned"); n != 1 {
+		t.Errorf("%d reservations can still be corrected", n)
+	}
+	serving.Stop()
+}

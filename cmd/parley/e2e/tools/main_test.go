@@ -1,0 +1,12 @@
+// Package tools tries the tools that bring something of their own: commands in the sandbox, MCP
+// servers, skills and the web.
+package tools
+
+import (
+	"os"
+	"testing"
+
+	"parley/cmd/parley/parleytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(parleytest.Main(m)) }

@@ -1,0 +1,141 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// A changing is a service whose tools change: hold, which waits, stays; old goes, new comes.
+type changing struct {
+	*mcp.Server
+	handler http.Handler
+	url     string
+	held    chan struct{} // a call of hold has begun
+	release chan struct{}
+}
+
+func newChanging(t *testing.T) *changing {
+	t.Helper()
+	c := &changing{Server: mcp.NewServer(&mcp.Implementation{Name: "changing", Version: "1"}, nil), held: make(chan struct{}, 10), release: make(chan struct{})}
+	c.add("hold", func(ctx context.Context) string {
+		c.held <- struct{}{}
+		select {
+		case <-c.release:
+		case <-ctx.Done():
+		}
+		return "held"
+	})
+	c.add("old", func(context.Context) string { return "the old one" })
+	c.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.Server }, nil)
+	web := httptest.NewServer(c.handler)
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	t.Cleanup(sync.OnceFunc(func() { close(c.release) }))
+	c.url = web.URL
+	return c
+}
+
+func (c *changing) add(name string, do func(context.Context) string) {
+	mcp.AddTool(c.Server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: do(ctx)}}}, nil, nil
+	})
+}
+
+// swap changes the tools, and has an owner accept them.
+func (c *changing) swap(w *parleytest.World) {
+	w.T.Helper()
+	c.RemoveTools("old")
+	c.add("new", func(context.Context) string { return "the new one" })
+	for _, args := range [][]string{{"mcp", "test", "web"}, {"mcp", "accept", "web"}} {
+		if out, errs, code := w.Run(args...); code != parleytest.ExitDone || !strings.Contains(out, "new") {
+			w.T.Errorf("%s ended with %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+// shown tells which of the service's tools a model is shown.
+func shown(r agenttest.Request) string {
+	return strings.Join(slices.DeleteFunc(r.Tools(), func(name string) bool { return !strings.HasPrefix(name, "web__") }), " ")
+}
+
+// swapModel calls hold and then old, and tells what it was shown each time.
+func swapModel(r agenttest.Request) agenttest.Response {
+	switch got := r.Results(); {
+	case strings.Contains(r.Said(), "again"):
+		return agenttest.Reply("next: " + shown(r))
+	case len(got) == 0:
+		return agenttest.Calls(agenttest.Call("web__hold", `{}`))
+	case len(got) == 1 && slices.Contains(r.Tools(), "web__old"):
+		return agenttest.Calls(agenttest.Call("web__old", `{}`))
+	default:
+		return agenttest.Reply(fmt.Sprintf("now: %s; %s", shown(r), strings.Join(got, " ")))
+	}
+}
+
+func swapSettings(c *changing) string {
+	return fmt.Sprintf("\n[mcp.web]\nurl = %q\nagents = [\"main\"]\n[tools]\nuntrusted = \"allow\"\n", c.url)
+}
+
+// awaitTools waits until the tools of the server notes are known.
+func awaitTools(t *testing.T, w *parleytest.World) {
+	t.Helper()
+	parleytest.WaitFor(t, "the server's tools to be known", func() bool {
+		out, _, _ := w.Run("mcp", "list")
+		return strings.Contains(out, "accepted")
+	})
+}
+
+// The tools of a server change while a turn runs: it keeps those that it began with, and the
+// next has the others. What is gone is told to the model.
+func TestMCPToolsChangeWhileATurnRuns(t *testing.T) {
+	t.Parallel()
+	c := newChanging(t)
+	w := parleytest.New(t, swapModel, swapSettings(c))
+	p := w.Serve()
+	awaitTools(t, w)
+	w.Telegram.Say(2, 2, "go")
+	<-c.held
+	c.swap(w)
+	c.release <- struct{}{}
+	said := w.WaitSaid(2, 1)[0]
+	parleytest.Wants(t, said, "now: web__hold web__old;", "held", "error")
+	if strings.Contains(said, "the old one") {
+		t.Errorf("what is gone was called: %s", said)
+	}
+	w.Telegram.Say(2, 2, "again")
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "next: web__hold web__new")
+	p.Stop()
+}
+
+// A turn that was cut off in the middle of a call goes on with the tools that there are by
+// then. Of its call nobody says that it was not made.
+func TestMCPToolsChangeWhileATurnIsCutOff(t *testing.T) {
+	t.Parallel()
+	c := newChanging(t)
+	w := parleytest.New(t, swapModel, swapSettings(c))
+	p := w.Serve()
+	awaitTools(t, w)
+	w.Telegram.Say(2, 2, "go")
+	<-c.held
+	p.Kill()
+	c.RemoveTools("hold")
+	c.swap(w)
+	p = w.Serve()
+	said := w.WaitSaid(2, 1)[0]
+	parleytest.Wants(t, said, "web__new", "outcome_unknown")
+	if strings.Contains(said, "the old one") {
+		t.Errorf("what is gone was called: %s", said)
+	}
+	p.Stop()
+}

@@ -1,0 +1,232 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// putSkill writes a skill into a folder of skills.
+func putSkill(t *testing.T, dir, name, description, body string) {
+	t.Helper()
+	parleytest.Must(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte("---\nname: "+name+"\ndescription: "+description+"\n---\n"+body+"\n"), 0o644))
+}
+
+// A shownToModel is what a model was sent, and how it answers.
+type shownToModel struct {
+	mu      sync.Mutex
+	prompts []string
+	tools   []string
+}
+
+func (s *shownToModel) model(r agenttest.Request) agenttest.Response {
+	s.mu.Lock()
+	s.prompts = append(s.prompts, r.Messages()[0].Content)
+	s.tools = append(s.tools, strings.Join(r.Tools(), " "))
+	s.mu.Unlock()
+	if strings.HasPrefix(r.Said(), "hello") {
+		return parleytest.EchoModel(r)
+	}
+	return commander(r)
+}
+
+// last is the newest prompt, and the tools beside it.
+func (s *shownToModel) last() (prompt, tools string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prompts[len(s.prompts)-1], s.tools[len(s.tools)-1]
+}
+
+// Agents find the operator's skills in their prompts, and read them when they need them. One
+// that a conversation has written itself is apart, and has no name of the operator's. SIGHUP
+// reads them again.
+func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "\n[skills]\noff = [\"hushed\"]\n[agents.other]\nskills = []\n")
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "reports", "How reports are written.", "Begin with the sum: xyzzy.")
+	putSkill(t, dir, "hushed", "Not for you.", "x")
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "reports", "forms.md"), []byte("plugh"), 0o644))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	prompt, tools := seen.last()
+	parleytest.Wants(t, prompt, "- reports: How reports are written.", "<file name=\"skills\" from=\"operator\">")
+	parleytest.Wants(t, tools, "skill")
+	if strings.Contains(prompt, "hushed") || strings.Contains(prompt, "xyzzy") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "Begin with the sum: xyzzy.", "forms.md")
+	w.Telegram.Say(2, 2, `skill {"name":"reports","file":"forms.md"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "plugh")
+	w.Telegram.Say(2, 2, `skill {"name":"hushed"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "no skill is called")
+
+	// What it has read counts as untrusted, so what is written now is hidden; not after /new.
+	w.Telegram.Say(2, 2, "/new")
+	w.WaitSaid(2, 5)
+	for i, name := range []string{"own", "reports"} {
+		args, err := json.Marshal(map[string]string{"path": "skills/" + name + "/SKILL.md", "content": "---\nname: " + name + "\ndescription: Ours.\n---\nOur own word."})
+		parleytest.Must(t, err)
+		w.Telegram.Say(2, 2, "write_file "+string(args))
+		parleytest.Wants(t, w.WaitSaid(2, 6+i)[5+i], "Successfully")
+	}
+	w.Telegram.Say(2, 2, "hello again")
+	w.WaitSaid(2, 8)
+	prompt, _ = seen.last()
+	parleytest.Wants(t, prompt, "<file name=\"skills\" from=\"workspace\">", "- own: Ours.", "a skill of the operator's has its name", "- reports: How reports are written.")
+	w.Telegram.Say(2, 2, `skill {"name":"own"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 9)[8], "Our own word.")
+	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 10)[9], "xyzzy")
+	w.Telegram.Say(2, 2, `write_file {"path":"skills/own/SKILL.md","content":"---\nname: own\ndescription: What a stranger said.\n---\n"}`)
+	w.WaitSaid(2, 11)
+	w.Telegram.Say(2, 2, "hello once more")
+	w.WaitSaid(2, 12)
+	if prompt, _ = seen.last(); strings.Contains(prompt, "What a stranger said") || !strings.Contains(prompt, "strangers may have written them") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+
+	putSkill(t, dir, "later", "What came later.", "x")
+	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
+	parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Contains(p.Stderr.String(), "configuration read again") })
+	w.Telegram.Say(2, 2, "hello at last")
+	w.WaitSaid(2, 13)
+	prompt, _ = seen.last()
+	parleytest.Wants(t, prompt, "- later: What came later.")
+	p.Stop()
+}
+
+// Without skills an agent has no tool for them, and its prompt says nothing of any.
+func TestNoSkills(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	if prompt, tools := seen.last(); strings.Contains(prompt, "name=\"skills\"") || strings.Contains(tools, "skill") {
+		t.Errorf("the prompt is %s\nand the tools are %s", prompt, tools)
+	}
+	p.Stop()
+	if out, _, code := w.Run("skills", "list"); code != parleytest.ExitDone || !strings.Contains(out, "no skills") {
+		t.Errorf("skills list ended with %d: %s", code, out)
+	}
+}
+
+// A skill that cannot be used is left out, and the log, doctor and list say why and what to do; many
+// skills are others' work. A name in the settings that no skill has stops the start.
+func TestASkillThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "\n[skills]\ntrusted = [\"good\", \"claude-api\"]\n[agents.other]\nskills = [\"goood\", \"bad\"]\n")
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "good", "Good.", "x")
+	putSkill(t, dir, "bad", "unquoted: text", "x")
+	putSkill(t, dir, "claude-api", strings.Repeat("e", 1078), "x")
+	_, errs, code := w.Run("serve")
+	if code != parleytest.ExitConfig || strings.Contains(errs, "wants quotes") || strings.Contains(errs, `"bad"`) {
+		t.Errorf("serve ended with %d: %s", code, errs)
+	}
+	parleytest.Wants(t, errs, "agents.other.skills", `write "good"`)
+	if _, errs, code = w.Run("skills"); code != parleytest.ExitConfig {
+		t.Errorf("skills ended with %d: %s", code, errs)
+	}
+	parleytest.Wants(t, errs, "left out: "+filepath.Join(dir, "bad", "SKILL.md"), "wants quotes", "serve would not start", `write "good"`)
+	text, err := os.ReadFile(w.File)
+	parleytest.Must(t, err)
+	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "goood", "good", 1)), 0o600))
+
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	prompt, _ := seen.last()
+	parleytest.Wants(t, prompt, "- good: Good.")
+	if strings.Contains(prompt, "claude-api") || strings.Contains(prompt, "- bad") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+	parleytest.Wants(t, p.Stderr.String(), "a skill cannot be used, and agents do without it", `"skill":"claude-api"`, "more than 1024 characters", `"skill":"bad"`, "wants quotes")
+	p.Stop()
+	out, _, code := w.Run("doctor")
+	parleytest.Wants(t, out, "ok     skills: good", "wrong  skills: "+filepath.Join(dir, "bad", "SKILL.md"), "wrong  skills: "+filepath.Join(dir, "claude-api", "SKILL.md"), "agents do without it: say there what it is for")
+	if code != parleytest.ExitFailed {
+		t.Errorf("doctor ended with %d", code)
+	}
+	out, errs, code = w.Run("--json", "skills", "list")
+	parleytest.Wants(t, errs, "left out: "+filepath.Join(dir, "claude-api", "SKILL.md"))
+	var all []struct {
+		Name, Description, Folder string
+		Agents                    []string
+		Trusted                   bool
+	}
+	parleytest.Must(t, json.Unmarshal([]byte(out), &all))
+	if code != parleytest.ExitDone || len(all) != 1 || all[0].Name != "good" || !all[0].Trusted || strings.Join(all[0].Agents, " ") != "main other" {
+		t.Errorf("skills list ended with %d: %s%s", code, out, errs)
+	}
+}
+
+// putProgram gives a skill a tool of that name, which runs the script.
+func putProgram(t *testing.T, dir, skill, tool, script, more string) {
+	t.Helper()
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, skill, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	file := filepath.Join(dir, skill, "skill.toml")
+	before, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	parleytest.Must(t, os.WriteFile(file, fmt.Appendf(before, "[[tools]]\nname = %[1]q\ndescription = \"It is %[1]s.\"\nbinary = %[1]q\n%[2]s\n", tool, more), 0o644))
+}
+
+// The programs of the operator's skills are tools of the agents that have what they need, and
+// what they give counts as untrusted. A conversation's own skill brings none.
+func TestToolsOfSkills(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "")
+	w.NeedsSandbox()
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "sums", "How sums are made.", "Call sums__total.")
+	putProgram(t, dir, "sums", "total", `read -r line; echo "given $line $* by $(cat "$SKILL_DIR/words") for $(cat note)"`, "[tools.parameters.properties.of]\ntype = \"string\"")
+	putProgram(t, dir, "sums", "save", "echo xyzzy >made", "sandbox = { workspace = \"write\" }")
+	putProgram(t, dir, "sums", "fetch", "exit 0", "sandbox = { network = true }")
+	putProgram(t, dir, "sums", "admin", "exit 0", "permissions = [\"shell\"]")
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "sums", "words"), []byte("a skill"), 0o644))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, `write_file {"path":"note","content":"the session"}`)
+	w.WaitSaid(2, 1)
+	_, tools := seen.last()
+	if parleytest.Wants(t, tools, "sums__total", "sums__save"); strings.Contains(tools, "sums__fetch") || strings.Contains(tools, "sums__admin") {
+		t.Errorf("without the capabilities there are the tools %s", tools)
+	}
+	w.Telegram.Say(2, 2, `sums__total {"of":"a b"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], `given {"of":"a b"} --of=a b by a skill for the session`)
+	w.Telegram.Say(2, 2, `sums__save {}`)
+	w.WaitSaid(2, 3)
+	w.Telegram.Say(2, 2, `read_file {"path":"made"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "xyzzy")
+	w.Telegram.Say(2, 2, `skill {"name":"sums"}`)
+	if said := w.WaitSaid(2, 5)[4]; !strings.Contains(said, "sums__total") || strings.Contains(said, "sums__admin") {
+		t.Errorf("the skill says %s", said)
+	}
+	w.Telegram.Say(2, 2, `sums__admin {}`)
+	parleytest.Wants(t, w.WaitSaid(2, 6)[5], "not_found")
+	// What was read is untrusted, and what is sent elsewhere then waits for an owner.
+	w.Telegram.Say(2, 2, `message {"channel":"telegram","chat_id":"7","content":"hi"}`)
+	parleytest.Wants(t, w.WaitSaid(2, 7)[6], "approval", "strangers")
+	w.Telegram.Say(2, 2, "/stop")
+	w.WaitSaid(2, 8)
+	p.Kill() // the time at which the question would expire still waits on the bus
+	out, _, _ := w.Run("--json", "skills")
+	parleytest.Wants(t, out, "sums__fetch", "sums__total")
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/onboard"
+	"parley/cmd/parley/terminal"
+)
+
+// The exit codes of the program. Scripts rely on them, so they stay as they are.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitUnknown = 3
+	exitQueued  = 4
+	exitConfig  = 78
+)
+
+// exitCode prints the error of a command, if there is one, and returns the exit code.
+func exitCode(err error, tty terminal.Terminal) int {
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintln(&terminal.Screen{To: tty.Err}, "parley:", err)
+	if code, ok := outcomeCode(err); ok {
+		return code
+	}
+	var usage *usageError
+	var called *onboard.UsageError
+	var wrong *config.Error
+	var setting *config.SettingError
+	switch {
+	case errors.As(err, &usage), errors.As(err, &called):
+		return exitUsage
+	case errors.As(err, &wrong), errors.As(err, &setting):
+		return exitConfig
+	}
+	return exitFailed
+}
+
+// A usageError means that a command was called wrongly.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// An outcomeError says that a message, for which the command has waited, was not sent, with the
+// exit code that tells scripts why.
+type outcomeError struct {
+	code int
+	msg  string
+}
+
+func (e *outcomeError) Error() string { return e.msg }
+
+// outcomeCode returns the exit code of an outcomeError; false if err is none.
+func outcomeCode(err error) (int, bool) {
+	o, ok := errors.AsType[*outcomeError](err)
+	if !ok {
+		return 0, false
+	}
+	return o.code, true
+}

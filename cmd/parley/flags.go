@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"parley/channels/webhook"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/platforms"
+	"parley/cmd/parley/terminal"
+)
+
+// globalFlags are the flags that every command takes.
+type globalFlags struct {
+	Config string `help:"Configuration file." placeholder:"FILE"`
+	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
+	JSON   bool   `help:"Results as JSON." name:"json"`
+}
+
+// load reads the configuration for a command. If there is a ./parley.toml that this command
+// ignores, though others read it, load prints a note that says so.
+func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
+	o.File, o.Home = f.Config, f.Home
+	cfg, err := loadConfig(o)
+	if err == nil && cfg.FileSearch.Unread != "" {
+		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
+	}
+	return cfg, err
+}
+
+// loadConfig reads the configuration, and checks it against the platforms and tools that this
+// program has.
+func loadConfig(o config.Options) (*config.Config, error) {
+	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
+	o.Tools, o.CheckHook = sync.OnceValue(server.ToolNames), server.CheckHook // making all tools takes longer than the rest
+	o.CheckRule = func(text string) (string, error) { return server.CheckRule(text, o.Tools) }
+	return config.Load(o)
+}
+
+// examples returns the part of a command's help that shows examples, one on each line.
+func examples(lines ...string) string {
+	return "Examples:\n\n  " + strings.Join(lines, "\n\n  ")
+}

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"parley/cmd/parley/parleytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(parleytest.Main(m)) }

@@ -1,0 +1,117 @@
+package onboard
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// modelHeader is the line that begins the table [model], and inlineModel what writes that table in
+// another way.
+const (
+	modelHeader = `(?m)^[ \t]*\[[ \t]*model[ \t]*\][^\n]*(\n|\z)`
+	inlineModel = `(?m)^[ \t]*model[ \t]*[.=]`
+)
+
+// added returns the text of the present file with what is added. Everything else in it stays as it is.
+func (s *settings) added() (string, error) {
+	raw, err := os.ReadFile(s.file)
+	if err != nil {
+		return "", fmt.Errorf("read the configuration: %w", err)
+	}
+	text := strings.TrimRight(string(raw), "\n") + "\n"
+	if s.addsModel {
+		if text, err = s.withModel(text); err != nil {
+			return "", err
+		}
+	}
+	if table := s.channelTable(); table != "" {
+		text += "\n" + table
+	}
+	return text, nil
+}
+
+// takesFurtherModel reports whether the present configuration has a model already, so that another
+// one goes in a table of its own.
+func (s *settings) takesFurtherModel() bool {
+	return s.present != nil && s.present.Model.Configured && !s.present.Model.Demo && !s.present.OnlyDemo()
+}
+
+// modelTable returns the table of the model that is written: [model], or one of a further model, whose
+// name no other has.
+func (s *settings) modelTable() string {
+	if !s.takesFurtherModel() {
+		return "model"
+	}
+	for name, n := s.model.provider.name, 2; ; name, n = s.model.provider.name+"-"+strconv.Itoa(n), n+1 {
+		if _, taken := s.present.Models[name]; !taken {
+			return "models." + name
+		}
+	}
+}
+
+// withModel returns the text of a configuration with the model: in the place of the demo, as the first,
+// or as a further one.
+func (s *settings) withModel(text string) (string, error) {
+	table := s.modelTable()
+	lines := s.modelLines(table)
+	from, to := modelTableIn(text)
+	if table != "model" {
+		text += fmt.Sprintf("\n[%s]\n%s", table, lines)
+		if s.model.fallback {
+			return withFallback(text, from, to, strings.TrimPrefix(table, "models."))
+		}
+		return text, nil
+	}
+	if regexp.MustCompile(inlineModel).MatchString(text) {
+		return "", fmt.Errorf("%s writes the model in a line model = or model.name =: replace it there by\n\n[model]\n%s", s.file, lines)
+	}
+	if from < 0 {
+		return text + "\n# Who answers.\n[model]\n" + lines, nil
+	}
+	demo := regexp.MustCompile(`(?m)^[ \t]*name[ \t]*=[ \t]*["']demo["'][^\n]*\n`)
+	inside := text[from:to]
+	at := demo.FindStringIndex(inside)
+	if at == nil {
+		at = []int{0, 0}
+	}
+	return text[:from] + inside[:at[0]] + lines + inside[at[1]:] + text[to:], nil
+}
+
+// modelTableIn returns where the settings of the table [model] are: behind its header, up to the next
+// table; -1 if there is no such header.
+func modelTableIn(text string) (from, to int) {
+	header := regexp.MustCompile(modelHeader).FindStringIndex(text)
+	if header == nil {
+		return -1, -1
+	}
+	from, to = header[1], len(text)
+	if next := regexp.MustCompile(`(?m)^[ \t]*\[`).FindStringIndex(text[from:]); next != nil {
+		to = from + next[0]
+	}
+	return from, to
+}
+
+// withFallback returns the text with a further model in the list of those that are asked where that of
+// [model] does not answer.
+func withFallback(text string, from, to int, name string) (string, error) {
+	if from < 0 {
+		return "", fmt.Errorf("there is no table [model] whose fallback could name %q: write it by hand", name)
+	}
+	inside := text[from:to]
+	list := regexp.MustCompile(`(?m)^([ \t]*fallback[ \t]*=[ \t]*\[)([^\]\n]*)\]`)
+	at := list.FindStringSubmatchIndex(inside)
+	if at == nil {
+		if regexp.MustCompile(`(?m)^[ \t]*fallback[ \t]*=`).MatchString(inside) {
+			return "", fmt.Errorf("fallback of [model] has more than one line: write %q there by hand", name)
+		}
+		return text[:from] + "fallback = [" + strconv.Quote(name) + "]\n" + text[from:], nil
+	}
+	before := strings.TrimRight(strings.TrimSpace(inside[at[4]:at[5]]), ",")
+	if before != "" {
+		before += ", "
+	}
+	return text[:from] + inside[:at[4]] + before + strconv.Quote(name) + inside[at[5]:] + text[to:], nil
+}

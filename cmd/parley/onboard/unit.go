@@ -1,0 +1,305 @@
+package onboard
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/deploy"
+)
+
+// Name is the name of the unit.
+const Name = "parley.service"
+
+// A Service says what systemd is to start, and for whom. An ordinary user gets a unit of their own,
+// which serves their home. Root gets the machine's unit, which is deploy/parley.service with the
+// paths of the program and the configuration.
+type Service struct {
+	Program string // absolute
+	Config  string // absolute; "" for none
+	Home    string // absolute; root's unit has a home of its own
+	Root    bool   // the machine's unit
+
+	Environment bool // the unit takes variables from the environment file; WriteEnvironment sets it
+}
+
+// A Problem says why a service could not run, and what to do.
+type Problem struct{ text string }
+
+// Error says what to do.
+func (p *Problem) Error() string { return p.text }
+
+// Path returns the path at which the unit file belongs. env looks up environment variables of the
+// user.
+func (s Service) Path(env func(string) string) (string, error) {
+	if s.Root {
+		return filepath.Join("/etc/systemd/system", Name), nil
+	}
+	folder := env("XDG_CONFIG_HOME")
+	if folder == "" {
+		if env("HOME") == "" {
+			return "", &Problem{"there is no place for the unit: neither $HOME nor $XDG_CONFIG_HOME is set"}
+		}
+		folder = filepath.Join(env("HOME"), ".config")
+	}
+	return filepath.Join(folder, "systemd", "user", Name), nil
+}
+
+// StartCommands returns the commands that make systemd start the unit, now and whenever the machine
+// starts.
+func (s Service) StartCommands() []string {
+	if s.Root {
+		return []string{"systemctl daemon-reload", "systemctl enable --now parley"}
+	}
+	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now parley", "loginctl enable-linger"}
+}
+
+// StopCommand returns the command that makes systemd stop the unit and start it no more.
+func (s Service) StopCommand() string {
+	if s.Root {
+		return "systemctl disable --now parley"
+	}
+	return "systemctl --user disable --now parley"
+}
+
+// LogCommand returns the command that shows the service's log.
+func (s Service) LogCommand() string {
+	if s.Root {
+		return "journalctl -u parley -f"
+	}
+	return "journalctl --user -u parley -f"
+}
+
+// EnvironmentFile returns the path of the file from which systemd takes the variables that the
+// configuration reads. Only its owner reads it.
+func (s Service) EnvironmentFile() string {
+	if s.Root {
+		return credentialsSource + "environment"
+	}
+	return filepath.Join(s.Home, "service.env")
+}
+
+// environment returns the content of the environment file; "" if the configuration reads no variable.
+// systemd has none of those that are set in a shell.
+func (s Service) environment(env func(string) string) (string, error) {
+	if s.Config == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(s.Config)
+	if err != nil {
+		return "", fmt.Errorf("read the configuration: %w", err)
+	}
+	variable := regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	var lines []string
+	for text := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(strings.TrimSpace(text), "#") {
+			continue
+		}
+		for _, found := range variable.FindAllStringSubmatch(text, -1) {
+			name, value := found[2], env(found[2])
+			if value == "" || strings.ContainsAny(value, "'\n\r") {
+				return "", &Problem{fmt.Sprintf("the configuration reads ${%s}, and the service would not have it: set %s to one line without ' while you install it, or write the value into a file and ${file:PATH} in the configuration", name, name)}
+			}
+			if set := name + "='" + value + "'\n"; !slices.Contains(lines, set) {
+				lines = append(lines, set)
+			}
+		}
+	}
+	return strings.Join(lines, ""), nil
+}
+
+// WriteEnvironment writes the environment file of the service with the variables that the
+// configuration reads, as env has them. If it reads none, it writes nothing.
+func (s *Service) WriteEnvironment(env func(string) string) error {
+	text, err := s.environment(env)
+	if err != nil || text == "" {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.EnvironmentFile()), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the environment: %w", err)
+	}
+	s.Environment = true
+	return replace(s.EnvironmentFile(), text)
+}
+
+// Text returns the content of the unit. An error that the operator must see to is a
+// *Problem.
+func (s Service) Text() (string, error) {
+	for _, path := range []string{s.Program, s.Config, s.Home} {
+		if strings.ContainsAny(path, "\n\"%$\\") {
+			return "", &Problem{fmt.Sprintf("systemd does not take %q as it is: move it to a path without \", %%, $ and \\", path)}
+		}
+	}
+	if !s.Root {
+		return s.userUnit(), nil
+	}
+	return s.systemUnit()
+}
+
+// environmentLine returns the line of the unit that names the environment file; "" if there is none.
+func (s Service) environmentLine() string {
+	if !s.Environment {
+		return ""
+	}
+	return "EnvironmentFile=" + s.EnvironmentFile() + "\n"
+}
+
+// userUnit returns the unit of an ordinary user.
+func (s Service) userUnit() string {
+	call := fmt.Sprintf("%q --home %q serve", s.Program, s.Home)
+	if s.Config != "" {
+		call = fmt.Sprintf("%q --home %q --config %q serve", s.Program, s.Home, s.Config)
+	}
+	return `# Parley, an AI agent in chats, as a service of one user. Written by parley serve --install.
+
+[Unit]
+Description=Parley, an AI agent in chats
+# However long it takes until what it needs is up: it is tried again for ever.
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=` + call + `
+ExecReload=/bin/kill -HUP $MAINPID
+` + s.environmentLine() + `# It comes back whatever ended it, but for a configuration that has to be corrected first.
+Restart=always
+RestartSec=1
+RestartPreventExitStatus=78
+# Longer than [serve] drain, once for turns and once for sends.
+TimeoutStopSec=30
+KillMode=mixed
+UMask=0077
+LimitNOFILE=65536
+# Where memory is short the kernel ends a command of an agent first.
+OOMPolicy=continue
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+`
+}
+
+// The machine's unit finds its secrets in the folder credentials. Root keeps them in the folder
+// credentialsSource, from where systemd passes them on.
+const (
+	credentials       = "/run/credentials/parley.service/"
+	credentialsSource = "/etc/parley/credentials/"
+)
+
+// systemUnit returns the machine's unit: it runs as a user that exists only while it runs, and
+// reads its secrets as credentials.
+func (s Service) systemUnit() (string, error) {
+	if s.Config == "" {
+		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
+	}
+	raw, err := os.ReadFile(s.Config)
+	if err != nil {
+		return "", fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := checkReadable(s.Config); err != nil {
+		return "", err
+	}
+	names, err := secretsOf(string(raw))
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for line := range strings.Lines(deploy.Unit()) {
+		switch {
+		case strings.HasPrefix(line, "ExecStart="):
+			line = fmt.Sprintf("ExecStart=%q serve --config %q\n", s.Program, s.Config)
+		case strings.HasPrefix(line, "LoadCredential="):
+			continue // they follow the home
+		case strings.HasPrefix(line, "Environment=PARLEY_HOME="):
+			line += s.environmentLine()
+			for _, name := range names {
+				line += "LoadCredential=" + name + ":" + credentialsSource + name + "\n"
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, ""), nil
+}
+
+// secretsOf returns the names of the secrets that a configuration reads as credentials of
+// systemd.
+func secretsOf(config string) ([]string, error) {
+	secretFile := regexp.MustCompile(`\$\{file:([^}]*)\}`)
+	var names []string
+	for line := range strings.Lines(config) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, found := range secretFile.FindAllStringSubmatch(line, -1) {
+			name, ok := strings.CutPrefix(found[1], credentials)
+			if !ok || name == "" || strings.Contains(name, "/") {
+				return nil, &Problem{fmt.Sprintf("the service runs under a user of its own, who cannot read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		if _, err := os.Stat(credentialsSource + name); err != nil {
+			return nil, &Problem{fmt.Sprintf("the configuration reads the credential %s, and there is no %s: put it there, with mode 0600 (%v)", name, credentialsSource+name, err)}
+		}
+	}
+	return names, nil
+}
+
+// checkReadable returns a *Problem if not every user may read a file. The unit's own user, which
+// must read it, does not exist yet and so cannot be checked.
+func checkReadable(file string) error {
+	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", path, err)
+		}
+		if info.Mode().Perm()&want == 0 {
+			return &Problem{fmt.Sprintf("the service runs under a user of its own, who cannot get at %s: put the configuration below /etc/parley, readable by all, with its secrets as credentials", path)}
+		}
+		if path == filepath.Dir(path) {
+			return nil
+		}
+	}
+}
+
+// Write writes the unit. It replaces an existing one only if replace is true, and
+// otherwise returns os.ErrExist.
+func (s Service) Write(path string, replace bool) error {
+	text, err := s.Text()
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(path)
+	if err == nil && string(old) == text {
+		return nil
+	}
+	if err == nil && !replace {
+		return fmt.Errorf("write %s: %w", path, os.ErrExist)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the unit's folder: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+Name+"-*")
+	if err != nil {
+		return fmt.Errorf("write the unit: %w", err)
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // half a unit is nobody's
+		return fmt.Errorf("write the unit: %w", err)
+	}
+	return nil
+}

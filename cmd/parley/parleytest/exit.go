@@ -1,0 +1,11 @@
+package parleytest
+
+// The codes that the program exits with, as docs/commands.md promises them.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitUnknown = 3
+	ExitQueued  = 4
+	ExitConfig  = 78
+)

@@ -1,0 +1,35 @@
+package parleytest
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Must fails the test if there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wants checks that what was said has all of these words.
+func Wants(t *testing.T, said string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(said, word) {
+			t.Errorf("it said %q, which lacks %q", said, word)
+		}
+	}
+}
+
+// Requested returns the id of the request for approval that a text makes.
+func Requested(t *testing.T, text string) string {
+	t.Helper()
+	m := regexp.MustCompile(`approve ([a-z2-7]{10})`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("%q is no request", text)
+	}
+	return m[1]
+}

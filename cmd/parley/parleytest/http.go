@@ -1,0 +1,142 @@
+package parleytest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An HTTPWorld is a world whose server listens for HTTP.
+type HTTPWorld struct {
+	*World
+	URL    string // of the server
+	Client *http.Client
+}
+
+// ListenHTTP has a world's server listen for HTTP.
+func ListenHTTP(w *World) *HTTPWorld {
+	w.T.Helper()
+	address := FreeAddress(w.T)
+	text, err := os.ReadFile(w.File)
+	Must(w.T, err)
+	listens := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
+	Must(w.T, os.WriteFile(w.File, []byte(listens), 0o600))
+	return HTTPAt(w, address)
+}
+
+// HTTPAt is a world whose settings have the server listen at this address already.
+func HTTPAt(w *World, address string) *HTTPWorld {
+	return &HTTPWorld{
+		World: w, URL: "http://" + address,
+		// It is for many requests at once.
+		Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute},
+	}
+}
+
+// Up starts a server and waits until it answers.
+func (o *HTTPWorld) Up(env ...string) *Process {
+	o.T.Helper()
+	p := o.Serve(env...)
+	o.Ready(o.T)
+	return p
+}
+
+// Ready waits until the server answers.
+func (o *HTTPWorld) Ready(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); ; {
+		res, err := o.Client.Get(o.URL + "/healthz")
+		if err == nil {
+			res.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not come up: %v", err)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// An Answer is an answer over HTTP.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// ID returns the id of the message that was accepted.
+func (a Answer) ID() string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal([]byte(a.Body), &m) // then it has none
+	return m.ID
+}
+
+// Code returns the error's code.
+func (a Answer) Code() string {
+	var m struct {
+		Error struct{ Code, Message string } `json:"error"`
+	}
+	if json.Unmarshal([]byte(a.Body), &m) != nil || m.Error.Message == "" {
+		return ""
+	}
+	return m.Error.Code
+}
+
+// TryAsk makes one request. headers are names and values; Host is one.
+func (o *HTTPWorld) TryAsk(method, path, body string, headers ...string) (Answer, error) {
+	req, err := http.NewRequest(method, o.URL+path, strings.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+	}
+	res, err := o.Client.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	return Answer{res.StatusCode, res.Header, string(raw)}, err
+}
+
+// Ask makes one request where the server is there.
+func (o *HTTPWorld) Ask(method, path, body string, headers ...string) Answer {
+	o.T.Helper()
+	a, err := o.TryAsk(method, path, body, headers...)
+	Must(o.T, err)
+	return a
+}
+
+// Bearer returns the header of a token.
+func Bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// OwnerHeader returns the header of the home's own token.
+func (o *HTTPWorld) OwnerHeader() []string {
+	o.T.Helper()
+	raw, err := os.ReadFile(filepath.Join(o.Home, "token"))
+	Must(o.T, err)
+	return Bearer(strings.TrimSpace(string(raw)))
+}
+
+// WaitReadiness waits until /readyz answers so, whatever the Host and without a token.
+func (o *HTTPWorld) WaitReadiness(status int, part string) {
+	o.T.Helper()
+	WaitFor(o.T, "readiness with "+part, func() bool {
+		got := o.Ask("GET", "/readyz", "", "Host", "probe.example.net")
+		return got.Status == status && strings.Contains(got.Body, part)
+	})
+}

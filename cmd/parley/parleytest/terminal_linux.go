@@ -1,0 +1,117 @@
+package parleytest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"parley/channels/console/consoletest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// A Seat is somebody at a terminal with a chat on it.
+type Seat struct {
+	t        *testing.T
+	Cmd      *exec.Cmd
+	Keyboard *os.File
+	Shown    *SyncBuffer
+	Ended    chan error
+}
+
+// Sit starts a chat on a terminal and waits for its prompt.
+func Sit(w *World, args ...string) *Seat {
+	w.T.Helper()
+	s := TakeSeat(w.T, w.Command(append([]string{"chat"}, args...)...))
+	s.Sees("›")
+	return s
+}
+
+// TakeSeat starts a command on a terminal.
+func TakeSeat(t *testing.T, cmd *exec.Cmd) *Seat {
+	t.Helper()
+	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	var unlock, number int32
+	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
+			t.Skip("no terminals here: ", e)
+		}
+	}
+	back, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	size := [4]uint16{24, 80}
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
+		t.Fatal("resize: ", e)
+	}
+	s := &Seat{t: t, Cmd: cmd, Keyboard: front, Shown: &SyncBuffer{}, Ended: make(chan error, 1)}
+	s.Cmd.Stdin, s.Cmd.Stdout, s.Cmd.Stderr = back, back, back
+	if err := s.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	back.Close()
+	go func() { _, _ = io.Copy(s.Shown, front) }() // ends in an error with the terminal
+	go func() { s.Ended <- s.Cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = s.Cmd.Process.Kill() // it may have ended
+		_ = front.Close()
+		if t.Failed() {
+			t.Logf("the terminal shows\n%s", s.OnScreen())
+		}
+	})
+	return s
+}
+
+// Types types a line.
+func (s *Seat) Types(text string) {
+	s.t.Helper()
+	if _, err := s.Keyboard.WriteString(text + "\r"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// OnScreen returns what is to be seen on the terminal, what has scrolled away included.
+func (s *Seat) OnScreen() string { return consoletest.Seen(s.Shown.String(), 80, 24) }
+
+// Sees waits until something is to be seen.
+func (s *Seat) Sees(what string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(Patience); !strings.Contains(s.OnScreen(), what); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain for %q in\n%s", what, s.OnScreen())
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// SeesTimes waits until something is to be seen that many times.
+func (s *Seat) SeesTimes(what string, times int) {
+	s.t.Helper()
+	WaitFor(s.t, fmt.Sprintf("%q, %d times", what, times), func() bool { return strings.Count(s.OnScreen(), what) >= times })
+}
+
+// Leaves ends the chat and waits for that.
+func (s *Seat) Leaves() {
+	s.t.Helper()
+	if _, err := s.Keyboard.WriteString("\x04"); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-s.Ended; err != nil {
+		s.t.Fatalf("chat ended with %v: %q", err, s.OnScreen())
+	}
+}
+
+// Ends waits for the end of what runs at a terminal.
+func (s *Seat) Ends() {
+	s.t.Helper()
+	if err := <-s.Ended; err != nil {
+		s.t.Fatalf("it ended with %v:\n%s", err, s.OnScreen())
+	}
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Memory returns how many bytes of memory the process may use, by what is known when it is called:
+// the least of Go's own limit (GOMEMLIMIT), those of its control groups, and what the system has
+// available. It returns 0 if nothing is known, as on systems that are not Linux.
+func Memory() int64 {
+	return memory("/proc", "/sys/fs/cgroup", debug.SetMemoryLimit(-1)) // which only reads it
+}
+
+// memory does what Memory does, with the folders of the system's files and Go's limit, which is
+// math.MaxInt64 if there is none.
+func memory(proc, groups string, limit int64) int64 {
+	least := limit
+	if n := available(proc); n > 0 {
+		least = min(least, n)
+	}
+	for line := range strings.Lines(read(proc, "self/cgroup")) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, path
+		if len(parts) < 3 {
+			continue
+		}
+		switch {
+		case parts[1] == "": // version 2
+			least = min(least, leastOf(groups, parts[2], "memory.max"))
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			least = min(least, leastOf(path.Join(groups, "memory"), parts[2], "memory.limit_in_bytes"))
+		}
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return least
+}
+
+// available returns what the system could give to programs without swapping; 0 if it does not say.
+func available(proc string) int64 {
+	for line := range strings.Lines(read(proc, "meminfo")) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// leastOf returns the least limit of a control group and those that it is in; math.MaxInt64 if there
+// is none. In a container the path may name groups of the host that are not to be seen: then the
+// container's own group is at the root.
+func leastOf(root, group, file string) int64 {
+	least := int64(math.MaxInt64)
+	for group = path.Clean("/" + group); ; group = path.Dir(group) {
+		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, group, file)), 10, 64); err == nil && n > 0 { // "max" is none
+			least = min(least, n)
+		}
+		if group == "/" {
+			return least
+		}
+	}
+}
+
+// read returns the content of a file of the system; "" if it cannot be read.
+func read(parts ...string) string {
+	raw, err := os.ReadFile(path.Join(parts...))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

@@ -1,0 +1,8 @@
+// Package process bounds the memory of this process: it says how much it may use, and when the
+// garbage collector runs while it serves: seldom where little memory is in use, and more often where
+// much is.
+//
+// Go collects when as much was allocated as is in use. So thousands of turns that wait for their
+// models would make the process take twice what they need, and a bot that needs 10 MB would
+// collect after every few messages: see Adapt.
+package process

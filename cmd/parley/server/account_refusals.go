@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/server/platforms"
+)
+
+const (
+	// startGrace is how long after the start a refused token of a channel that receives
+	// ends the server. Later, or if the channel only sends, a refused token is an outage
+	// of that channel alone.
+	startGrace = time.Minute
+	// refusedWait is how long the server waits before it tries a refused account again.
+	refusedWait = time.Minute
+)
+
+// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it again
+// after the platform has refused the bot's account, which while the server runs is no reason to
+// end it.
+func (l *endpoint) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
+	for {
+		err := run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		refused, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refused.Fault != channels.Stop {
+			return err
+		}
+		if l.receive && time.Since(on.started) < startGrace {
+			return l.refusedAccountError(on.settings.Load(), refused)
+		}
+		on.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
+			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
+		said := remedyOf(l.config.Platform, refused)
+		l.lastWarning.Store(&said)
+		l.down.Store(true)
+		select {
+		case <-time.After(refusedWait):
+			l.down.Store(false)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refusedAccountError turns a platform's refusal of the bot's account into an error that names
+// the setting to change.
+func (l *endpoint) refusedAccountError(c *config.Config, refused *channels.SendError) error {
+	key := platforms.RefusedSetting(l.name, refused)
+	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
+}
+
+// remedyOf says what the operator can do about a platform's refusal.
+func remedyOf(platform string, refused *channels.SendError) string {
+	return fmt.Sprintf("%s refuses this token (%s): %s", platform, refused.Code,
+		platforms.RefusalRemedy(refused))
+}

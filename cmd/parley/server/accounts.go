@@ -1,0 +1,129 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/server/platforms"
+)
+
+// probeEvery is the interval at which a platform that was not reached is tried again.
+const probeEvery = 30 * time.Second
+
+// offerEvery is how often it is checked whether a channel has an owner by now.
+const offerEvery = time.Minute
+
+// accounts looks after the bot's accounts on the platforms.
+type accounts struct {
+	foundation
+	endpoints endpoints
+	owners    *owners
+	// offer shows the operator an invitation to become the owner of a bot that has none.
+	offer func(text string)
+}
+
+// Run looks after the accounts while nothing is said: it offers those that have no owner, and asks those
+// that only send whether they are in order.
+func (a *accounts) Run(ctx context.Context) error {
+	return a.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
+		switch {
+		case l.config.Platform == "":
+		case l.receive:
+			a.warnOfScopeChange(ctx, l)
+			a.offerOwnership(ctx, l)
+		default:
+			a.probeAccount(ctx, l)
+		}
+		return nil
+	})
+}
+
+// warnOfScopeChange warns at the start if a channel's conversations are divided into
+// sessions in another way than when it was served last. It delays nothing.
+func (a *accounts) warnOfScopeChange(ctx context.Context, l *endpoint) {
+	const subject = "session_scope"
+	was, err := a.home.Book.Noted(ctx, subject, l.name)
+	if err == nil && was.Value != l.config.Session {
+		if was.Value != "" || l.config.Session != config.SessionThread {
+			a.log.Warn("conversations on this channel begin anew: what was said before stays in the sessions in which it was said",
+				slog.String("key", "channels."+l.name+".session"), slog.String("was", cmp.Or(was.Value, config.SessionThread)), slog.String("is", l.config.Session))
+		}
+		err = a.home.Book.SetNote(ctx, subject, l.name, l.config.Session)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("it is not known whether conversations begin anew", slog.String("channel", l.name), slog.Any("error", err))
+	}
+}
+
+// offerOwnership offers a link or a code, as long as a channel has no owner, that makes whoever
+// uses it first the owner: once, and again whenever the last code has expired.
+func (a *accounts) offerOwnership(ctx context.Context, l *endpoint) {
+	for last := ""; ; {
+		last = a.offerCode(ctx, l, last)
+		select {
+		case <-time.After(offerEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// offerCode offers the current link or code unless it is the last that was offered, and returns
+// its code.
+func (a *accounts) offerCode(ctx context.Context, l *endpoint, last string) string {
+	if owned, err := a.owners.own(ctx, l.name); err != nil || owned {
+		return last
+	}
+	code, err := a.home.Book.StandingOffer(ctx, l.name)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))
+		}
+		return last
+	}
+	if code == last {
+		return last
+	}
+	if _, err := platforms.Account(ctx, l.config.Platform, l.channel); err != nil {
+		a.log.Debug("the bot's name is not known yet", slog.String("channel", l.name), slog.Any("error", err))
+	}
+	if link := channels.InviteLink(l.channel, code); link != "" {
+		a.offer(fmt.Sprintf("%s has no owner yet. Open this link within the hour and press Start: whoever does so first owns the bot.\n\n  %s", l.name, link))
+		return code
+	}
+	a.offer(fmt.Sprintf("%s has no owner yet. Say this to the bot within the hour: whoever does so first owns it.\n\n  %sstart %s", l.name, channels.CommandPrefix(l.channel), code))
+	return code
+}
+
+// probeAccount asks the platform of a channel that only sends for the bot's account: at
+// the start, so that a refused token is reported before the first alert is sent, and
+// again while the platform is not reached, since otherwise only a message would find out
+// that it is back.
+func (a *accounts) probeAccount(ctx context.Context, l *endpoint) {
+	for told := false; ; {
+		if !told || !channels.Connected(l.channel) {
+			_, err := platforms.Account(ctx, l.config.Platform, l.channel)
+			refused, ok := errors.AsType[*channels.SendError](err)
+			if ok && refused.Fault == channels.Stop && !told {
+				a.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
+					slog.String("code", refused.Code), slog.String("key", platforms.RefusedSetting(l.name, refused)))
+			}
+			if err != nil {
+				said := err.Error()
+				l.lastWarning.Store(&said)
+			}
+			told = true
+		}
+		select {
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}

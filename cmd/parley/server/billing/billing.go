@@ -1,0 +1,163 @@
+// Package billing tells people what models have cost, and what they may cost.
+//
+// billing.go answers /usage; caps.go tells owners of caps that are nearly used up, and of
+// those that nobody has set, and how all stand; sweep.go settles what nobody works on any more.
+package billing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/bill"
+)
+
+// A UsageReporter answers the command /usage, with which people ask what models have cost.
+type UsageReporter struct {
+	// Usage adds up what was used; see [bill.Table].
+	Usage func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
+	// Linked returns all people who are known to be the same person as this one, on other
+	// channels too; none if there are no others.
+	Linked func(ctx context.Context, person string) ([]string, error)
+	// Caps returns what models may cost now; nil if no price is known.
+	Caps func() Caps
+	// Money reads what is set aside, and how caps stand.
+	Money Money
+	// Prices is the date of the list of prices by which costs are computed.
+	Prices string
+}
+
+// Money is the budget that bounds what models may cost; see [bill.Budget].
+type Money interface {
+	SetAside(ctx context.Context) (bill.Aside, error)
+	Stands(ctx context.Context, aside bill.Aside, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
+}
+
+// Answer says in words what the sender of a command has used, and tells an owner in a
+// private chat also what everybody together has used.
+func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, error) {
+	now := time.Now().UTC()
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	caps := Caps{}
+	if d.Caps != nil {
+		caps = d.Caps()
+	}
+	same, err := d.Linked(ctx, in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	same = append(same, in.From.ID)
+	aside, err := d.Money.SetAside(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, span := range []struct {
+		name     string
+		from     time.Time
+		own, all int64 // caps
+	}{{"today", now, caps.UserDay, caps.Day}, {"this month", month, 0, caps.Month}} {
+		ownAside, allAside, err := asideOf(aside, same, span.from, now)
+		if err != nil {
+			return "", err
+		}
+		people, err := d.Usage(ctx, bill.ByPerson, span.from, now)
+		if err != nil {
+			return "", err
+		}
+		own, all := sumOwnAndAll(same, people)
+		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, FormatSum(own)+asideSuffix(ownAside)+capSuffix(span.own))
+		if in.From.Owner && !in.Group {
+			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+asideSuffix(allAside)+capSuffix(span.all))
+		}
+	}
+	fmt.Fprintf(&b, "\nDays and months are UTC's. The list of prices is of %s; where a provider says what it charges, that counts.", d.Prices)
+	return b.String(), nil
+}
+
+// asideOf returns what is set aside for a person, who has these ids, and for all: in the caps on a day if
+// the span begins today, else in those on a month, of which a person has none.
+func asideOf(aside bill.Aside, same []string, from, now time.Time) (own, all int64, err error) {
+	if from != now {
+		all, err = aside.Of(bill.Cap{Month: true}, now)
+		return 0, all, err
+	}
+	seen := map[string]bool{}
+	for _, id := range same {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		micro, err := aside.Of(bill.Cap{Of: bill.Person(id)}, now)
+		if err != nil {
+			return 0, 0, err
+		}
+		own += micro
+	}
+	all, err = aside.Of(bill.Cap{}, now)
+	return own, all, err
+}
+
+// asideSuffix returns the words about what is set aside, in micro-dollars, that follow a sum; "" if that
+// is nothing.
+func asideSuffix(micro int64) string {
+	if micro == 0 {
+		return ""
+	}
+	return ", and " + bill.Exactly(micro) + " set aside for what is under way"
+}
+
+// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the
+// cap in micro-dollars.
+func capSuffix(micro int64) string {
+	if micro == 0 {
+		return ""
+	}
+	return ", of at most " + bill.Dollars(micro)
+}
+
+// sumOwnAndAll adds up what one person has used, under all their ids (same), and what everybody has
+// used.
+func sumOwnAndAll(same []string, people []bill.Sum) (own, all bill.Sum) {
+	for _, p := range people {
+		all = addSums(all, p)
+		if slices.Contains(same, p.Key) {
+			own = addSums(own, p)
+		}
+	}
+	return own, all
+}
+
+// addSums adds two sums field by field.
+func addSums(a, b bill.Sum) bill.Sum {
+	return bill.Sum{
+		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+		Microdollars: a.Microdollars + b.Microdollars, Estimated: a.Estimated + b.Estimated, Unpriced: a.Unpriced + b.Unpriced,
+	}
+}
+
+// FormatSum puts a sum into words for people.
+func FormatSum(s bill.Sum) string {
+	if s.Calls == 0 {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%d tokens in %d calls of models, ", s.Input+s.Output, s.Calls)
+	if s.Calls == 1 {
+		text = fmt.Sprintf("%d tokens in one call of a model, ", s.Input+s.Output)
+	}
+	switch {
+	case s.Unpriced == s.Calls:
+		return text + "of no known price"
+	case s.Unpriced > 0:
+		text += bill.Dollars(s.Microdollars) + fmt.Sprintf(" and what %d calls of no known price cost", s.Unpriced)
+	default:
+		text += bill.Dollars(s.Microdollars)
+	}
+	if s.Estimated > 0 {
+		text += fmt.Sprintf(" (%d estimated)", s.Estimated)
+	}
+	return text
+}

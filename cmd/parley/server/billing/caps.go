@@ -1,0 +1,139 @@
+package billing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/server/problems"
+	"parley/sessions/bill"
+)
+
+// Caps are what models may cost, in micro-dollars (millionths of a dollar); 0 means no bound.
+type Caps struct {
+	UserDay, SessionDay, Day, Month int64
+	Agents                          map[string]int64 // what each agent may cost in a day
+	TellAt                          int              // the percentage of a cap at which owners are warned
+}
+
+// Spent returns how much of a cap was spent, in micro-dollars, in the day or month that has the time
+// at. What is set aside for turns that run is not spent.
+type Spent func(ctx context.Context, c bill.Cap, at time.Time) (int64, error)
+
+// Source returns the check that finds caps which are nearly used up: the cap on all agents
+// together, and each agent's own. Owners are told once in a day or a month, even if some of the
+// cost is given back later.
+func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
+	const prefix = "budget/"
+	return problems.Source{
+		ID: prefix, Judges: judges, Over: func(string) string { return "" },
+		Look: func(ctx context.Context, open map[string]bool) ([]problems.Concern, error) {
+			now, set := time.Now(), caps()
+			var all []problems.Concern
+			for _, c := range set.watchedCaps() {
+				id := prefix + c.of.Opens(now).Format(time.DateOnly) + "/" + c.setting
+				micro, err := spent(ctx, c.of, now)
+				if err != nil {
+					return nil, fmt.Errorf("look what models have cost: %w", err)
+				}
+				if open[id] || micro*100 >= c.of.Most*int64(set.TellAt) {
+					all = append(all, problems.Concern{ID: id, Text: c.warningText(micro, now)})
+				}
+			}
+			return all, nil
+		},
+	}
+}
+
+// A watchedCap is a cap about which owners are told.
+type watchedCap struct {
+	of      bill.Cap
+	who     string
+	setting string
+}
+
+// watchedCaps returns the caps on all and on each agent that are set.
+func (c Caps) watchedCaps() (all []watchedCap) {
+	if c.Day > 0 {
+		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "all", "[budget] day"})
+	}
+	if c.Month > 0 {
+		all = append(all, watchedCap{bill.Cap{Month: true, Most: c.Month}, "all", "[budget] month"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		if c.Agents[name] > 0 {
+			all = append(all, watchedCap{bill.Cap{Of: bill.Agent(name), Most: c.Agents[name]}, "the agent " + name, "[agents." + name + "] day"})
+		}
+	}
+	return all
+}
+
+// warningText tells owners how much of the cap is used, where micro is that amount in
+// micro-dollars.
+func (c watchedCap) warningText(micro int64, now time.Time) string {
+	span := "today"
+	if c.of.Month {
+		span = "this month"
+	}
+	return fmt.Sprintf("Models have cost %s of the %s that %s may cost %s (`%s`). When it is used up, nobody is answered until %s UTC.",
+		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("2 January, 15:04"))
+}
+
+// DefaultCapsText says in words which caps hold though the operator has set none, and returns for
+// each a note by which the book remembers that people were told. The function set reports whether
+// a key of [budget] is set.
+func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
+	var caps, keys []string
+	for _, one := range []struct {
+		key, who string
+		most     int64
+	}{{"user_day", "for one person in a day", c.UserDay}, {"day", "for all in a day", c.Day}, {"month", "for all in a month", c.Month}} {
+		if !set(one.key) {
+			caps, keys = append(caps, bill.Dollars(one.most)+" "+one.who), append(keys, "`"+one.key+"`")
+			notes = append(notes, one.key+"="+bill.Dollars(one.most))
+		}
+	}
+	if len(caps) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("What models cost is bounded now, because nothing else is set: %s (days and months are UTC's). To change that, set %s in `[budget]`; `parley usage` says what they have cost.",
+		strings.Join(caps, ", "), strings.Join(keys, ", ")), notes
+}
+
+// Stand returns how the caps stand: those on all and on each agent, and those on the people and sessions
+// for whom something is set aside now. There are none if no price is known.
+func (d *UsageReporter) Stand(ctx context.Context) ([]bill.CapState, error) {
+	if d.Caps == nil {
+		return nil, nil
+	}
+	now, caps := time.Now(), d.Caps()
+	aside, err := d.Money.SetAside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watched := caps.watchedCaps()
+	subjects, err := aside.Subjects(now)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range subjects {
+		switch {
+		case caps.UserDay > 0 && strings.HasPrefix(of, bill.Person("")):
+			watched = append(watched, watchedCap{of: bill.Cap{Of: of, Most: caps.UserDay}, setting: "[budget] user_day"})
+		case caps.SessionDay > 0 && strings.HasPrefix(of, bill.Session("")):
+			watched = append(watched, watchedCap{of: bill.Cap{Of: of, Most: caps.SessionDay}, setting: "[budget] session_day"})
+		}
+	}
+	all := make([]bill.CapState, 0, len(watched))
+	for _, c := range watched {
+		state, err := d.Money.Stands(ctx, aside, c.of, c.setting, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, state)
+	}
+	return all, nil
+}

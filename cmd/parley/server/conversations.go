@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/heartbeat"
+	"parley/channels/routing"
+	"parley/channels/webhook/events"
+)
+
+// conversations says to which session it belongs what is said somewhere.
+type conversations struct {
+	foundation
+	endpoints endpoints
+	events    *events.Channel
+	// answered reports whether an agent of this process answers.
+	answered bool
+}
+
+// router returns what decides to which sessions a channel's messages belong.
+func (c *conversations) router(l *endpoint) *routing.Router {
+	return &routing.Router{
+		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MayPart: c.home.MayPart, Log: c.log,
+		Routes: func() []routing.Route {
+			var routes []routing.Route
+			for _, r := range c.settings.Load().Channels[l.name].Routes {
+				routes = append(routes, routing.Route{Chat: r.Chat, User: r.User, Mention: r.Mention, Agent: r.Agent})
+			}
+			return routes
+		},
+	}
+}
+
+// replySession returns the session to which a reply at an address would belong; "" where no
+// agent listens.
+func (c *conversations) replySession(ctx context.Context, at bus.Address) (session string, err error) {
+	if !c.answered && c.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
+		return "", nil
+	}
+	if at.Channel == events.Name {
+		session, _ = c.events.Session(at) // an address that none has
+		return session, nil
+	}
+	if at.Channel == heartbeat.Name {
+		session, _ = heartbeat.Session(at)
+		return session, nil
+	}
+	for _, l := range c.endpoints {
+		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
+			continue
+		}
+		return c.router(l).ReplySession(ctx, at)
+	}
+	return "", nil
+}
+
+// eventSession returns the session in which an agent answers what was posted to the webhook at
+// this address; false if the address is not a webhook's.
+func (c *conversations) eventSession(at bus.Address) (string, bool) {
+	if at.Channel != events.Name {
+		return "", false
+	}
+	key, err := c.events.Session(at)
+	return key, err == nil
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/llm"
+	"parley/cmd/parley/server/billing"
+	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/problems"
+	"parley/sessions/bill"
+)
+
+// defaultCaps is the subject under which the book notes which of the default caps on cost were
+// announced.
+const defaultCaps = "default caps"
+
+// costs says what models have cost, what they may cost, and tells those whom that concerns.
+type costs struct {
+	foundation
+	*billing.UsageReporter
+	owners *owners
+}
+
+// newCosts makes the costs of these models. What they may cost is known only if some price is.
+func newCosts(on foundation, o *owners, of *modelChains) *costs {
+	c := &costs{foundation: on, owners: o}
+	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Money: on.home.Store.Money()}
+	for _, model := range of.byAgent {
+		if model.Info().Price != (llm.Price{}) {
+			c.Caps = c.currentCaps
+		}
+	}
+	return c
+}
+
+// Load reads the list of the models' prices, to learn which date it is of.
+func (c *costs) Load(context.Context) error {
+	list, err := models.Prices(c.settings.Load())
+	c.Prices = list.Date
+	return err
+}
+
+// Run announces the caps that hold by default, once.
+func (c *costs) Run(ctx context.Context) error {
+	if err := c.announceDefaultCaps(ctx); err != nil && ctx.Err() == nil {
+		c.log.Warn("nobody may have been told which caps on models hold", slog.Any("error", err))
+	}
+	return nil
+}
+
+// currentCaps returns what models may cost, by the settings in force.
+func (c *costs) currentCaps() billing.Caps {
+	now := c.settings.Load()
+	most := now.Budget
+	caps := billing.Caps{UserDay: most.UserDay, SessionDay: most.SessionDay, Day: most.Day, Month: most.Month, TellAt: most.TellAt, Agents: map[string]int64{}}
+	for name, a := range now.Agents {
+		caps.Agents[name] = a.Day
+	}
+	return caps
+}
+
+// spent returns what was spent of a cap, without what is set aside.
+func (c *costs) spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error) {
+	micro, _, err = c.home.Store.Money().State(ctx, of, at)
+	return micro, err
+}
+
+// linked returns the ids of all people who are known to be the same person as this one.
+func (c *costs) linked(ctx context.Context, person string) (all []string, err error) {
+	links, err := c.home.Book.Linked(ctx, person)
+	for _, l := range links {
+		all = append(all, l.Person)
+	}
+	return all, err
+}
+
+// announceDefaultCaps announces the caps on models that hold by default: in the log, and
+// to the owners of a bot that people used before there were caps. Each cap is announced
+// once.
+func (c *costs) announceDefaultCaps(ctx context.Context) error {
+	if c.Caps == nil {
+		return nil // no cap holds without known prices
+	}
+	now := c.settings.Load()
+	text, notes := billing.DefaultCapsText(c.currentCaps(), func(key string) bool { return now.Origin("budget."+key) != "" })
+	told, err := c.home.Book.Noted(ctx, defaultCaps, "")
+	if err != nil {
+		return err
+	}
+	known := strings.Fields(told.Value)
+	if !slices.ContainsFunc(notes, func(n string) bool { return !slices.Contains(known, n) }) {
+		return nil
+	}
+	c.log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
+	used, err := c.home.Store.List(ctx, "", 1)
+	if err == nil && told.Value == "" && len(used) > 0 {
+		err = c.owners.notifyOnce(ctx, "#caps", text)
+	}
+	if err != nil && !errors.Is(err, problems.ErrNobody) {
+		return err
+	}
+	return c.home.Book.SetNote(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
+}
+
+// reservations returns what settles the cost of calls that nobody works on any more.
+func (c *costs) reservations() *billing.Sweeper {
+	return &billing.Sweeper{Bus: c.home.Bus, Settle: c.home.Store.SettleAbandoned, Log: c.log}
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/dispatch"
+	"parley/channels/gateway"
+	"parley/channels/heartbeat"
+	"parley/channels/web"
+	"parley/channels/webhook/events"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/server/platforms"
+)
+
+// An endpoint is one channel of this process: its adapter, its settings, its state, and the gate
+// that decides who may talk to the bot there.
+type endpoint struct {
+	name        string
+	channel     channels.Channel
+	gate        *gateway.Gate
+	receive     bool // whether it receives; else it only sends
+	config      config.Channel
+	held        atomic.Bool                         // whether this process, and no other, receives for it
+	down        atomic.Bool                         // whether its platform refuses the account
+	lastWarning *atomic.Pointer[string]             // the adapter's latest warning
+	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
+}
+
+// endpoints are all channels of this process.
+type endpoints []*endpoint
+
+// openEndpoints makes the channels that are configured; with the role Reader none. The book b, in
+// which they store what they must remember, need not be open yet. The channels of a single command
+// send only: the command sends what its person wants sent, while receiving is left to "parley serve".
+func openEndpoints(as Config, b platforms.Book) (endpoints, error) {
+	if as.Role == Reader {
+		return nil, nil
+	}
+	var opened endpoints
+	cfg, log := as.Settings, as.Log
+	for _, c := range cfg.ChannelsByName() {
+		trouble := &atomic.Pointer[string]{}
+		gate := &gateway.Gate{}
+		gate.Set(accessOf(c))
+		ch, err := platforms.Open(c, platforms.AdapterParts{Book: b, Mention: gate.Mention, Log: platforms.RecordWarnings(log, trouble)})
+		if err != nil {
+			key, wrong := platforms.SettingAtFault(c.Name, err)
+			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: wrong}
+		}
+		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+			key := "channels." + c.Name + ".access"
+			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
+		}
+		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat" && as.Role.Serves(), config: c, lastWarning: trouble})
+	}
+	return opened, nil
+}
+
+// platformless returns the channels without a platform: for terminals, for
+// programs that talk to the agent, for webhooks that post events to it, and for the
+// heartbeat.
+func platformless(on foundation, posted *events.Channel, beat *heartbeat.Service) endpoints {
+	var all endpoints
+	add := func(name string, channel channels.Channel) {
+		l := &endpoint{name: name, channel: channel, gate: &gateway.Gate{}, lastWarning: &atomic.Pointer[string]{}}
+		l.config.Name, l.config.Agent = name, config.MainAgent
+		all = append(all, l)
+	}
+	for _, name := range []string{console.Name, web.Name} {
+		add(name, web.New(on.home.Bus, config.MainAgent))
+	}
+	add(events.Name, posted)
+	add(heartbeat.Name, beat)
+	return all
+}
+
+// Reload lets those talk to the bot whom the next settings admit.
+func (all endpoints) Reload(next *config.Config) (apply func(), err error) {
+	return func() {
+		for _, l := range all {
+			l.gate.Set(accessOf(next.Channels[l.name]))
+		}
+	}, nil
+}
+
+// accessOf returns a channel's settings for who may talk to the bot.
+func accessOf(c config.Channel) gateway.Access {
+	a := gateway.Access{
+		Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers,
+		Mention: channels.Mention(c.Access.Mention),
+	}
+	for _, chat := range c.Access.Chats {
+		a.Chats = append(a.Chats, gateway.Chat{ID: chat.Chat, Mention: channels.Mention(chat.Mention)})
+	}
+	return a
+}
+
+// receivers returns the handlers of the platforms' HTTP requests by channel. A process without
+// the role of a gateway has none.
+func (all endpoints) receivers(r Role) map[string]http.Handler {
+	handlers := map[string]http.Handler{}
+	for _, l := range all {
+		if h, ok := channels.AsHTTPReceiver(l.channel); ok && l.receive && r.Receives() {
+			handlers[l.name] = h
+		}
+	}
+	return handlers
+}
+
+// each calls run for all endpoints side by side, and returns when all calls have ended. If one
+// fails, the others are ended.
+func (all endpoints) each(ctx context.Context, run func(context.Context, *endpoint) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, l := range all {
+		running.Go(func() {
+			if errs[i] = run(ctx, l); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// named returns the endpoint with a name; nil if there is none.
+func (all endpoints) named(name string) *endpoint {
+	for _, l := range all {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// prefix returns what commands begin with on a channel.
+func (all endpoints) prefix(channel string) string {
+	if l := all.named(channel); l != nil {
+		return channels.CommandPrefix(l.channel)
+	}
+	return "/"
+}
+
+// ofPlatforms returns the names of the channels to which messages may be sent: those that
+// are on a chat platform.
+func (all endpoints) ofPlatforms() []string {
+	var names []string
+	for _, l := range all {
+		if l.config.Platform != "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// states returns for each channel with a platform, by name, whether it is connected. A
+// channel that cannot tell counts as connected unless it has ended.
+func (all endpoints) states() map[string]bool {
+	up := map[string]bool{}
+	for _, l := range all {
+		if l.config.Platform != "" {
+			up[l.name] = l.isConnected()
+		}
+	}
+	return up
+}
+
+// Gauges implements measured.
+func (all endpoints) Gauges() []metrics.Gauge {
+	return []metrics.Gauge{{Name: "channel_up", Help: "Whether the channel is connected.", Label: "channel", Values: func() map[string]float64 {
+		return metrics.Up(all.states())
+	}}}
+}
+
+// Ready implements checked: a process is ready when its channels are connected.
+func (all endpoints) Ready(context.Context) map[string]error {
+	found := map[string]error{}
+	for name, up := range all.states() {
+		found["channel "+name] = nil
+		if !up {
+			found["channel "+name] = errors.New("not connected")
+		}
+	}
+	return found
+}
+
+// isOurs reports whether this process knows how a channel does: it receives for the channel, or
+// the platform refused the bot's account when it tried to.
+func (l *endpoint) isOurs() bool { return l.held.Load() || l.down.Load() }
+
+// isConnected reports whether a channel is connected to its platform, as far as it can
+// tell.
+func (l *endpoint) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }
+
+// lastWarning returns the latest warning of a channel's adapter, which probably says why the
+// channel is not connected; "" if there was none.
+func (all endpoints) lastWarning(channel string) string {
+	if l := all.named(channel); l != nil {
+		if said := l.lastWarning.Load(); said != nil {
+			return *said
+		}
+	}
+	return ""
+}

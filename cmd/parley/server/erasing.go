@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"parley/agent/undo"
+	"parley/channels/files/copies"
+	"parley/cmd/parley/data/backup"
+	"parley/cmd/parley/data/erase"
+)
+
+// erasing erases what people have said, from everywhere: the home, the servers that are used in its
+// place, and this process's memory.
+type erasing struct {
+	foundation
+	audit    *auditing
+	copies   copies.Files
+	rewriter *erase.Rewriter
+	memories []forgetter // of this process
+}
+
+// newErasing makes the erasing.
+func newErasing(on foundation, a *auditing, c copies.Files) *erasing {
+	return &erasing{foundation: on, audit: a, copies: c, rewriter: erase.NewRewriter(on.home.Store, on.settings.Load().Store.URL != "", on.log)}
+}
+
+// eraser returns what erases, by the settings in force.
+func (e *erasing) eraser() *erase.Eraser {
+	return erase.New(erase.Config{
+		Bus: e.home.Bus, Store: e.home.Store, Book: e.home.Book, Workspaces: undo.Dirs{Workspaces: e.home.Workspaces, Store: e.home.Snapshots},
+		Files: undo.Files{Sent: e.copies, Store: e.home.Snapshots}, Audit: e.audit.files(), Rewriter: e.rewriter, Before: e.home.RemoveBefore, Memory: e.clearMemory,
+		SubAgents: e.home.Store.SubAgents().SessionsFor, Kept: e.beyondErasing(), Log: e.log,
+	})
+}
+
+// Run erases what is old, if the settings say for how long it is kept.
+func (e *erasing) Run(ctx context.Context) error {
+	days := e.settings.Load().Retention.Days
+	if days <= 0 {
+		return nil
+	}
+	return e.eraser().Run(ctx, e.home.Bus, days)
+}
+
+// rewrite rewrites the databases for what was erased. A process that ends soon does so at its end, when
+// nobody waits for it.
+func (e *erasing) rewrite(ctx context.Context) error {
+	if e.role.Serves() || e.role.Works() {
+		return e.rewriter.Run(ctx)
+	}
+	return e.rewriter.Finish(ctx)
+}
+
+// meet implements host.
+func (e *erasing) meet(all []part) { e.memories = having[forgetter](all) }
+
+// clearMemory forgets what this process remembers of conversations and people.
+func (e *erasing) clearMemory() {
+	for _, m := range e.memories {
+		m.Clear()
+	}
+}
+
+// beyondErasing returns the data that no erasure reaches, such as backups, and for each what the
+// operator can do about it.
+func (e *erasing) beyondErasing() []erase.NotErased {
+	var kept []erase.NotErased
+	asides, err := backup.OldDataDirs(e.home.Dir)
+	if err != nil {
+		e.log.Warn("old homes cannot be looked for", slog.Any("error", err))
+	}
+	for _, dir := range asides {
+		kept = append(kept, erase.NotErased{What: dir, Why: "a restore has put it aside; delete it by hand"})
+	}
+	if c := e.settings.Load(); c.Store.URL != "" {
+		if c.Audit.File != "" {
+			kept = append(kept, erase.NotErased{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
+		}
+		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
+	}
+	return kept
+}

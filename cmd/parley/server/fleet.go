@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"parley/bus"
+	"parley/cmd/parley/metrics"
+)
+
+// fleetMetricsHold is the name, held on the bus by one process at a time, that says whose metrics
+// include those of the whole fleet.
+const fleetMetricsHold = "metrics"
+
+// fleetMetrics has this process's metrics include those of the whole fleet if no other's do.
+type fleetMetrics struct {
+	foundation
+	included atomic.Bool
+}
+
+// Run has the metrics include those of the whole fleet while this process holds fleetMetricsHold, which
+// it tries to get until ctx is done. Only processes that listen on HTTP do so, because nobody asks the
+// others for metrics.
+func (f *fleetMetrics) Run(ctx context.Context) {
+	err := bus.WhileHeld(ctx, f.home.Bus, fleetMetricsHold, func(held context.Context) error {
+		f.included.Store(true)
+		<-held.Done()
+		f.included.Store(false)
+		return nil
+	})
+	if err != nil {
+		f.log.Warn("this process cannot tell what the fleet shares", slog.Any("error", err))
+	}
+}
+
+// shared returns what the metrics of the whole fleet are looked up in.
+func (f *fleetMetrics) shared() metrics.Fleet {
+	return metrics.Fleet{Holder: f.included.Load, Bus: f.home.Bus, Book: f.home.Book, Reserved: func(ctx context.Context) (int64, error) {
+		aside, err := f.home.Store.Money().SetAside(ctx)
+		return aside.All, err
+	}}
+}

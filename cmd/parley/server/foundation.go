@@ -1,0 +1,54 @@
+package server
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/metrics"
+)
+
+// A foundation is what all parts of a server are made from.
+type foundation struct {
+	home     *home.Home
+	settings *settings
+	role     Role
+	log      *slog.Logger
+	metrics  *metrics.Metrics
+	version  string // of this program
+	started  time.Time
+	point    func(string) // called where a test may kill the process; nil but in chaos builds
+}
+
+// settings are the settings in force, which a reload replaces. They are read anew for each use.
+type settings struct{ atomic.Pointer[config.Config] }
+
+// newSettings returns settings with c in force.
+func newSettings(c *config.Config) *settings {
+	s := &settings{}
+	s.Store(c)
+	return s
+}
+
+// Reload puts the next settings into force.
+func (s *settings) Reload(next *config.Config) (apply func(), err error) {
+	return func() { s.Store(next) }, nil
+}
+
+// places returns the addresses for which a list of targets and addresses stands.
+func (s *settings) places(written []string) (all []bus.Address) {
+	targets := s.Load().Targets
+	for _, place := range written {
+		if to, ok := targets[place]; ok {
+			all = append(all, to...)
+			continue
+		}
+		if at, err := bus.ParseAddress(place); err == nil { // the configuration was checked
+			all = append(all, at)
+		}
+	}
+	return all
+}

@@ -1,0 +1,208 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"parley/bus"
+	"parley/channels/asks"
+	"parley/channels/outbox"
+	"parley/channels/web"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/metrics"
+)
+
+// front serves programs and terminals: by the HTTP server and by the home's socket.
+type front struct {
+	foundation
+	endpoints     endpoints
+	conversations *conversations
+	webhooks      *webhooks
+	asks          *asks.Service
+	chains        *modelChains
+	costs         *costs
+	audit         *auditing
+	erasing       *erasing
+	checks        []checked
+	further       []exchange.Route // of other parts
+	fleet         *fleetMetrics
+
+	token        string
+	socket, port net.Listener            // port is nil if no port is listened on
+	network      atomic.Pointer[api.API] // the API for requests over the network; nil while it does not run
+}
+
+// newFront makes the front, and has the metrics look up how the parts do.
+func newFront(on foundation, c *chatSide) *front {
+	fleet := &fleetMetrics{foundation: on}
+	on.metrics.LookUp(metrics.Sources{
+		Fleet: fleet.shared(), Channels: c.endpoints.ofPlatforms, Dropped: on.home.Bus.Dropped, LostWrites: on.home.LostWrites,
+	})
+	return &front{
+		foundation: on, endpoints: c.endpoints, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
+		audit: c.audit, erasing: c.erasing, fleet: fleet,
+		webhooks: &webhooks{foundation: on, events: c.events, outbox: &outbox.Outbox{
+			Bus: on.home.Bus, Book: on.home.Book, Dead: on.home.Bus,
+			Channels: c.endpoints.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
+		}},
+	}
+}
+
+// meet implements host.
+func (f *front) meet(all []part) {
+	f.checks = having[checked](all)
+	for _, r := range having[routed](all) {
+		f.further = append(f.further, r.Routes()...)
+	}
+	for _, m := range having[measured](all) {
+		f.metrics.Add(m.Gauges()...)
+	}
+}
+
+// Load reads the token of the home's owner, and makes one if there is none. A Reader serves its socket
+// alone, so its token need not be kept.
+func (f *front) Load(context.Context) (err error) {
+	if f.role == Reader {
+		f.token = rand.Text() + rand.Text()
+		return nil
+	}
+	f.token, err = f.home.Token()
+	return err
+}
+
+// Reload ends the streams of callers who may not watch any more, once the next settings are in force.
+func (f *front) Reload(*config.Config) (apply func(), err error) {
+	return func() {
+		if open := f.network.Load(); open != nil {
+			open.Recheck()
+		}
+	}, nil
+}
+
+// address returns where HTTP listens; "" for nowhere. chosen is what the command line says, nil if
+// it says nothing.
+func (f *front) address(chosen *string) (string, error) {
+	if chosen == nil {
+		if f.role.Receives() {
+			return f.settings.Load().HTTP.Listen, nil
+		}
+		return "", nil // a process that only works listens only if it is told to
+	}
+	for _, l := range f.endpoints {
+		if *chosen == "" && l.receive && f.role.Receives() && l.config.ByHTTP() {
+			return "", fmt.Errorf("the requests of %s have nobody to go to: [channels.%[1]s] receive is \"http\", and --listen switches HTTP off", l.name)
+		}
+	}
+	return *chosen, nil
+}
+
+// listen opens the home's socket, and the HTTP port if address is not empty. Run serves them.
+func (f *front) listen(address string) (err error) {
+	if f.socket, err = home.ListenSocket(f.home.Dir, f.log); err != nil {
+		return err
+	}
+	if address == "" {
+		return nil
+	}
+	var lc net.ListenConfig
+	f.port, err = lc.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return errors.Join(cannotListen(f.settings.Load(), err), f.socket.Close())
+	}
+	return nil
+}
+
+// Run answers on what listen has opened until ctx is done.
+func (f *front) Run(ctx context.Context) error {
+	var serving sync.WaitGroup
+	errs := make([]error, 2)
+	serving.Go(func() { errs[0] = f.newAPI(true).Serve(ctx, f.socket) })
+	if f.port != nil {
+		open := f.newAPI(false)
+		f.network.Store(open)
+		serving.Go(func() { errs[1] = open.Serve(ctx, f.port) })
+		serving.Go(func() { f.fleet.Run(ctx) })
+	}
+	serving.Wait()
+	return errors.Join(errs...)
+}
+
+// newAPI makes the API: if local is true for the home's socket, otherwise for the network.
+func (f *front) newAPI(local bool) *api.API {
+	return api.New(api.Config{
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Forget: f.erasing.eraser(), Further: f.further,
+		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Schedules: f.home.Store.Schedules(),
+		Access: api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: func() []string { return f.settings.Load().HTTP.Hosts }, Public: f.publicHosts},
+		Agent:  api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
+		Health: api.Health{
+			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.endpoints.states, Trouble: f.endpoints.lastWarning,
+			Tools: f.toolCounts, LeftTools: f.chains.leftTools,
+		},
+		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.Stand, Prices: f.costs.Prices}, Audit: f.audit.access(),
+		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.endpoints.receivers(f.role) }, Log: f.log,
+	})
+}
+
+// ready checks whether this process is ready to serve.
+func (f *front) ready(ctx context.Context) map[string]error {
+	all := map[string]error{}
+	for _, c := range f.checks {
+		maps.Copy(all, c.Ready(ctx))
+	}
+	return all
+}
+
+func (f *front) tokens() []api.Token {
+	var list []api.Token
+	for _, t := range f.settings.Load().Tokens {
+		list = append(list, api.Token{Name: t.Name, Secret: string(t.Token), May: t.May})
+	}
+	return list
+}
+
+// publicHosts returns the host names by which platforms, and the browsers of people who
+// sign in to an MCP server, reach this server.
+func (f *front) publicHosts() []string {
+	var names []string
+	if u, err := url.Parse(f.settings.Load().HTTP.PublicURL); err == nil && u.Host != "" {
+		names = append(names, u.Host)
+	}
+	for _, l := range f.endpoints {
+		if u, err := url.Parse(l.config.PublicURL); err == nil && l.config.ByHTTP() {
+			names = append(names, u.Host)
+		}
+	}
+	return names
+}
+
+// configuredChannels returns the names of all channels in the configuration, also where this
+// process has connected none, as with the role Reader.
+func (f *front) configuredChannels() []string {
+	return slices.Sorted(maps.Keys(f.settings.Load().Channels))
+}
+
+// toolCounts returns how many calls of each tool were made and failed in this process.
+func (f *front) toolCounts() []api.ToolCount {
+	list := []api.ToolCount{}
+	for _, t := range f.metrics.Tools() {
+		list = append(list, api.ToolCount(t))
+	}
+	return list
+}
+
+// publishUserMessage publishes a message that a program sends to the agent over HTTP.
+func (f *front) publishUserMessage(ctx context.Context, session string, in bus.Inbound) error {
+	return web.New(f.home.Bus, config.MainAgent).Say(ctx, session, in)
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/gateway"
+	"parley/channels/welcome"
+	"parley/cmd/parley/config"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// gateways runs the gateways of the channels that receive.
+type gateways struct {
+	foundation
+	endpoints     endpoints
+	conversations *conversations
+	introductions *introductions
+	// capabilities returns what the agent of a session may do.
+	capabilities func(session string) []tools.Permission
+	// worksBeside reports whether there is something to stop in a session that has no mail.
+	worksBeside func(ctx context.Context, session string) (bool, error)
+	// ownData carries out a person's command about the data that is kept about them.
+	ownData func(ctx context.Context, in bus.Inbound) error
+	// owned is told when somebody has become an owner in a chat.
+	owned func(ctx context.Context, person string)
+	// note has a record written of a message that was refused.
+	note func(sessions.AuditRecord)
+}
+
+// newGateways makes the gateways.
+func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
+	return &gateways{
+		foundation: on, endpoints: c.endpoints, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},
+		capabilities: a.answerer.rights.capabilities, worksBeside: a.answerer.worksBeside, owned: c.audit.owned, note: c.audit.Note,
+	}
+}
+
+// Run runs, for each channel that receives, the gateway that publishes what people say.
+// One process of the fleet does so for a channel; if the platform sends HTTP requests, every
+// process does.
+func (g *gateways) Run(ctx context.Context) error {
+	return g.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
+		if !l.receive {
+			<-ctx.Done()
+			return nil
+		}
+		router := g.conversations.router(l)
+		gw := &gateway.Gateway{
+			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: router.Route,
+			Chats: g.home.Book, Pairings: g.home.Book, WorksBeside: g.worksBeside, Knows: g.hasMessage, Whose: router.Whose, Log: g.log,
+			Introduction: g.introductions.on(l), Notes: g.home.Book, About: g.capabilitiesText(l),
+			History:      func() int { return g.settings.Load().Channels[l.name].History },
+			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
+			Ratings:      g.home.Book, Rated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
+			Owned: g.owned, Refused: g.refused,
+		}
+		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
+			return l.rerunAfterRefusal(ctx, g.foundation, gw.Run) // the platform's requests may reach any process
+		}
+		return l.rerunAfterRefusal(ctx, g.foundation, func(ctx context.Context) error { return g.receiveWhileHeld(ctx, l, gw) })
+	})
+}
+
+// refused records that a message was refused.
+func (g *gateways) refused(r gateway.Refusal) {
+	g.note(sessions.AuditRecord{
+		Kind: sessions.AuditRefusal, By: r.Person, Session: r.Session, Result: r.Rule, Address: r.At.String(), Messages: []string{r.Message},
+	})
+}
+
+// capabilitiesText returns a function that tells the sender of a message what the agent of a
+// session may do for them.
+func (g *gateways) capabilitiesText(l *endpoint) func(session string, opened bus.Inbound) string {
+	return func(session string, opened bus.Inbound) string {
+		return welcome.Text(welcome.Facts{
+			Owner: opened.From.Owner, Approver: opened.From.Approver,
+			Capabilities: g.capabilities(session), Prefix: channels.CommandPrefix(l.channel),
+		})
+	}
+}
+
+// hasMessage reports whether a session's log has the message with this id.
+func (g *gateways) hasMessage(ctx context.Context, session, message string) (bool, error) {
+	_, err := g.home.Store.Find(ctx, session, message)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name
+// on the bus, which only one process can do at a time.
+func (g *gateways) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
+	return bus.WhileHeld(ctx, g.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
+		l.held.Store(true)
+		defer l.held.Store(false)
+		err := gw.Run(held)
+		if err == nil && ctx.Err() == nil {
+			g.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
+		}
+		return err
+	})
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"parley/agent/openai"
+	"parley/channels"
+	"parley/channels/welcome"
+	"parley/cmd/parley/config"
+)
+
+// introductions introduce the bot to people who talk to it for the first time.
+type introductions struct {
+	foundation
+	owners *owners
+	chains *modelChains
+}
+
+// on returns a function for the text that introduces the bot to people who talk to it
+// on a channel for the first time; the function returns "" if there is no such text.
+func (i *introductions) on(l *endpoint) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		c := i.settings.Load()
+		now := c.Channels[l.name]
+		if now.Introduce == config.IntroduceNever {
+			return "", nil
+		}
+		owners, err := i.owners.names(ctx, now)
+		if err != nil {
+			return "", err
+		}
+		return welcome.Introduction{About: now.About, Owners: owners, Models: i.modelPlaces(agentsOf(now)), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}.Text(), nil
+	}
+}
+
+// agentsOf returns the agents that answer on a channel.
+func agentsOf(c config.Channel) []string {
+	all := []string{c.Agent}
+	for _, r := range c.Routes {
+		all = append(all, r.Agent)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// modelPlaces returns where texts to these agents go to be answered, for welcome.Facts. If
+// some go to a provider, the list does not have this machine itself.
+func (i *introductions) modelPlaces(agents []string) (hosts []string) {
+	c := i.settings.Load()
+	for _, agent := range agents {
+		for _, choice := range c.ModelsOf(agent) {
+			model := c.Model
+			if name, further := strings.CutPrefix(choice.Table, "models."); further {
+				model = c.Models[name]
+			}
+			if choice.Demo || !model.Configured && i.chains.byAgent[agent] != nil {
+				hosts = append(hosts, welcome.Local)
+				break // the demo always answers
+			}
+			if !model.Configured { // other processes answer
+				return nil
+			}
+			hosts = append(hosts, welcome.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
+		}
+	}
+	isLocal := func(host string) bool { return host == welcome.Local }
+	if slices.ContainsFunc(hosts, func(host string) bool { return !isLocal(host) }) {
+		return slices.DeleteFunc(hosts, isLocal)
+	}
+	return slices.Compact(hosts)
+}

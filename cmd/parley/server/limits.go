@@ -1,0 +1,57 @@
+package server
+
+import (
+	"sync/atomic"
+
+	"parley/agent"
+	"parley/channels/heartbeat"
+	"parley/cmd/parley/config"
+)
+
+// limits bounds what people may ask of agents, and what models may cost.
+type limits struct {
+	foundation
+	last atomic.Pointer[limitsOf]
+}
+
+// limitsOf has the limits of these settings.
+type limitsOf struct {
+	settings *config.Config
+	limits   agent.Limits
+}
+
+// inForce returns how much people may ask of agents and how much models may cost, by the settings
+// in force. Each message asks for them, so they are made once for all.
+func (l *limits) inForce() agent.Limits {
+	c := l.settings.Load()
+	if last := l.last.Load(); last != nil && last.settings == c {
+		return last.limits
+	}
+	made := limitsIn(c)
+	l.last.Store(&limitsOf{c, made})
+	return made
+}
+
+// limitsIn returns the limits of these settings.
+func limitsIn(c *config.Config) agent.Limits {
+	people, beat, budget := c.Limits, c.Heartbeat, c.Budget
+	return agent.Limits{
+		Turns: people.UserTurns, TurnsHour: people.UserTurnsHour, TokensDay: people.UserTokensDay, MaxWaiting: people.Waiting, ModelWait: c.Model.Wait,
+		TokensAlways: people.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
+		Own: map[string]agent.OwnBudget{heartbeat.Person(beat.Agent): ownBudget(c)},
+	}
+}
+
+// ownBudget returns how much an agent may use when it looks at its checklist by itself: the setting
+// for that, or the limit of one person if that is less.
+func ownBudget(c *config.Config) agent.OwnBudget {
+	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
+	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"
+	if c.Limits.UserTokensDay < b.TokensDay {
+		b.TokensDay, b.TokensSetting = c.Limits.UserTokensDay, "[limits] user_tokens_day"
+	}
+	if c.Budget.UserDay < b.UserDay {
+		b.UserDay, b.MoneySetting = c.Budget.UserDay, "[budget] user_day"
+	}
+	return b
+}

@@ -1,0 +1,53 @@
+package server
+
+// list makes the parts that only run, and returns all parts of the server.
+func (s *Server) list(c Config) []part {
+	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
+	answers := r.Works() && len(chats.chains.byAgent) > 0
+	gates := newGateways(g, chats, work)
+	sends := &dispatchers{foundation: g, endpoints: chats.endpoints, conversations: chats.conversations, files: chats.copies}
+	g.home.PlanReplies(sends.planReply)
+	ownData := newOwnData(g, chats.erasing, chats.endpoints)
+	gates.ownData = ownData.Handle
+	all := []part{
+		{name: "home", is: s.home},
+		{"costs", beside, r.Serves(), chats.costs},
+		{name: "knowledge", is: work.knowledge},
+		{name: "skills", is: work.skills},
+		{"audit", upkeep, r.Serves() || r.Works(), chats.audit},
+		{name: "sandbox", is: work.sandbox},
+		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
+		{name: "guard", is: work.guard},
+		{name: "endpoints", is: chats.endpoints},
+		{name: "settings", is: s.settings}, // in force for all that are reloaded after them
+		{name: "webhooks", is: s.front.webhooks},
+		{name: "models", is: chats.chains},
+		{"front", listening, true, s.front},
+		{"accounts", beside, r.Serves() && r.Receives(), &accounts{foundation: g, endpoints: chats.endpoints, owners: chats.owners, offer: c.Offer}},
+		{"problems", beside, r.Serves(), &problemWatch{foundation: g, endpoints: chats.endpoints, owners: chats.owners, costs: chats.costs, lists: c.Models}},
+		{"reload", beside, r.Serves(), &reloading{foundation: g, read: c.Reload}},
+		{"gateways", receiving, r.Receives(), gates},
+		{"own data", answering, r.Receives(), ownData},
+		{"tools", answering, r.Works(), work.toolbox},
+		{"worker", answering, answers, work.answerer},
+		{"timers", answering, answers, newTimers(g, chats.asks, work.schedules)},
+		{"asks", answering, answers, chats.asks},
+		{"schedules", answering, answers, work.schedules},
+		{"heartbeat", answering, answers, chats.heartbeat},
+		{"sub-agents", answering, answers, work.subagents},
+		{"reservations", answering, answers, chats.costs.reservations()},
+		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
+		{"dispatchers", sending, r.Dispatches(), sends},
+		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.outgoing},
+		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
+		{"erasing", upkeep, r.Serves(), chats.erasing},
+		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
+		{name: "session cache", is: work.answerer.sessionCache},
+		{name: "prompts", is: work.prompts},
+		{name: "memory", is: work.memories},
+	}
+	for _, h := range having[host](all) {
+		h.meet(all)
+	}
+	return all
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+
+	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/server/mcpservers"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+// newMCP makes the MCP servers of the settings; they run in box.
+func newMCP(on foundation, box sandbox.Sandbox, o *owners, w *workspaces, where *commands, keeper *attachments.Keeper) *mcpservers.Servers {
+	return mcpservers.New(mcpservers.Config{
+		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
+		Place: where.workspacePlace, Keep: w.keepServerFile,
+		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
+			p, err := keeper.Show(ctx, call, path)
+			return p.Picture, err
+		},
+	})
+}
+
+// mcpRunning is the part of the MCP servers.
+type mcpRunning struct {
+	*mcpservers.Servers
+	role Role
+}
+
+// Gauges implements measured. A process that uses no servers has no figures.
+func (m mcpRunning) Gauges() []metrics.Gauge {
+	return []metrics.Gauge{{Name: "mcp_up", Help: "Whether the MCP server was reached when that was last tried.", Label: "server", Values: func() map[string]float64 {
+		up := map[string]bool{}
+		if m.role.Works() {
+			for _, state := range m.States() {
+				up[state.Name] = state.Up
+			}
+		}
+		return metrics.Up(up)
+	}}}
+}

@@ -1,0 +1,143 @@
+package mcpservers
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+	"parley/tools/mcp"
+	"parley/tools/mcp/pins"
+)
+
+// A Server describes an MCP server in the API.
+type Server struct {
+	Name   string   `json:"name"`
+	Tools  []Tool   `json:"tools"`  // tools that agents have
+	Aside  []Tool   `json:"aside"`  // tools that agents do not have because no owner has accepted them yet
+	Agents []string `json:"agents"` // agents that have the tools
+	Error  string   `json:"error,omitempty"`
+}
+
+// A Tool is a tool of an MCP server, in the API's JSON.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// List returns the state of all configured MCP servers, as the API shows it.
+func (s *Servers) List() []Server {
+	all := []Server{}
+	for _, state := range s.States() {
+		one := Server{Name: state.Name, Tools: toolsOf(state.Tools), Aside: toolsOf(state.Aside), Agents: s.settings[state.Name].Agents}
+		if state.Err != nil {
+			one.Error = state.Err.Error()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// toolsOf converts tools to the form in which the API lists them.
+func toolsOf(all []pins.Tool) []Tool {
+	list := []Tool{}
+	for _, t := range all {
+		list = append(list, Tool(t))
+	}
+	return list
+}
+
+// Routes returns the requests about the servers that the API serves.
+func (s *Servers) Routes() []exchange.Route {
+	return []exchange.Route{
+		{Pattern: "GET /v1/mcp", May: exchange.Caller.IsAdmin, Serve: s.list},
+		{Pattern: "GET /v1/mcp/{name}/login", May: exchange.Caller.IsAdmin, Serve: s.isSignedIn},
+		{Pattern: "POST /v1/mcp/{name}/login", May: exchange.Caller.IsAdmin, Serve: s.login, Audit: sessions.AuditApproval, Result: "login"},
+		{Pattern: "POST /v1/mcp/{name}/test", May: exchange.Caller.IsAdmin, Serve: s.test},
+		{Pattern: "POST /v1/mcp/{name}/accept", May: exchange.Caller.IsAdmin, Serve: s.accept, Audit: sessions.AuditApproval, Result: "accepted"},
+		{Pattern: "GET " + callbackPath + "{name}/callback", Open: true, Public: true, Serve: s.callback},
+		{Pattern: "GET " + pagePath, Open: true, Public: true, Serve: s.clientPage},
+	}
+}
+
+// list answers with the configured servers.
+func (s *Servers) list(w *exchange.Answer, _ *http.Request) error {
+	return w.JSON(http.StatusOK, map[string]any{"servers": s.List()})
+}
+
+// named returns the name in the request's path, and records it in the answer as the request's subject.
+func named(w *exchange.Answer, r *http.Request) string {
+	w.ID = r.PathValue("name")
+	w.Subject = w.ID
+	return w.ID
+}
+
+// noServer refuses a request about a server that is not configured.
+func noServer() *exchange.Refusal {
+	return exchange.NotFound("no server of that name is configured: parley mcp list, or GET /v1/mcp, lists those that are")
+}
+
+// A Trial is the result of asking a server for its tools.
+type Trial struct {
+	Server                     // its state now
+	Up           bool          `json:"up"`
+	Listed       int           `json:"listed"` // tools that can be used
+	Unusable     []ReasonCount `json:"unusable"`
+	Milliseconds int64         `json:"ms"` // until it was connected and had listed its tools
+}
+
+// A ReasonCount says how many tools cannot be used for one reason, and names the first of them.
+type ReasonCount struct {
+	Reason string   `json:"reason"`
+	Tools  int      `json:"tools"`
+	Names  []string `json:"names,omitempty"`
+}
+
+// test serves a request to connect to an MCP server now and ask it for its tools.
+func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
+	name := named(w, r)
+	if s.elsewhere && s.settings[name].Command != "" {
+		return exchange.Conflict("elsewhere", "this process runs no programs, because it is a gateway: run parley mcp test where a worker is")
+	}
+	listing, err := s.Check(r.Context(), name)
+	if errors.Is(err, mcp.ErrNoServer) {
+		return noServer()
+	}
+	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []ReasonCount{}, Milliseconds: listing.Took.Milliseconds()}
+	for _, why := range slices.Sorted(maps.Keys(listing.Left)) {
+		trial.Unusable = append(trial.Unusable, ReasonCount{why, listing.Left[why].Tools, listing.Left[why].Names})
+	}
+	for _, one := range s.List() {
+		if one.Name == name {
+			trial.Server = one
+		}
+	}
+	if err != nil {
+		trial.Error = err.Error() // also where no worker has noted it
+	}
+	return w.JSON(http.StatusOK, trial)
+}
+
+// accept serves an owner's request to accept tools of an MCP server, so that agents have them.
+func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
+	name := named(w, r)
+	var asked struct{ Tool string }
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {
+		return exchange.BadRequest("bad_request", `the body must be {} or {"tool": "NAME"}`)
+	}
+	names, err := s.Pins.Accept(r.Context(), name, asked.Tool)
+	switch {
+	case errors.Is(err, pins.ErrNoServer):
+		return exchange.NotFound("nothing is known of the tools of that server: parley mcp list, or GET /v1/mcp, lists those that are configured")
+	case errors.Is(err, pins.ErrNothing):
+		return exchange.Unprocessable("nothing_aside", "nothing of that server, or no tool of that name, waits to be accepted")
+	case err != nil:
+		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it cannot be kept now: try again"})
+		return nil
+	}
+	return w.JSON(http.StatusOK, map[string]any{"accepted": names})
+}

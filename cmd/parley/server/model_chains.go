@@ -1,0 +1,53 @@
+package server
+
+import (
+	"log/slog"
+
+	"parley/agent/llm"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/server/models"
+)
+
+// modelChains are the chains of models that answer for agents.
+type modelChains struct {
+	foundation
+	lists   models.Lists         // what the chains consist of; empty if nobody answers
+	byAgent map[string]llm.Model // likewise
+}
+
+// newModelChains makes the chains of these models.
+func newModelChains(on foundation, lists models.Lists) *modelChains {
+	return &modelChains{foundation: on, lists: lists, byAgent: models.Chains(lists, on.home.Book, on.metrics, on.log)}
+}
+
+// answering returns all agents by name, and for each whether a model is configured that
+// answers for it.
+func (c *modelChains) answering() map[string]bool {
+	all := map[string]bool{}
+	for name := range c.settings.Load().Agents {
+		all[name] = c.byAgent[name] != nil
+	}
+	return all
+}
+
+// leftTools returns the tools that models are not shown because of their servers.
+func (c *modelChains) leftTools() []api.LeftTool {
+	var list []api.LeftTool
+	for _, one := range c.lists.LeftTools() {
+		list = append(list, api.LeftTool(one))
+	}
+	return list
+}
+
+// Reload warns the operator if the next settings bound what models may cost but the
+// prices of some are not known, so that these are not bounded.
+func (c *modelChains) Reload(next *config.Config) (apply func(), err error) {
+	return func() {
+		for name, model := range c.byAgent {
+			if next.Budget.Written && !model.Info().Priced && !next.ModelsOf(name)[0].Demo {
+				c.log.Warn("[budget] does not hold for a model of no known price, and the next start is refused: set price_input beside the model's name", slog.String("model", model.Info().Name))
+			}
+		}
+	}, nil
+}

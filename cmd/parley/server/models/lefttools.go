@@ -1,0 +1,19 @@
+package models
+
+// A LeftTool is a tool that a model is not shown, because its server has refused it or takes no more.
+type LeftTool struct{ Model, Tool, Why string }
+
+// LeftTools returns the tools that models are not shown because of their servers, each model's by
+// name, as far as this process knows.
+func (l Lists) LeftTools() []LeftTool {
+	var all []LeftTool
+	for _, m := range l.All() {
+		if m.client == nil {
+			continue
+		}
+		for _, left := range m.client.LeftTools() {
+			all = append(all, LeftTool{m.Model.Info().Name, left.Name, left.Why})
+		}
+	}
+	return all
+}

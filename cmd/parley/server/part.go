@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/metrics"
+)
+
+// A part is a row of the list of what a server consists of. What it is about is a type of its own, which
+// is made from what it needs and owns its state. Its life:
+//
+//  1. It is made, and then meets the others if it is a host. That opens nothing, starts nothing and asks
+//     nobody anything.
+//  2. Load, in the order of the list: it reads and checks what it needs. If one cannot, the server does not
+//     start.
+//  3. Run, if the row says so for this process: all parts at once. Nothing may be expected of another
+//     part's Run but what the stages of the stop promise. A part with no more to do returns nil.
+//  4. Reload, whenever the operator changes the settings, Clear, whenever somebody's words are erased, and
+//     the questions of how it does: at any time after Load.
+//  5. The stop, when the process is told to end, or as soon as a Run returns an error. The stages end one
+//     after the other, in their order: the ctx of a stage's Runs is done once all Runs of the stages before
+//     have returned. Each Run has to return within a bound of its own, with what it must finish first. The
+//     last stage alone is told to end before all others.
+//  6. Close, in the reverse order of the list, once nothing runs; also after a Load that has failed.
+//
+// A process may die at any of these points before any Run or Close has ended: whatever must survive is durable
+// by then, and Load and Run of the next start go on from there.
+type part struct {
+	name string
+	ends stage // of its Run, in the stop
+	runs bool  // whether its Run is called in this process
+	is   any   // the part itself, which has some of the abilities below
+}
+
+// The abilities of parts.
+type (
+	// A loader reads and checks what it needs before anything runs.
+	loader interface {
+		Load(ctx context.Context) error
+	}
+	// A runner works until ctx is done. An error means that the server cannot go on.
+	runner interface {
+		Run(ctx context.Context) error
+	}
+	// A reloader follows the settings. Reload checks the next ones, and returns what puts them into force: if any
+	// part cannot take them, all parts keep the old ones.
+	reloader interface {
+		Reload(next *config.Config) (apply func(), err error)
+	}
+	// A forgetter holds in memory what people have said. Clear removes it, because somebody's words were
+	// erased.
+	forgetter interface {
+		Clear()
+	}
+	// A routed part serves requests of the API.
+	routed interface {
+		Routes() []exchange.Route
+	}
+	// A measured part has figures for the metrics, which are looked up at each scrape.
+	measured interface {
+		Gauges() []metrics.Gauge
+	}
+	// A checked part knows whether this process is ready to serve. Ready returns, by the name of each check,
+	// why the process is not ready; nil if it is. Anybody may read that, so it gives no details.
+	checked interface {
+		Ready(ctx context.Context) map[string]error
+	}
+	// A host asks other parts for their abilities. It meets all of them once, when all are made.
+	host interface {
+		meet(all []part)
+	}
+	// A closer holds something open.
+	closer interface {
+		Close() error
+	}
+)
+
+// having returns those parts that have an ability, in the order of the list.
+func having[A any](parts []part) (able []A) {
+	for _, p := range parts {
+		if a, ok := p.is.(A); ok {
+			able = append(able, a)
+		}
+	}
+	return able
+}
+
+// A running is a part that only runs.
+type running func(ctx context.Context) error
+
+// Run implements runner.
+func (r running) Run(ctx context.Context) error { return r(ctx) }
+
+// A stage is a step of the stop: its parts end at the same time, after those of the stages before it.
+type stage int
+
+// The stages, in their order.
+const (
+	listening  stage = iota // nobody comes in any more: HTTP, the home's socket
+	receiving               // nothing more is taken from the platforms
+	answering               // what was taken is worked on to its end: turns, and what a turn waits for
+	background              // what turns have left running
+	sending                 // what all these have said
+	upkeep                  // what looks after the data
+	rewriting               // what all of them have erased
+	beside                  // what only looks: told to end before all others, and waited for last, as a disk may hold it up
+	stages                  // how many there are
+)
+
+// runParts runs parts until ctx is done or one of them cannot go on, whose error it returns. Then it calls
+// stopping, and ends them stage by stage. It closes nothing.
+func runParts(ctx context.Context, parts []part, stopping func()) error {
+	failed := make(chan error, len(parts))
+	var (
+		during [stages]context.Context
+		end    [stages]context.CancelFunc
+		ended  [stages]sync.WaitGroup
+	)
+	for i := range stages {
+		during[i], end[i] = context.WithCancel(context.WithoutCancel(ctx))
+		defer end[i]()
+	}
+	for _, p := range parts {
+		r, ok := p.is.(runner)
+		if !ok || !p.runs {
+			continue
+		}
+		ended[p.ends].Go(func() {
+			if err := r.Run(during[p.ends]); err != nil {
+				failed <- err
+			}
+		})
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	stopping()
+	end[beside]()
+	for i := range stages {
+		end[i]()
+		ended[i].Wait()
+	}
+	return err
+}

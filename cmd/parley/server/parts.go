@@ -1,0 +1,111 @@
+package server
+
+import (
+	"sync"
+
+	"parley/agent/inputs"
+	"parley/agent/jobs"
+	"parley/agent/schedules"
+	"parley/agent/sessioncache"
+	"parley/agent/subagents"
+	"parley/channels/asks"
+	"parley/channels/files/copies"
+	"parley/channels/heartbeat"
+	"parley/channels/webhook/events"
+	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/process"
+	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/server/platforms"
+)
+
+// A chatSide has the parts that know people and channels, and nothing of agents' tools.
+type chatSide struct {
+	audit         *auditing
+	erasing       *erasing
+	copies        copies.Files
+	chains        *modelChains
+	owners        *owners
+	costs         *costs
+	asks          *asks.Service
+	events        *events.Channel
+	heartbeat     *heartbeat.Service
+	endpoints     endpoints
+	conversations *conversations
+	admission     *turnAdmission
+}
+
+// newChatSide makes these parts. It adds the channels without a platform to the opened ones.
+func newChatSide(on foundation, c Config, opened endpoints) *chatSide {
+	s := &chatSide{copies: copies.Files{Store: on.home.Outgoing}}
+	s.audit = newAuditing(on)
+	s.erasing = newErasing(on, s.audit, s.copies)
+	s.chains = newModelChains(on, c.Models)
+	s.owners = &owners{on}
+	s.costs = newCosts(on, s.owners, s.chains)
+	s.asks = newAsks(on)
+	s.events = newEvents(on)
+	s.heartbeat = newHeartbeat(on, s.costs)
+	s.endpoints = append(opened, platformless(on, s.events, s.heartbeat)...)
+	s.conversations = &conversations{foundation: on, endpoints: s.endpoints, events: s.events, answered: len(c.Models) > 0}
+	s.admission = &turnAdmission{foundation: on, endpoints: s.endpoints, conversations: s.conversations}
+	return s
+}
+
+// An agentSide has the parts that agents and their tools consist of.
+type agentSide struct {
+	sandbox    *commandSandbox
+	workspaces *workspaces
+	subagents  *subagents.Service
+	schedules  *schedules.Scheduler
+	jobs       *jobs.Runner
+	undoing    *undoing
+	knowledge  *knowledgeFolder
+	files      *attachments.Keeper
+	skills     *agentSkills
+	mcp        *mcpservers.Servers
+	outgoing   *outgoing
+	guard      *guarding
+	toolbox    *toolbox
+	memories   *home.Memories
+	prompts    *prompts
+	answerer   *answerer
+}
+
+// newAgentSide makes these parts.
+func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandbox) *agentSide {
+	s := &agentSide{sandbox: box}
+	s.workspaces = &workspaces{on}
+	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing)
+	s.schedules = newSchedules(on, c.endpoints, c.admission)
+	may := &rights{on, s.subagents}
+	where := &commands{on, may}
+	s.jobs = newJobs(on, box, s.workspaces, where, c.admission, hidden, c.audit)
+	s.undoing = newUndoing(on)
+	s.knowledge = &knowledgeFolder{foundation: on}
+	s.files = newFiles(on, c.endpoints, c.chains, s.workspaces)
+	marks := newMarker(s.workspaces, s.jobs)
+	s.skills = newSkills(on, box, may, s.workspaces, where, marks)
+	s.mcp = newMCP(on, box, c.owners, s.workspaces, where, s.files)
+	s.outgoing = &outgoing{on, c.endpoints, may, c.copies}
+	sends := newOnBehalf(on, c.endpoints, may, s.outgoing, hidden)
+	s.guard = newGuarding(on, may, s.workspaces, sends, s.jobs, c.owners, hidden)
+	s.toolbox = &toolbox{
+		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,
+		onBehalf: sends, endpoints: c.endpoints, schedules: s.schedules,
+		subagents: s.subagents, jobs: s.jobs, undoing: s.undoing, skills: s.skills, guard: s.guard, marks: marks,
+	}
+	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)
+	s.memories = home.NewMemories(on.home.Book)
+	on.home.Store.AskBeside(s.memories.Question)
+	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
+	s.answerer = &answerer{
+		foundation: on, limits: &limits{foundation: on}, endpoints: c.endpoints, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,
+		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.Within(process.Memory())),
+		agents: &agents{
+			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, skills: s.skills, prompts: s.prompts,
+			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.outgoing, s.guard}, undoing: s.undoing, guard: s.guard,
+		},
+	}
+	return s
+}

@@ -1,0 +1,434 @@
+// Package platforms is the table of the platforms that a channel can be on: which
+// settings each needs, how its adapter is made, and how it is asked who the bot is. Only
+// this package names the adapters.
+package platforms
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/channels/discord"
+	"parley/channels/slack"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+	"parley/deploy"
+)
+
+// A Book stores what adapters must remember.
+type Book interface {
+	slack.Joins
+	slack.Cursors
+	discord.Book
+	telegram.Book
+}
+
+// AdapterParts has what an adapter gets besides the settings of its channel. If all of it is missing,
+// the adapter can only ask the platform who the bot is.
+type AdapterParts struct {
+	Book    Book
+	Mention channels.MentionIn
+	Log     *slog.Logger
+}
+
+// A platform says everything that the program must know about a chat platform outside of its
+// adapter's folder. A new platform gets a row in platforms, below.
+type platform struct {
+	// Platform is what the settings of its channels are checked against.
+	config.Platform
+	// page is the file below docs that explains how to set the platform up.
+	page string
+	// steps say how a bot is made there, up to where its tokens are found.
+	steps []string
+	// manifest is what the steps have people paste; "" if they paste nothing.
+	manifest string
+	// invitation returns the link by which the bot is taken to where people are. If it is nil, there is none.
+	invitation func(ctx context.Context, ch channels.Channel) (string, error)
+	// open makes the adapter of a channel. An error about a setting other than the bot's
+	// token is a *settingError.
+	open func(c config.Channel, g AdapterParts) (channels.Channel, error)
+	// account asks the platform who the bot is.
+	account func(ctx context.Context, ch channels.Channel) (string, error)
+	// examine checks, for the command doctor, what else the bot needs from the platform. Its
+	// error is the platform's refusal or a *LackError. If examine is nil, nothing is checked.
+	examine func(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error
+}
+
+// platforms returns the platforms that a channel can be on, in the order in which errors
+// offer them.
+func platforms() []platform {
+	return []platform{
+		{
+			Platform: config.Platform{
+				Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
+			},
+			steps: []string{
+				"Open https://t.me/BotFather and send it /newbot.",
+				"It asks for a name, which people see, and for a username, which ends in bot.",
+				"It answers with a token, such as 123456789:AA…, which is a password: copy it.",
+			},
+			page: "channels/telegram.md", open: openTelegram, account: telegramAccount, examine: examineTelegram,
+		},
+		{
+			Platform: config.Platform{
+				Name: "slack", Title: "Slack", Members: true, Receives: []string{"socket", "http"},
+				Tokens: []config.PlatformToken{
+					{Key: "bot_token", Env: "SLACK_BOT_TOKEN", Begins: "xoxb-"},
+					{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true, Receive: "socket"},
+					{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
+				},
+				OtherTokens: []string{"xoxp-"}, // a person's
+				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
+				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, as "C0123456789": it is at the end of its details`,
+			},
+			steps: []string{
+				"Open https://api.slack.com/apps?new_app=1, choose From a manifest, and pick your workspace.",
+				"Paste the manifest below (as YAML), press Next, then Create.",
+				"Press Install to Workspace, and allow it.",
+				"The bot token is under OAuth & Permissions and begins with xoxb-.",
+				"The app token begins with xapp-: Basic Information, App-Level Tokens, Generate, with the scope connections:write.",
+			},
+			manifest: withoutComments(deploy.SlackManifest()),
+			page:     "channels/slack.md", open: openSlack, account: slackAccount, examine: examineSlack,
+		},
+		{
+			Platform: config.Platform{
+				Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
+			},
+			steps: []string{
+				"Open https://discord.com/developers/applications and press New Application.",
+				"Under Bot, switch on Message Content Intent (below Privileged Gateway Intents), and save.",
+				"On the same page press Reset Token. The token is a password: copy it.",
+				"The link by which you invite the bot to your server comes next.",
+			},
+			invitation: func(ctx context.Context, ch channels.Channel) (string, error) {
+				return ch.(*discord.Channel).Invitation(ctx)
+			},
+			page: "channels/discord.md", open: openDiscord, account: discordAccount, examine: examineDiscord,
+		},
+	}
+}
+
+// Settings returns for each platform what the settings of its channels are checked against.
+func Settings() []config.Platform {
+	var all []config.Platform
+	for _, p := range platforms() {
+		all = append(all, p.Platform)
+	}
+	return all
+}
+
+// Names returns the names of the platforms, in the order of the table.
+func Names() []string {
+	var names []string
+	for _, p := range platforms() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Page returns the file below docs that explains a platform; "" if the platform is not known.
+func Page(platform string) string {
+	p, _ := platformNamed(platform)
+	return p.page
+}
+
+// Steps say how a bot is made on a platform, up to where its tokens are found.
+func Steps(platform string) []string {
+	p, _ := platformNamed(platform)
+	return p.steps
+}
+
+// Manifest returns what the steps of a platform have people paste; "" if they paste nothing.
+func Manifest(platform string) string {
+	p, _ := platformNamed(platform)
+	return p.manifest
+}
+
+// withoutComments returns a manifest without the lines that are comments.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Invitation asks a channel's platform for the link by which the bot is taken to where people are; ""
+// if the platform has none.
+func Invitation(ctx context.Context, platform string, ch channels.Channel) (string, error) {
+	p, ok := platformNamed(platform)
+	if !ok || p.invitation == nil {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.invitation(ctx, ch)
+}
+
+// platformNamed returns a platform's row; false for channels that are on none, such as
+// the terminal.
+func platformNamed(name string) (platform, bool) {
+	for _, p := range platforms() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return platform{}, false
+}
+
+// Open makes the adapter of a channel, which connects it to its platform. If the error is about a
+// setting, SettingAtFault says about which.
+func Open(c config.Channel, g AdapterParts) (channels.Channel, error) {
+	p, ok := platformNamed(c.Platform)
+	if !ok {
+		return nil, fmt.Errorf("there is no platform %q", c.Platform)
+	}
+	return p.open(c, g)
+}
+
+// answerTimeout is how long a platform may take to say who the bot is.
+const answerTimeout = 20 * time.Second
+
+// Account asks a channel's platform who the bot is there, and returns the bot's name; "" if the
+// platform cannot be asked.
+func Account(ctx context.Context, platform string, ch channels.Channel) (string, error) {
+	p, ok := platformNamed(platform)
+	if !ok {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.account(ctx, ch)
+}
+
+// Examine checks what the bot needs from a channel's platform besides its account, such as
+// permissions, also in those of the channel's chats that are known. Its error is the platform's
+// refusal or a *LackError.
+func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
+	p, ok := platformNamed(c.Platform)
+	if !ok || p.examine == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.examine(ctx, c, ch, known)
+}
+
+// A LackError says what a platform does not give to the bot, and what to do about it.
+type LackError struct {
+	Lack, Remedy string
+	// Perhaps says that the bot may have it all the same once it serves.
+	Perhaps bool
+}
+
+// Error says what is missing.
+func (e *LackError) Error() string { return e.Lack }
+
+// A settingError says that an adapter cannot be made because of a setting.
+type settingError struct {
+	key, wrong string
+	err        error
+}
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+// SettingAtFault returns the setting because of which an adapter could not be made, and
+// what is wrong with it.
+func SettingAtFault(channel string, err error) (key, wrong string) {
+	key, wrong = "bot_token", err.Error()
+	if setting, ok := errors.AsType[*settingError](err); ok {
+		key, wrong = setting.key, setting.wrong
+	}
+	return "channels." + channel + "." + key, wrong
+}
+
+// RefusedSetting returns the setting, such as a token, because of which a platform refuses the
+// bot's account on a channel.
+func RefusedSetting(channel string, refused *channels.SendError) string {
+	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
+}
+
+// RefusalRemedy returns in words what to do when a platform refuses the bot's account.
+func RefusalRemedy(refused *channels.SendError) string {
+	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
+}
+
+func openTelegram(c config.Channel, g AdapterParts) (channels.Channel, error) {
+	tc := telegram.Config{
+		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
+	}
+	if c.ByHTTP() {
+		tc.Webhook = requestAddress(c)
+	}
+	if g.Book != nil {
+		tc.Book = g.Book
+	}
+	return telegram.New(tc)
+}
+
+func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*telegram.Channel).Check(ctx)
+	return "@" + a.Username, err
+}
+
+func openSlack(c config.Channel, g AdapterParts) (channels.Channel, error) {
+	sc := slack.Config{
+		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Mention: g.Mention, Log: g.Log,
+	}
+	if c.ByHTTP() {
+		sc.AppToken, sc.SigningSecret = "", string(c.SigningSecret)
+	}
+	if g.Book != nil {
+		sc.Joins, sc.Cursors = g.Book, g.Book
+	}
+	ch, err := slack.New(sc)
+	if setting, ok := errors.AsType[*slack.SettingError](err); ok {
+		return nil, &settingError{setting.Key, setting.Problem, err}
+	}
+	return ch, err
+}
+
+func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*slack.Channel).Check(ctx)
+	return "@" + a.Username + " in " + a.TeamName, err
+}
+
+// examineSlack checks the scopes that the app was granted in Slack, and whether a socket to Slack
+// can be opened.
+func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
+	sl := ch.(*slack.Channel)
+	a, err := sl.Check(ctx)
+	// Who only sends may have left out most of them.
+	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
+		return &LackError{
+			Lack:   "the app lacks the scopes " + strings.Join(a.Lacks, ", "),
+			Remedy: "add them under OAuth & Permissions in the app's settings, and install the app again",
+		}
+	}
+	if c.Mode != "chat" {
+		return nil
+	}
+	if c.ByHTTP() {
+		return examineAddress(ctx, c)
+	}
+	err = sl.CheckSocket(ctx)
+	if refused, ok := errors.AsType[*channels.SendError](err); err == nil || ok && refused.Fault == channels.Stop {
+		return err
+	}
+	return &LackError{
+		Lack:   "no socket can be opened: " + err.Error(),
+		Remedy: "switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url",
+	}
+}
+
+func openDiscord(c config.Channel, g AdapterParts) (channels.Channel, error) {
+	dc := discord.Config{
+		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
+	}
+	if g.Book != nil {
+		dc.Book = g.Book
+	}
+	return discord.New(dc)
+}
+
+func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*discord.Channel).Check(ctx)
+	return "@" + a.Username, err
+}
+
+// examineDiscord checks what the developer portal and the servers let the bot do.
+func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
+	dc := ch.(*discord.Channel)
+	lacking, err := dc.LackingRights(ctx)
+	if err == nil {
+		var ids []string
+		for _, chat := range known {
+			ids = append(ids, cmp.Or(chat.Address.Thread, chat.Address.Chat))
+		}
+		var there []discord.LackOfRights
+		there, err = dc.LackingRightsIn(ctx, ids)
+		lacking = append(lacking, there...)
+	}
+	reads := true
+	if err == nil && c.Mode == "chat" {
+		if reads, err = dc.MayReadContent(ctx); err == nil {
+			err = dc.CheckGateway(ctx)
+		}
+	}
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		return err
+	}
+	switch {
+	case err != nil:
+		return &LackError{Lack: "it cannot be told what the bot may do: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
+	case !reads:
+		return &LackError{Lack: "the bot may not read what people write", Remedy: "switch on Message Content Intent under Bot in the developer portal"}
+	case len(lacking) > 0:
+		return lackOfRights(lacking)
+	}
+	return examineChats(ctx, c, dc)
+}
+
+// examineChats reports threads among the configured chats: a thread belongs to its
+// channel, so naming a thread has no effect.
+func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) error {
+	var ids []string
+	for _, chat := range c.Access.Chats {
+		ids = append(ids, chat.Chat)
+	}
+	parents, err := dc.ThreadsAmong(ctx, ids)
+	if err != nil {
+		return &LackError{Lack: "it cannot be told what the chats are that it is to listen in: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
+	}
+	for _, id := range ids {
+		if parent, is := parents[id]; is {
+			return &LackError{
+				Lack:   fmt.Sprintf("chats names %s, which is a thread of the channel %s: it has no effect", id, parent),
+				Remedy: fmt.Sprintf("write %q in its place: what is set for a channel holds in its threads", parent),
+			}
+		}
+	}
+	return nil
+}
+
+// maxNamed is how many of the places in which a bot lacks something are named in an error.
+const maxNamed = 3
+
+// lackOfRights returns the error that names the places where the bot lacks permissions on
+// Discord.
+func lackOfRights(lacking []discord.LackOfRights) *LackError {
+	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
+	var all []string
+	for _, l := range lacking[:min(len(lacking), maxNamed)] {
+		where := " in the server " + l.Server
+		switch {
+		case l.Channel != "" && l.Server == "":
+			where = " in the channel " + l.Channel + ", or there is none"
+		case l.Channel != "":
+			where = " in " + l.Channel + " of the server " + l.Server
+		}
+		if l.Channel != "" {
+			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own where it takes them away"
+		}
+		all = append(all, strings.Join(l.Rights, ", ")+where)
+	}
+	e.Lack = "the bot lacks " + strings.Join(all, "; ")
+	if more := len(lacking) - len(all); more > 0 {
+		e.Lack += fmt.Sprintf("; and in %d more places", more)
+	}
+	return e
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/billing"
+	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/problems"
+)
+
+// problemWatch watches for what needs the attention of the owners, such as a full disk.
+type problemWatch struct {
+	foundation
+	endpoints endpoints
+	owners    *owners
+	costs     *costs
+	lists     models.Lists
+}
+
+// Run looks, until ctx is done, for what needs the owners' attention, and notifies them.
+func (p *problemWatch) Run(ctx context.Context) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	now := p.settings.Load()
+	after := now.Tell.After
+	sources := []problems.Source{problems.Disk(hostName(), "the home", p.home.Dir, nil)}
+	if p.role.Works() {
+		sources = append(sources, disksOfFiles(now)...)
+		sources = append(sources, problems.Quotas(p.home.Workspaces, now.Workspace.MaxMB), problems.LeftTools(hostName(), p.leftTools))
+	}
+	if p.role.Receives() {
+		var holds atomic.Bool
+		beside.Go(func() {
+			_ = bus.WhileHeld(ctx, p.home.Bus, "notices", func(held context.Context) error { // the only error is that the bus was closed
+				holds.Store(true)
+				<-held.Done()
+				holds.Store(false)
+				return nil
+			})
+		})
+		sources = append(sources, problems.DeadLetters(p.home.Bus, holds.Load), billing.Source(p.costs.spent, p.costs.currentCaps, holds.Load))
+		sources = append(sources, p.connections(holds.Load, after)...)
+	}
+	return problems.Run(ctx, problems.Config{
+		Sources: sources, Notes: p.home.Book, Tell: p.owners.notifyOnce, Log: p.log,
+		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
+	})
+}
+
+// connections returns the sources that watch whether the channels are connected. For a channel that any
+// process may receive for, holds says which one judges.
+func (p *problemWatch) connections(holds func() bool, after time.Duration) (sources []problems.Source) {
+	for _, l := range p.endpoints {
+		if l.config.Platform == "" {
+			continue
+		}
+		judges := holds
+		if _, byHTTP := channels.AsHTTPReceiver(l.channel); l.receive && !byHTTP {
+			judges = l.isOurs
+		}
+		sources = append(sources, problems.Channel(l.name, l.isConnected, judges, after))
+	}
+	return sources
+}
+
+// leftTools returns by model the tools that it is not shown because of its server.
+func (p *problemWatch) leftTools() map[string][]string {
+	left := map[string][]string{}
+	for _, one := range p.lists.LeftTools() {
+		left[one.Model] = append(left[one.Model], one.Tool)
+	}
+	return left
+}
+
+// disksOfFiles returns the sources that watch the disks which a fleet shares for files.
+func disksOfFiles(c *config.Config) (sources []problems.Source) {
+	for _, folder := range c.Folders() {
+		if c.Store.URL == "" || home.IsOwnFolder(c, folder.Dir) {
+			continue
+		}
+		name := "the conversations' files"
+		if folder.Agent != "" {
+			name = "the files of " + folder.Agent + "'s conversations"
+		}
+		sources = append(sources, problems.Disk("", name, folder.Dir, nil))
+	}
+	return sources
+}
+
+// hostName returns the name of this machine.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "this machine"
+	}
+	return name
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"parley/agent/subagents"
+	"parley/channels/heartbeat"
+	"parley/channels/webhook/events"
+	"parley/cmd/parley/config"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+// rights says what the agents of sessions may do, by the settings in force. A sub-agent may do nothing that
+// its parent may not do.
+type rights struct {
+	foundation
+	subagents *subagents.Service
+}
+
+// capabilities returns what a session's agent may do: what is configured for it or, in the
+// owner's terminal, everything.
+func (r *rights) capabilities(session string) []tools.Permission {
+	if isOwnerTerminal(session) {
+		return tools.Permissions()
+	}
+	own := r.settings.Load().Agents[sessions.AgentOf(session)].Capabilities
+	if !subagents.IsSubAgent(session) {
+		return own
+	}
+	parent := r.parentOf(session)
+	if parent == "" {
+		return nil // nobody knows for whom it works
+	}
+	above := r.capabilities(parent)
+	if sessions.AgentOf(parent) == sessions.AgentOf(session) {
+		own = above
+	}
+	return slices.DeleteFunc(slices.Clone(own), func(p tools.Permission) bool {
+		return p == tools.Session || !slices.Contains(above, p) // it has no sub-agents of its own
+	})
+}
+
+// parentOf returns the session that has handed out the task on which a sub-agent's session works.
+// It returns "" for any other session, and if that cannot be found out now.
+func (r *rights) parentOf(session string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
+	defer cancel()
+	parent, err := r.subagents.Parent(ctx, session)
+	if err != nil {
+		r.log.Warn("it is not known for whom a sub-agent works, so it may do nothing", slog.String("session", session), slog.Any("error", err))
+	}
+	return parent
+}
+
+// lookUpTimeout bounds how long parentOf looks for a sub-agent's parent.
+const lookUpTimeout = 5 * time.Second
+
+// isUnattended reports whether there is no person in a session who could be asked: sessions of
+// webhooks' events and of heartbeats have none, nor have sub-agents that work for one of these.
+func (r *rights) isUnattended(session string) bool {
+	if parent := r.parentOf(session); parent != "" {
+		session = parent
+	}
+	key, err := sessions.ParseKey(session)
+	return err == nil && (key.Channel == events.Name || key.Channel == heartbeat.Name)
+}
+
+// reachesNetwork reports whether what a call runs in the sandbox can reach any of the network.
+// Without a sandbox everything that runs can.
+func (r *rights) reachesNetwork(call tools.Call) bool {
+	runs, _ := call.Touch().Outward.(tools.Runs)
+	settings := r.settings.Load().Sandbox
+	switch allowed := settings.Network; {
+	case !slices.Contains(r.capabilities(call.Session), tools.Network):
+		return false
+	case settings.Mode == string(sandbox.None):
+		return true
+	case runs.Offline:
+		return false // see gitPlace and skillPlace
+	default:
+		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
+	}
+}
+
+// mayMessage returns the targets and addresses to which the agent of a session may send messages:
+// if it is a sub-agent, only those to which the agent that handed it the task may send, too.
+func (r *rights) mayMessage(session string) []string {
+	agents := r.settings.Load().Agents
+	own := agents[sessions.AgentOf(session)].MayMessage
+	if !subagents.IsSubAgent(session) {
+		return own
+	}
+	above := agents[sessions.AgentOf(r.parentOf(session))].MayMessage
+	return slices.DeleteFunc(slices.Clone(own), func(place string) bool { return !slices.Contains(above, place) })
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"parley/agent/schedules"
+	"parley/channels"
+)
+
+// newSchedules makes the scheduler that gives agents the texts of schedules that are due.
+func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.Scheduler {
+	return schedules.New(schedules.Config{
+		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit, Ready: on.home.MaySchedule,
+		Limits: func() schedules.Limits {
+			c := on.settings.Load().Schedule
+			return schedules.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, schedules.MachineZone())}
+		},
+		Zone:  func(ctx context.Context, person string) string { return zoneOf(ctx, all, person, on.log) },
+		Fired: on.metrics.ScheduleFired, Log: on.log, Point: on.point,
+	})
+}
+
+// zoneOf returns the time zone of a person; "" if their platform does not tell it.
+func zoneOf(ctx context.Context, all endpoints, person string, log *slog.Logger) string {
+	l := all.named(channelOf(person))
+	if l == nil {
+		return ""
+	}
+	knows, ok := channels.AsTimeZoner(l.channel)
+	if !ok {
+		return ""
+	}
+	zone, err := knows.TimeZone(ctx, person)
+	if err != nil {
+		log.Debug("a person's time zone cannot be looked up now", slog.String("person", person), slog.Any("error", err))
+	}
+	return zone
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"parley/agent"
+	"parley/bus"
+	"parley/channels/files/copies"
+	"parley/channels/markup"
+	"parley/sessions"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/files"
+)
+
+// shownFiles copies the files that answers show as images.
+type shownFiles struct {
+	foundation
+	outgoing *outgoing
+	guard    *guarding
+}
+
+// copyFiles copies the files of the workspace that an answer shows as images. The
+// result also has, for each file that is not sent, a sentence that says why.
+func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.Address, text string) (e agent.AnswerFiles) {
+	paths := copies.ShownPaths(text)
+	if len(paths) == 0 {
+		return e
+	}
+	refuse := func(format string, args ...any) {
+		e.Refused = append(e.Refused, fmt.Sprintf(format, args...))
+	}
+	if len(paths) > copies.MaxFiles {
+		refuse("Of %d files only the first %d were sent.", len(paths), copies.MaxFiles)
+		paths = paths[:copies.MaxFiles]
+	}
+	if why, err := f.home.MaySendFiles(ctx); err != nil || why != "" {
+		refuse("Files cannot be sent now: %s.", cmp.Or(why, "it is not known whether all processes know how"))
+		return e
+	}
+	dir, err := f.home.Workspace(session)
+	if err != nil {
+		f.log.Error("files of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
+		refuse("Files cannot be sent now: the workspace cannot be opened.")
+		return e
+	}
+	to := copies.Messages{Session: session, Call: id, IDs: []string{id}, Most: f.outgoing.mostFileBytes(at.Channel)}
+	for _, path := range paths {
+		kept, err := f.keep(ctx, to, dir, path)
+		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
+			refuse("The file %s could not be sent: there is none of that name in the workspace.", markup.Verbatim(path))
+			continue
+		} else if ok {
+			refuse("The file could not be sent: %s.", strings.TrimSuffix(refused.Message, "."))
+			continue
+		}
+		if err != nil {
+			f.log.Error("a file of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
+			refuse("The file %s could not be sent: it cannot be copied now.", markup.Verbatim(path))
+			continue
+		}
+		e.Files = append(e.Files, kept...)
+	}
+	if err := f.home.OwnOutgoing(); err != nil {
+		f.log.Error("files of an answer may not be readable for who sends them", slog.Any("error", err))
+	}
+	return e
+}
+
+// keep copies a file that an answer shows, so that it can be sent, if the agent may read
+// that file.
+func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
+	if !slices.Contains(f.outgoing.rights.capabilities(to.Session), tools.FileRead) {
+		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
+	}
+	reading := files.Reading(tools.Call{Session: to.Session, Agent: sessions.AgentOf(to.Session)}, path)
+	if v := f.guard.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {
+		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules do not let %s be read unasked", markup.Verbatim(path))
+	}
+	return f.outgoing.copies.Keep(ctx, to, dir, []string{path})
+}

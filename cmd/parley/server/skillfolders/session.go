@@ -1,0 +1,180 @@
+package skillfolders
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"parley/tools"
+	"parley/tools/guard"
+	"parley/tools/skills"
+	"parley/tools/skills/folder"
+)
+
+// Config holds the parts that Skills work with.
+type Config struct {
+	// Workspace returns the files of a session's workspace.
+	Workspace func(session string) (fs.FS, error)
+	// Agent returns the agent of a session.
+	Agent func(session string) string
+	// Capabilities returns what a session's agent may do.
+	Capabilities func(session string) []tools.Permission
+	// Runner returns what runs the programs of skills; nil if nothing can be run.
+	Runner func() *skills.Runner
+	// Watch wraps tools that run programs in a workspace, so that it is recorded which files
+	// strangers may have written through them.
+	Watch func([]tools.Tool) []tools.Tool
+}
+
+// Skills gives agents their skills: the operator's, and those of each session's
+// workspace.
+type Skills struct {
+	cfg     Config
+	catalog atomic.Pointer[Catalog]
+	tool    tools.Tool // the tool with which a model reads a skill's instructions
+
+	mu   sync.Mutex
+	sets map[string]set // tools, by agent and capabilities
+}
+
+// A set has the tools of an agent without its skills (base), and with those that its skills add
+// (all).
+type set struct {
+	catalog   *Catalog
+	base, all *tools.Set
+}
+
+// New makes Skills; found are the operator's skills.
+func New(c Config, found *Catalog) *Skills {
+	s := &Skills{cfg: c, sets: map[string]set{}}
+	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })
+	s.Set(found)
+	return s
+}
+
+// Set replaces the operator's skills for the turns that begin from now on.
+func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
+
+// skillsOf returns all skills that a session has, those of the operator first.
+func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
+	catalog := s.catalog.Load()
+	of := catalog.OfAgent(s.cfg.Agent(session))
+	for i := range of {
+		for _, tool := range s.programs(of[i], session) {
+			of[i].Tools = append(of[i].Tools, tool.Spec().Name)
+		}
+	}
+	own, err := s.readOwn(session, catalog)
+	return slices.Concat(of, own.skills, own.hidden), err
+}
+
+// programs returns the tools that a skill adds to a session, each of which runs a program. It
+// returns those for which the session's agent has the capabilities, and none if nothing can be
+// run.
+func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
+	has := s.cfg.Capabilities(session)
+	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
+		return slices.ContainsFunc(p.Needs, func(need tools.Permission) bool { return !slices.Contains(has, need) })
+	})
+	if len(skill.Programs) == 0 {
+		return nil
+	}
+	runner := s.cfg.Runner()
+	if runner == nil {
+		return nil
+	}
+	all := runner.Tools(skill)
+	for i, p := range skill.Programs {
+		if p.Workspace == folder.Writes {
+			copy(all[i:], s.cfg.Watch(all[i:i+1]))
+		}
+	}
+	return all
+}
+
+// WithPrograms returns the names of the operator's skills that add tools.
+func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
+
+// sessionSkills are the skills in a session's workspace.
+type sessionSkills struct {
+	skills []skills.Skill
+	// hidden are the skills in whose description strangers may have had a part.
+	hidden   []skills.Skill
+	problems []folder.Problem
+}
+
+// readOwn reads the skills of a session's workspace.
+func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err error) {
+	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
+		return o, nil
+	}
+	files, err := s.cfg.Workspace(session)
+	if err != nil {
+		return o, err
+	}
+	found, problems := folder.ReadIn(files, Folder)
+	if len(found) == 0 && len(problems) == 0 {
+		return o, nil
+	}
+	o.problems = problems
+	marks := guard.ReadMarks(files)
+	for _, one := range found {
+		file := Folder + "/" + one.Name + "/" + folder.File
+		switch skill := (skills.Skill{Skill: one, Session: true}); {
+		case slices.Contains(catalog.settings.Skills.Off, one.Name):
+		case slices.ContainsFunc(catalog.Skills, func(s skills.Skill) bool { return s.Name == one.Name }):
+			o.problems = append(o.problems, folder.Problem{File: file, Wrong: "a skill of the operator's has its name", Remedy: "give it and its folder another"})
+		case marks.All || marks.Has(file):
+			o.hidden = append(o.hidden, skill)
+		default:
+			o.skills = append(o.skills, skill)
+		}
+	}
+	return o, nil
+}
+
+// Prompt returns what a session's prompt says about skills: about the operator's, and
+// about those of its workspace.
+func (s *Skills) Prompt(session string) (operator, workspace string, err error) {
+	catalog := s.catalog.Load()
+	o, err := s.readOwn(session, catalog)
+	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
+}
+
+// With returns the tools base of a session together with those that its skills add.
+func (s *Skills) With(base *tools.Set, session string) *tools.Set {
+	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
+	of := catalog.OfAgent(agent)
+	if len(of) == 0 && !s.hasOwn(session) {
+		return base
+	}
+	key := fmt.Sprint(agent, s.cfg.Capabilities(session))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made, ok := s.sets[key]; ok && made.catalog == catalog && made.base == base {
+		return made.all
+	}
+	more := []tools.Tool{s.tool}
+	for _, skill := range of {
+		more = append(more, s.programs(skill, session)...)
+	}
+	all := base.With(more...)
+	s.sets[key] = set{catalog, base, all}
+	return all
+}
+
+// hasOwn reports whether there may be skills in a session's own workspace.
+func (s *Skills) hasOwn(session string) bool {
+	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
+		return false
+	}
+	files, err := s.cfg.Workspace(session)
+	if err != nil {
+		return false // the turn will say why
+	}
+	info, err := fs.Stat(files, Folder)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,193 @@
+// Package skillfolders finds skills (folders of instructions and programs for agents) in the
+// operator's folders and in sessions' workspaces, and says which agents have them.
+//
+// skillfolders.go finds the operator's skills; session.go adds those of a session's workspace,
+// and gives agents the tools of their skills.
+package skillfolders
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config"
+	"parley/tools/skills"
+	"parley/tools/skills/folder"
+	"parley/tools/spelling"
+)
+
+// Folder is the name of the folder of skills, in a home and in a workspace.
+const Folder = "skills"
+
+// A Catalog has the operator's skills, as they were found.
+type Catalog struct {
+	Dirs     []string // where they were looked for
+	Skills   []skills.Skill
+	Problems []folder.Problem
+	settings *config.Config
+}
+
+// EmptyCatalog returns a Catalog without skills.
+func EmptyCatalog(c *config.Config) *Catalog { return &Catalog{settings: c} }
+
+// Find reads the operator's skills.
+func Find(c *config.Config) *Catalog {
+	found := &Catalog{Dirs: c.Skills.Dirs, settings: c}
+	if found.Dirs == nil {
+		dir := filepath.Join(c.Home, Folder)
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			found.Dirs = []string{dir}
+		}
+	}
+	all, problems := folder.Find(found.Dirs...)
+	found.Problems = problems
+	for _, s := range all {
+		found.Skills = append(found.Skills, skills.Skill{Skill: s, Trusted: slices.Contains(c.Skills.Trusted, s.Name)})
+	}
+	found.checkServers()
+	found.checkNames("skills.trusted", c.Skills.Trusted, false)
+	found.checkNames("skills.off", c.Skills.Off, true) // one of a workspace may be meant
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		found.checkNames("agents."+name+".skills", c.Agents[name].Skills, false)
+	}
+	return found
+}
+
+// checkNames records a problem for each name in the setting key that no skill has; minor says
+// that it does not keep the server from starting. Of a skill that is left out it is known why.
+func (c *Catalog) checkNames(key string, names []string, minor bool) {
+	var known []string
+	for _, s := range c.Skills {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		if slices.Contains(known, name) || slices.ContainsFunc(c.Problems, func(p folder.Problem) bool { return p.Skill == name }) {
+			continue
+		}
+		remedy := "the skills are " + strings.Join(known, ", ")
+		if near := spelling.Nearest(name, known); near != "" {
+			remedy = fmt.Sprintf("write %q", near)
+		} else if len(known) == 0 {
+			remedy = "there are none: put its folder into " + filepath.Join(c.settings.Home, Folder)
+		}
+		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, Minor: minor}
+		if !slices.Contains(c.Problems, p) {
+			c.Problems = append(c.Problems, p)
+		}
+	}
+}
+
+// checkServers leaves out each skill whose tools would have the same names as the tools of an MCP
+// server.
+func (c *Catalog) checkServers() {
+	c.Skills = slices.DeleteFunc(c.Skills, func(s skills.Skill) bool {
+		_, taken := c.settings.MCP[s.Name]
+		if !taken || len(s.Programs) == 0 {
+			return false
+		}
+		c.Problems = append(c.Problems, folder.Problem{
+			File: filepath.Join(s.Path, folder.Manifest), Wrong: "its tools would be called as those of the MCP server " + s.Name,
+			Remedy: "give the skill and its folder, or the server, another name", Skill: s.Name,
+		})
+		return true
+	})
+}
+
+// Err returns the problems that keep the server from starting; nil if there are none. They are
+// mistakes in the settings: a skill that cannot be used is left out.
+func (c *Catalog) Err() error {
+	var all []error
+	for _, p := range c.Problems {
+		if !p.Minor && p.Skill == "" {
+			all = append(all, &config.SettingError{Where: p.File, Key: "skills", Remedy: p.Wrong + ": " + p.Remedy})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Minor returns the problems that have no effect.
+func (c *Catalog) Minor() (all []folder.Problem) {
+	for _, p := range c.Problems {
+		if p.Minor {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// LeftOut returns the problems for which skills are left out.
+func (c *Catalog) LeftOut() (all []folder.Problem) {
+	for _, p := range c.Problems {
+		if !p.Minor && p.Skill != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// WithPrograms returns the names of the skills that add tools.
+func (c *Catalog) WithPrograms() (names []string) {
+	for _, s := range c.Skills {
+		if len(s.Programs) > 0 && len(c.Agents(s.Name)) > 0 {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// OfAgent returns the operator's skills that an agent has.
+func (c *Catalog) OfAgent(agent string) (has []skills.Skill) {
+	for _, s := range c.Skills {
+		if c.has(agent, s.Name) {
+			has = append(has, s)
+		}
+	}
+	return has
+}
+
+func (c *Catalog) has(agent, skill string) bool {
+	only := c.settings.Agents[agent].Skills
+	return !slices.Contains(c.settings.Skills.Off, skill) && (only == nil || slices.Contains(only, skill))
+}
+
+// Agents returns the names of the agents that have a certain skill of the operator's.
+func (c *Catalog) Agents(skill string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.settings.Agents)) {
+		if c.has(name, skill) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A ListedSkill describes a skill of the operator's in the API.
+type ListedSkill struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Folder      string   `json:"folder"`
+	Agents      []string `json:"agents"` // agents that have it
+	Trusted     bool     `json:"trusted"`
+	Tools       []string `json:"tools"` // tools that it adds to agents with the capabilities
+}
+
+// List returns all skills of the operator's, also those that no agent has.
+func (c *Catalog) List() []ListedSkill {
+	all := []ListedSkill{}
+	for _, s := range c.Skills {
+		agents := c.Agents(s.Name)
+		if agents == nil {
+			agents = []string{}
+		}
+		brings := []string{}
+		for _, p := range s.Programs {
+			brings = append(brings, skills.ToolName(s.Name, p.Name))
+		}
+		all = append(all, ListedSkill{s.Name, s.Description, s.Path, agents, s.Trusted, brings})
+	}
+	return all
+}

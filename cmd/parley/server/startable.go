@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/skillfolders"
+)
+
+// CheckStart returns why a process of this role would not start with these settings, as far as the
+// settings and the files that they name tell; nil if it would. It changes nothing.
+func CheckStart(role Role, c *config.Config) error {
+	if err := role.Check(c); err != nil {
+		return err
+	}
+	_, err := models.Prices(c)
+	if err != nil {
+		return err
+	}
+	if role.Works() {
+		if err := skillfolders.Find(c).Err(); err != nil {
+			return err
+		}
+		folder, err := openKnowledge(c)
+		if err != nil {
+			return err
+		}
+		if folder != nil {
+			return folder.Close()
+		}
+	}
+	return nil
+}
+
+// CheckPort returns an error if HTTP cannot listen where it is to, unless the server of this home is
+// what listens there.
+func CheckPort(ctx context.Context, c *config.Config) error {
+	if c.HTTP.Listen == "" {
+		return nil
+	}
+	if own, err := home.DialSocket(ctx, c.Home); err == nil {
+		return own.Close()
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.HTTP.Listen)
+	if err != nil {
+		return cannotListen(c, err)
+	}
+	return l.Close()
+}
+
+// cannotListen returns the error for an address at which HTTP cannot listen.
+func cannotListen(c *config.Config, err error) *config.SettingError {
+	return &config.SettingError{
+		Where: c.Origin("http.listen"), Key: "http.listen",
+		Remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
+	}
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"parley/agent/subagents"
+	"parley/bus"
+	"parley/channels/heartbeat"
+	"parley/channels/webhook/events"
+	"parley/tools"
+)
+
+// newSubAgents makes the service that hands tasks to sub-agents.
+func newSubAgents(on foundation, w *workspaces, talk *conversations, who *turnAdmission, e *erasing) *subagents.Service {
+	return subagents.New(subagents.Config{
+		Table: on.home.Store.SubAgents(), Bus: on.home.Bus, Ready: on.home.MayUseSubAgents, Admit: who.admit, Copy: w.copyTo,
+		MaySpawn: func(agent string) []string {
+			may := append([]string{agent}, on.settings.Load().Agents[agent].MaySpawn...)
+			slices.Sort(may)
+			return slices.Compact(may)
+		},
+		Erase: func(ctx context.Context, sessions []string) ([]string, error) {
+			return e.eraser().Sessions(ctx, sessions)
+		},
+		Sessions: on.home.Store,
+		Describe: func(name string) subagents.AgentInfo {
+			a := on.settings.Load().Agents[name]
+			return subagents.AgentInfo{Model: a.Model, Capabilities: a.Capabilities, Prompt: a.Prompt}
+		},
+		Listens: func(at bus.Address) bool {
+			session, err := talk.replySession(context.Background(), at)
+			return (session != "" || err != nil) && at.Channel != events.Name && at.Channel != heartbeat.Name
+		},
+		Ended: on.metrics.TaskEnded, Point: on.point, Log: on.log,
+	})
+}
+
+// copyTo copies files from the workspace of the session that made a call into that of another session.
+func (w *workspaces) copyTo(ctx context.Context, call tools.Call, to string, files []string) error {
+	from, err := w.openUntil(ctx, call)
+	if err != nil {
+		return err
+	}
+	into := call
+	into.Session = to
+	dir, err := w.openUntil(ctx, into)
+	if err != nil {
+		return err
+	}
+	return (&subagents.Copier{From: from, To: dir}).Copy(ctx, files)
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/heartbeat"
+	"parley/channels/web"
+	"parley/channels/webhook/events"
+	"parley/cmd/parley/api/exchange"
+)
+
+// turnAdmission decides on whose behalf a turn may begin.
+type turnAdmission struct {
+	foundation
+	endpoints     endpoints
+	conversations *conversations
+}
+
+// admit decides whether a turn may begin on somebody's behalf at an address now though
+// they say nothing, for example because a schedule of theirs is due. The same rules hold as for
+// their messages there. Programs may begin turns only in their own sessions.
+func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Address) (bus.Caller, bool, error) {
+	channel, user, _ := strings.Cut(who.ID, ":")
+	switch channel {
+	case console.Name:
+		who.Owner = true
+		return bus.Caller{Person: who, Private: true}, true, nil
+	case web.Name:
+		token, ok := c.settings.Load().Tokens[user]
+		return bus.Caller{Person: who, Private: true}, ok && exchange.Caller{Scopes: token.May}.MayTalkToAgent(), nil
+	case events.Name, heartbeat.Name:
+		session, err := c.conversations.replySession(ctx, at)
+		return bus.Program(who.ID), session != "" && at.Channel == channel && at.Chat == user, err
+	}
+	i := slices.IndexFunc(c.endpoints, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
+	if i < 0 || at.Channel != channel {
+		return bus.Caller{}, false, nil // the channel is not configured any more
+	}
+	l := c.endpoints[i]
+	_, private, err := c.home.Book.AloneAt(ctx, at)
+	if err != nil {
+		return bus.Caller{}, false, err
+	}
+	if !private && l.gate.Mention(at.Chat) == channels.MentionNowhere {
+		return bus.Caller{}, false, nil
+	}
+	judged, ok, err := l.gate.Judge(ctx, l.channel, c.home.Book, who)
+	return bus.Caller{Person: judged, Private: private}, ok, err
+}

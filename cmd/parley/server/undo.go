@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+
+	"parley/agent/undo"
+	"parley/cmd/parley/data/attachments"
+	"parley/sessions/workspace"
+)
+
+// undoing keeps the earlier versions of files that turns have changed, so that people can undo a turn.
+type undoing struct {
+	foundation
+	*undo.History
+}
+
+// newUndoing makes what keeps these versions.
+func newUndoing(on foundation) *undoing {
+	return &undoing{on, undo.New(undo.Config{
+		Store: on.home.Snapshots, Log: on.log, Off: func() bool { return on.settings.Load().Workspace.UndoTurns == 0 },
+		Open: func(session string) (*workspace.Dir, bool, error) {
+			dir, err := on.home.Workspace(session)
+			return dir, on.home.IsOwn(session), err
+		},
+	})}
+}
+
+// Run removes what nobody can undo any more.
+func (u *undoing) Run(ctx context.Context) error { return u.History.Run(ctx, u.home.Bus) }
+
+// discard returns what removes files that came with a message, and the copies of them that are kept.
+func (u *undoing) discard(came *attachments.Keeper) func(ctx context.Context, session string, paths []string) error {
+	return func(ctx context.Context, session string, paths []string) error {
+		if _, err := u.home.Snapshots.Remove(ctx, session); err != nil {
+			return err
+		}
+		return came.Discard(ctx, session, paths)
+	}
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"parley/channels/outbox"
+	"parley/channels/webhook"
+	"parley/channels/webhook/events"
+	"parley/cmd/parley/config"
+)
+
+// webhooks are how programs post messages, and events for agents.
+type webhooks struct {
+	foundation
+	outbox *outbox.Outbox
+	events *events.Channel
+	hooks  atomic.Pointer[map[string]*webhook.Handler] // in force; nil before Load
+}
+
+// Load makes the webhooks by the settings in force.
+func (w *webhooks) Load(context.Context) error {
+	w.set(w.settings.Load())
+	return nil
+}
+
+// Reload makes the webhooks of the next settings.
+func (w *webhooks) Reload(next *config.Config) (apply func(), err error) {
+	return func() { w.set(next) }, nil
+}
+
+// set makes the webhooks of these settings. A webhook that existed before still knows
+// what it has sent already.
+func (w *webhooks) set(c *config.Config) {
+	hooks := map[string]*webhook.Handler{}
+	for name, set := range c.Webhooks {
+		var routes []webhook.Route
+		for _, r := range set.Routes {
+			routes = append(routes, webhook.Route{Match: r.Match, To: r.To})
+		}
+		prepare := webhook.New
+		if old := w.named(name); old != nil {
+			prepare = old.With
+		}
+		c := webhook.Config{
+			Name: name, Kind: set.Kind, Token: string(set.Token), Secret: string(set.Secret), Routes: routes, To: set.To,
+			Template: set.Template, Group: set.Group, Outbox: w.outbox, Log: w.log, Point: w.point,
+		}
+		if set.Agent != "" {
+			c.Agent, c.Resolve = w.events, w.outbox.Resolve
+		}
+		h, err := prepare(c)
+		if err != nil { // the configuration was checked
+			w.log.Error("webhook cannot be served", slog.String("webhook", name), slog.Any("error", err))
+			continue
+		}
+		hooks[name] = h
+	}
+	w.hooks.Store(&hooks)
+}
+
+// named returns a webhook in force by its name; nil if there is none.
+func (w *webhooks) named(name string) *webhook.Handler {
+	if hooks := w.hooks.Load(); hooks != nil {
+		return (*hooks)[name]
+	}
+	return nil
+}
+
+// handlers returns the handlers of the webhooks in force by name.
+func (w *webhooks) handlers() map[string]http.Handler {
+	all := map[string]http.Handler{}
+	for name, h := range *w.hooks.Load() {
+		all[name] = h
+	}
+	return all
+}

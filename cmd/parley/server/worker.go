@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"os"
+
+	"parley/agent"
+	"parley/agent/jobs"
+	"parley/agent/schedules"
+	"parley/agent/sessioncache"
+	"parley/agent/subagents"
+	"parley/agent/worker"
+	"parley/bus"
+	"parley/bus/timers"
+	"parley/channels/asks"
+	"parley/channels/webhook/events"
+)
+
+// answerer answers messages: it runs the worker.
+type answerer struct {
+	foundation
+	agents       *agents
+	limits       *limits
+	endpoints    endpoints
+	asks         *asks.Service
+	jobs         *jobs.Runner
+	subagents    *subagents.Service
+	undoing      *undoing
+	rights       *rights
+	events       *events.Channel
+	costs        *costs
+	audit        *auditing
+	sessionCache *sessioncache.Journals // what is kept in memory of sessions
+}
+
+// Run runs the worker, which answers messages.
+func (w *answerer) Run(ctx context.Context) error {
+	c := w.settings.Load()
+	return worker.New(agent.Config{
+		Bus: w.home.Bus, Events: w.home.Bus, Store: w.home.Store, Budget: w.home.Store, Money: w.home.Store.Money(),
+		Agents: w.agents.of, Limits: w.limits.inForce, Healthy: w.healthy, Prefix: w.endpoints.prefix, Asks: w.asks, ShowsAll: showsAll, Approvals: w.settings.approvals,
+		Jobs: w.jobs, SubAgents: w.subagents, History: w.undoing, Deserted: w.rights.isUnattended, Admit: admitEvent(w.events), Account: w.home.Book.Account, Usage: w.costs.Answer, SessionCache: w.sessionCache,
+		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: w.log, Observer: w.metrics, Audit: w.audit.RecordSoon, Note: w.audit.Note, Point: w.point,
+	}).Run(ctx)
+}
+
+// healthy returns an error if what every session needs does not work: the store or the files. It
+// reads before it writes, because only reading ends when ctx does.
+func (w *answerer) healthy(ctx context.Context) error {
+	if _, err := w.home.Store.List(ctx, "", 1); err != nil {
+		return err
+	}
+	if err := w.home.Store.Writable(ctx); err != nil {
+		return err
+	}
+	if w.settings.Load().Store.URL == "" {
+		return nil
+	}
+	for _, folder := range w.settings.Load().Folders() {
+		if _, err := os.Stat(folder.Dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newTimers makes what wakes asks and schedules at their time.
+func newTimers(on foundation, asked *asks.Service, due *schedules.Scheduler) *timers.Runner {
+	return &timers.Runner{Bus: on.home.Bus, Log: on.log, Handlers: map[string]timers.Handler{
+		bus.AskTimer: asked.Fire, bus.ScheduleTimer: due.Fire,
+	}}
+}
+
+// worksBeside reports whether a turn of a session waits for people, or sub-agents or jobs in the
+// background work for the session: then there is something to stop, though the session has no
+// mail.
+func (w *answerer) worksBeside(ctx context.Context, session string) (bool, error) {
+	if waits, err := w.home.Book.Waits(ctx, session); waits || err != nil {
+		return waits, err
+	}
+	if n, err := w.subagents.Count(ctx, session); n > 0 || err != nil {
+		return n > 0, err
+	}
+	n, err := w.jobs.Count(ctx, session)
+	return n > 0, err
+}

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley/cmd/parley/server/mcpservers"
+)
+
+// A SignIn leads somebody at a terminal through signing in to an MCP server.
+type SignIn struct {
+	Client *Client
+	Server string // the MCP server's name
+	In     io.Reader
+	Out    io.Writer
+}
+
+func (s SignIn) path() string { return "/v1/mcp/" + url.PathEscape(s.Server) + "/login" }
+
+// Begin begins a sign-in, and returns the address to open in a browser and what belongs to it.
+// An issuer that is not "" is the authorization server to which the person agrees.
+func (s SignIn) Begin(ctx context.Context, issuer string) (begun mcpservers.BegunSignIn, err error) {
+	asked := map[string]string{}
+	if issuer != "" {
+		asked["issuer"] = issuer
+	}
+	return begun, s.Client.Do(ctx, http.MethodPost, s.path(), "", asked, &begun)
+}
+
+// Finish ends a sign-in with the address at which the browser ended.
+func (s SignIn) Finish(ctx context.Context, address string) error {
+	if err := s.Client.Do(ctx, http.MethodPost, s.path(), "", map[string]string{"address": address}, nil); err != nil {
+		return err
+	}
+	return s.sayDone()
+}
+
+func (s SignIn) sayDone() error {
+	_, err := fmt.Fprintf(s.Out, "Signed in to %s.\n", s.Server)
+	return err
+}
+
+// Await prints the address to open, and waits for what comes first: the browser at Parley's
+// server, or somebody who pastes the address at which the browser ended.
+func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
+	fmt.Fprintf(s.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
+	if s.Client.Hosted {
+		fmt.Fprintln(s.Out, "The browser ends at a page that it cannot open. Paste its address here:")
+	} else {
+		fmt.Fprintf(s.Out, "The browser ends at %s. If it cannot open that page, paste the page's address here:\n", begun.Ends)
+	}
+	pasted := make(chan string)
+	go func() { // ends with the process, like the terminal
+		defer close(pasted)
+		for lines := bufio.NewScanner(s.In); lines.Scan(); {
+			if lines.Text() != "" {
+				pasted <- lines.Text()
+				return
+			}
+		}
+	}()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for time.Now().Before(begun.Until) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case address, ok := <-pasted:
+			if ok {
+				return s.Finish(ctx, address)
+			}
+			if s.Client.Hosted {
+				return fmt.Errorf("no address came: parley mcp login %s ADDRESS ends this sign-in until %s", s.Server, begun.Until.Local().Format(time.TimeOnly))
+			}
+			pasted = nil // nobody types, but the browser may come
+		case <-look.C:
+			var now struct{ Done bool }
+			if err := s.Client.Get(ctx, s.path()+"?id="+url.QueryEscape(begun.ID), &now); err != nil {
+				return err
+			}
+			if now.Done {
+				return s.sayDone()
+			}
+		}
+	}
+	return errors.New("nobody has signed in within the time that there was: begin again")
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/server/skillfolders"
+	"parley/cmd/parley/terminal"
+)
+
+// Asks prints the approvals and questions for which turns wait.
+func Asks(out io.Writer, asks []api.Ask) error {
+	if len(asks) == 0 {
+		return printLine(out, "Nothing waits for anybody.")
+	}
+	w := table(out, "ID", "KIND", "FOR", "SESSION", "EXPIRES", "WHAT")
+	for _, a := range asks {
+		what := a.Question
+		if a.Kind == bus.AskApproval {
+			what = a.Tool + " " + string(a.Arguments)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Kind, terminal.Cell(a.Person), terminal.Cell(a.Session), moment(a.Expires), terminal.Cell(what))
+	}
+	return w.Flush()
+}
+
+// Schedules prints what agents are to be told later, and when.
+func Schedules(out io.Writer, all []api.Schedule) error {
+	if len(all) == 0 {
+		return printLine(out, "Nothing is scheduled.")
+	}
+	w := table(out, "ID", "NEXT", "WHEN", "FOR", "SESSION", "WHAT")
+	for _, s := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, moment(s.Next), terminal.Cell(s.When), terminal.Cell(s.Person), terminal.Cell(s.Session), terminal.Cell(s.Text))
+	}
+	return w.Flush()
+}
+
+// Servers prints MCP servers with their tools, and those that wait to be accepted.
+func Servers(out io.Writer, all []mcpservers.Server) error {
+	if len(all) == 0 {
+		return printLine(out, "No MCP server is configured: see docs/tools.md.")
+	}
+	w := table(out, "SERVER", "TOOL", "STATE", "DESCRIPTION")
+	for _, s := range all {
+		if s.Error != "" {
+			fmt.Fprintf(w, "%s\t\tcannot be reached\t%s\n", s.Name, terminal.Cell(s.Error))
+		}
+		for _, t := range s.Tools {
+			fmt.Fprintf(w, "%s\t%s\taccepted\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
+		}
+		for _, t := range s.Aside {
+			fmt.Fprintf(w, "%s\t%s\tWAITS TO BE ACCEPTED\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
+		}
+	}
+	return w.Flush()
+}
+
+// Skills prints the operator's skills, and which agents have them.
+func Skills(out io.Writer, found *skillfolders.Catalog) error {
+	all := found.List()
+	if len(all) == 0 {
+		return printLine(out, "There are no skills: see docs/skills.md.")
+	}
+	w := table(out, "SKILL", "AGENTS", "TRUSTED", "TOOLS", "FOLDER", "DESCRIPTION")
+	for _, s := range all {
+		trusted := "no"
+		if s.Trusted {
+			trusted = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
+	}
+	return w.Flush()
+}
+
+// Pairings prints who may talk to the bot, and who asks to.
+func Pairings(out io.Writer, all []api.Pairing) error {
+	if len(all) == 0 {
+		return printLine(out, "Nobody is paired, and nobody asks to be.")
+	}
+	w := table(out, "PERSON", "NAME", "STATE", "CODE", "SINCE")
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(p.Person), terminal.Cell(p.Name), p.State, p.Code, moment(p.At))
+	}
+	return w.Flush()
+}
+
+// Chats prints the chats in which people have spoken to the bot.
+func Chats(out io.Writer, all []api.Chat) error {
+	if len(all) == 0 {
+		return printLine(out, "The bot has not been spoken to yet.")
+	}
+	w := table(out, "ADDRESS", "NAME", "SESSION", "SINCE")
+	for _, ch := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Cell(ch.Address), terminal.Cell(ch.Name), terminal.Cell(ch.Session), moment(ch.Since))
+	}
+	return w.Flush()
+}
+
+// A DeadLetter is a message that was given up, as GET /v1/dead-letters lists it.
+type DeadLetter struct {
+	Topic    string    `json:"topic"`
+	ID       string    `json:"id"`
+	Key      string    `json:"key"`
+	Reason   string    `json:"reason"`
+	Attempts int       `json:"attempts"`
+	BuriedAt time.Time `json:"buried_at"`
+}
+
+// DeadLetters prints messages that were given up.
+func DeadLetters(out io.Writer, all []DeadLetter) error {
+	if len(all) == 0 {
+		return printLine(out, "Nothing was given up.")
+	}
+	w := table(out, "ID", "TOPIC", "FOR", "REASON", "GIVEN UP")
+	for _, d := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(d.ID), terminal.Cell(d.Topic), terminal.Cell(d.Key), terminal.Cell(d.Reason), moment(d.BuriedAt))
+	}
+	return w.Flush()
+}
+
+// leftOut returns why tools of an MCP server cannot be used, with the names of the first of them.
+func leftOut(why mcpservers.ReasonCount) string {
+	var names []string
+	for _, name := range why.Names {
+		names = append(names, terminal.Cell(name))
+	}
+	switch more := why.Tools - len(names); {
+	case len(names) == 0:
+		return why.Reason
+	case more > 0:
+		return fmt.Sprintf("%s (%s, and %d more)", why.Reason, strings.Join(names, ", "), more)
+	}
+	return why.Reason + " (" + strings.Join(names, ", ") + ")"
+}
+
+// Trial prints the tools that an MCP server has listed, and why some of them cannot be used.
+func Trial(out io.Writer, t mcpservers.Trial) {
+	fmt.Fprintf(out, "%s lists %d tools, after %d ms; agents with them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
+	for _, tool := range t.Tools {
+		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
+	}
+	for _, tool := range t.Aside {
+		fmt.Fprintf(out, "  %s WAITS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
+	}
+	for _, why := range t.Unusable {
+		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, leftOut(why))
+	}
+}

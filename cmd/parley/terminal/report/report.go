@@ -1,0 +1,281 @@
+// Package report prints what the server's API says as tables and lines that people read.
+//
+// report.go prints how the server stands and what it has done; lists.go what it keeps for
+// agents and waits for.
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/doctor"
+	"parley/cmd/parley/terminal"
+	"parley/sessions"
+	"parley/sessions/bill"
+)
+
+// A Status is what GET /v1/status answers.
+type Status struct {
+	Version  string  `json:"version"`
+	Role     string  `json:"role"`
+	Uptime   float64 `json:"uptime_seconds"`
+	Channels []struct {
+		Name   string `json:"name"`
+		Up     bool   `json:"up"`
+		Reason string `json:"reason"`
+	} `json:"channels"`
+	Topics []struct {
+		Topic   string  `json:"topic"`
+		Waiting int     `json:"waiting"`
+		Leased  int     `json:"leased"`
+		Delayed int     `json:"delayed"`
+		Dead    int     `json:"dead"`
+		Oldest  float64 `json:"oldest_seconds"`
+	} `json:"topics"`
+	Tools []api.ToolCount `json:"tools"`
+}
+
+// PrintServer prints the state of a running server and of its channels.
+func (s Status) PrintServer(out io.Writer) {
+	fmt.Fprintf(out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
+	for _, c := range s.Channels {
+		how := "connected"
+		if !c.Up {
+			how = "not connected"
+		}
+		if c.Reason != "" {
+			how += " (" + c.Reason + ")"
+		}
+		fmt.Fprintf(out, "channel %s: %s\n", c.Name, how)
+	}
+}
+
+// PrintTopics prints how much mail waits, is in work, is delayed, and was given up.
+func (s Status) PrintTopics(out io.Writer) error {
+	w := table(out, "TOPIC", "WAITING", "IN WORK", "DELAYED", "DEAD", "OLDEST")
+	for _, t := range s.Topics {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
+	}
+	return w.Flush()
+}
+
+// PrintTools prints for each tool how many calls there were, and how they ended.
+func (s Status) PrintTools(out io.Writer) error {
+	if len(s.Tools) == 0 {
+		return printLine(out, "no tool was called since the server was started")
+	}
+	w := table(out, "TOOL", "CALLS", "FAILED", "TIMEOUTS", "AVERAGE", "LAST ERROR")
+	for _, t := range s.Tools {
+		last := ""
+		if t.LastAt != nil {
+			last = t.LastError + ", " + moment(*t.LastAt)
+		}
+		average := time.Duration(t.Seconds / float64(t.Calls) * float64(time.Second)).Round(time.Millisecond)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", terminal.Cell(t.Tool), t.Calls, t.Failed, t.Timeouts, average, last)
+	}
+	return w.Flush()
+}
+
+// SpokenLine returns an entry of a session's log as one line for a person to read; "" for entries
+// in which nobody says anything, such as tool calls.
+func SpokenLine(e sessions.Entry) string {
+	var said struct {
+		Text    string          `json:"text"`
+		Name    string          `json:"name"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(e.Data, &said); err != nil && len(e.Data) > 0 {
+		return ""
+	}
+	switch e.Kind {
+	case sessions.KindUser:
+		return e.Person + ": " + said.Text
+	case sessions.KindText:
+		return "parley: " + said.Text
+	case sessions.KindToolUse:
+		return "· " + said.Name
+	case sessions.KindNotice:
+		return "! " + said.Text
+	case sessions.KindSummary:
+		return "(summary) " + said.Text
+	}
+	return ""
+}
+
+// AuditHeader is the heading of a table whose lines AuditLine returns.
+const AuditHeader = "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT"
+
+// mostAbout is how many characters are printed of what an audit record is about.
+const mostAbout = 120
+
+// AuditLine returns a record as a line of a table, its cells divided by tabs.
+func AuditLine(r sessions.AuditRecord) string {
+	about, took := r.Detail, ""
+	switch r.Kind {
+	case sessions.AuditTool:
+		about, took = string(r.Arguments), (time.Duration(r.Elapsed) * time.Millisecond).String()
+	case sessions.AuditTurn:
+		about, took = strings.Trim(Used(r.Used)+", "+r.Detail, ", "), (time.Duration(r.Elapsed) * time.Millisecond).String()
+	case sessions.AuditRefusal:
+		about = refused(r)
+	}
+	if all := []rune(about); len(all) > mostAbout {
+		about = string(all[:mostAbout]) + "…"
+	}
+	result := r.Result
+	if r.ExitCode != nil {
+		result = fmt.Sprintf("%s (%d)", result, *r.ExitCode)
+	}
+	cells := []string{moment(r.At), r.Kind, r.By, cmp.Or(r.Session, r.Address), r.Tool, result, took, about}
+	for i := range cells {
+		cells[i] = terminal.Cell(cells[i])
+	}
+	return strings.Join(cells, "\t")
+}
+
+// Used says in words what a turn has used.
+func Used(u *sessions.AuditUse) string {
+	if u == nil {
+		return ""
+	}
+	said := []string{}
+	if u.Model != "" {
+		said = append(said, u.Model)
+	}
+	said = append(said, count(int64(u.ModelCalls), "model call"), count(int64(u.Calls), "tool call"), number(u.Input)+" tokens in", number(u.Output)+" out")
+	if u.Cost != nil {
+		said = append(said, bill.Dollars(*u.Cost))
+	}
+	return strings.Join(said, ", ")
+}
+
+// refused says in words which messages were refused.
+func refused(r sessions.AuditRecord) string {
+	newest := r.Turn
+	if len(r.Messages) > 0 {
+		newest = r.Messages[len(r.Messages)-1]
+	}
+	if r.Count < 2 {
+		return newest
+	}
+	return fmt.Sprintf("%s, the newest %s", count(r.Count, "message"), newest)
+}
+
+// count says how many there are of something.
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return number(n) + " " + what + "s"
+}
+
+// number writes a number with a comma between its thousands.
+func number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// A Usage is what GET /v1/usage answers.
+type Usage struct {
+	Usage  []bill.Sum      `json:"usage"`
+	Caps   []bill.CapState `json:"caps"`
+	Prices string          `json:"prices"` // the date of the list of prices
+}
+
+// Print prints what models have used and cost, summed up by "day", "person", "session", "agent" or "model".
+func (u Usage) Print(out io.Writer, by string) error {
+	if len(u.Usage) == 0 {
+		fmt.Fprintln(out, "no model was asked in that time")
+		return u.printCaps(out)
+	}
+	w := table(out, strings.ToUpper(by), "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST")
+	var unpriced, estimated int64
+	costs := make([]int64, len(u.Usage))
+	for i, s := range u.Usage {
+		costs[i] = s.Microdollars
+	}
+	dollars := bill.DollarsAlike(costs...)
+	for i, s := range u.Usage {
+		cost := dollars[i]
+		if s.Unpriced == s.Calls {
+			cost = "unknown"
+		} else if s.Unpriced+s.Estimated > 0 {
+			cost += " *"
+		}
+		unpriced, estimated = unpriced+s.Unpriced, estimated+s.Estimated
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(cmp.Or(s.Key, "(erased)")), s.Calls, s.Input, s.Cached, s.Output, s.Reasoning, cost)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if unpriced > 0 {
+		fmt.Fprintf(out, "* of %d calls it is not known what they cost: docs/models.md says how to set a price\n", unpriced)
+	}
+	if estimated > 0 {
+		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider has counted none\n", estimated)
+	}
+	fmt.Fprintln(out, "days are UTC's; the list of prices is of "+u.Prices)
+	return u.printCaps(out)
+}
+
+// printCaps prints how the caps stand on what models may cost now.
+func (u Usage) printCaps(out io.Writer) error {
+	if len(u.Caps) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	var amounts []int64
+	for _, c := range u.Caps {
+		amounts = append(amounts, c.Spent, c.Reserved, c.Most)
+	}
+	dollars := bill.DollarsAlike(amounts...)
+	w := table(out, "NOW", "PER", "SPENT", "SET ASIDE", "AT MOST", "SETTING")
+	for i, c := range u.Caps {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", terminal.Cell(c.Of), c.Span, dollars[3*i], dollars[3*i+1], dollars[3*i+2], terminal.Cell(c.Setting))
+	}
+	return w.Flush()
+}
+
+// Findings prints what doctor has found, each with its remedy below it.
+func Findings(out io.Writer, found []doctor.Finding) error {
+	for _, f := range found {
+		if _, err := fmt.Fprintf(out, "%-6s %s: %s\n", f.State, f.Part, f.Detail); err != nil {
+			return err
+		}
+		if f.Remedy != "" {
+			if err := printLine(out, "       → "+f.Remedy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// table begins a table with its head.
+func table(out io.Writer, head ...string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	return w
+}
+
+func printLine(out io.Writer, text string) error {
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
+
+// moment is a time as tables show it, in the reader's own zone.
+func moment(at time.Time) string { return at.Local().Format(time.DateTime) }
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}

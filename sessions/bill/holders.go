@@ -1,0 +1,494 @@
+package bill
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
+)
+
+// This file is about whom a reservation belongs to: it is brought to another amount by who works on its
+// turn, taken over by who resumes the turn, and settled when nobody works on it any more.
+
+const (
+	// HeldFor is how long after it was made or extended a reservation counts as worked on. It is
+	// settled after that, within a minute in all.
+	HeldFor = 40 * time.Second
+	// returnsFor is how long after that the process which has made it may come back and settle it
+	// itself. A turn takes less.
+	returnsFor = time.Hour
+	// OldHeldFor is how long a reservation of the release before, which nobody extends, counts as worked
+	// on: for longer than a turn may take.
+	OldHeldFor = 40 * time.Minute
+)
+
+// PostgresClock is the SQL expression for the time of a PostgreSQL server in microseconds since 1970: the
+// clocks of processes may differ.
+const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+// Until returns the SQL expression for the time until which a reservation counts as worked on if it is
+// made or extended now, and its argument.
+func Until(db *sqldb.DB) (expression string, arg int64) { return After(db, HeldFor) }
+
+// After returns the SQL expression for the time that is so much after now, and its argument.
+func After(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
+	if db.Postgres() {
+		return PostgresClock + " + CAST(? AS BIGINT)", d.Microseconds()
+	}
+	return "?", time.Now().Add(d).UnixMicro()
+}
+
+// OfTurn returns the bounds of the ids of a turn's reservations: those are greater than from and less
+// than to.
+func OfTurn(turn string) (from, to string) { return turn + "#", turn + "$" }
+
+// IsOfTurn reports whether a reservation with such an id is the turn's, and not that of another whose
+// id begins with it: what follows the turn's id are numbers.
+func IsOfTurn(id, turn string) bool {
+	numbers, ok := strings.CutPrefix(id, turn+"#")
+	return ok && strings.Trim(numbers, "0123456789.a") == ""
+}
+
+// Renew brings a reservation that was made before to another amount: r.Cost in all, of which r.Used was
+// used by calls that have ended. It returns an *OverError if a sum would exceed its cap, and leaves the
+// reservation as it was. It returns false if there is none, or none any more.
+func (b *Budget) Renew(ctx context.Context, r Reservation) (known bool, err error) {
+	if b.db.Postgres() {
+		done, known, err := b.renewAtOnce(ctx, r)
+		if err != nil {
+			return false, fmt.Errorf("renew %s: %w", r.ID, err)
+		}
+		if done || !known {
+			return known, nil
+		}
+	}
+	var over int
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		over, known, err = b.renewIn(tx, r)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("renew %s: %w", r.ID, err)
+	}
+	if over > 0 {
+		return true, &OverError{Cap: r.Caps[over-1]}
+	}
+	return known, nil
+}
+
+// renewAtOnce renews on PostgreSQL in one statement, unless a cap forbids it. It returns whether it has,
+// and whether there is such a reservation.
+func (b *Budget) renewAtOnce(ctx context.Context, r Reservation) (done, known bool, err error) {
+	clause, err := b.Clause(Change{Money: &r, Renew: true}, 1)
+	if err != nil {
+		return false, false, err
+	}
+	_, err = b.db.Group(ctx, "WITH moved AS (SELECT 1)"+clause.Text+"\nSELECT EXISTS (SELECT 1 FROM charged), EXISTS (SELECT 1 FROM held)", clause.Args, &done, &known)
+	return done, known, err
+}
+
+// renewIn does what Renew does, within a transaction. It returns the number of the cap that forbids it,
+// from 1 on; 0 if none does.
+func (b *Budget) renewIn(tx *sqldb.Tx, r Reservation) (over int, known bool, err error) {
+	var shard, before int64
+	err = tx.Get("SELECT shard, micro FROM charges WHERE id = ? AND NOT abandoned"+b.lock(), []any{sqldb.Text(r.ID)}, &shard, &before)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	for i, c := range r.Caps {
+		var sum int64
+		if err := tx.Get(sumOf, []any{c.period(r.At), sqldb.Text(c.Of)}, &sum); err != nil {
+			return 0, true, err
+		}
+		if r.Cost > before && sum+r.Cost-before > c.Most {
+			return i + 1, true, nil
+		}
+	}
+	until, from := Until(b.db)
+	_, err = tx.Exec("UPDATE charges SET micro = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Cost, r.Used, r.Sent, from, sqldb.Text(r.ID))
+	if err == nil {
+		err = addTo(tx, r.list(), shard, r.Cost-before)
+	}
+	return 0, true, err
+}
+
+// lock returns the end of a SELECT that locks its rows on PostgreSQL.
+func (b *Budget) lock() string {
+	if b.db.Postgres() {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// addTo adds an amount to counters that are still there.
+func addTo(tx *sqldb.Tx, counters []counter, shard, micro int64) error {
+	if micro == 0 {
+		return nil
+	}
+	for _, c := range counters {
+		_, err := tx.Exec("UPDATE counters SET micro = micro + ? WHERE period = ? AND subject = ? AND shard = ?", micro, c.Period, c.Subject, shard)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A charge is a row of what is set aside.
+type charge struct {
+	id, day, session, counters      string
+	shard, micro, used, sent, until int64
+	abandoned                       bool
+}
+
+const chargeColumns = "id, day, session, counters, shard, micro, used, sent, until, abandoned"
+
+// charges reads rows of what is set aside.
+func charges(found *sql.Rows, err error) (all []charge, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for found.Next() {
+		var c charge
+		if err := found.Scan(&c.id, &c.day, &c.session, &c.counters, &c.shard, &c.micro, &c.used, &c.sent, &c.until, &c.abandoned); err != nil {
+			return nil, errors.Join(err, found.Close())
+		}
+		all = append(all, c)
+	}
+	return all, errors.Join(found.Err(), found.Close())
+}
+
+// isOld reports whether the release before has made the row: nobody extends it.
+func (c charge) isOld() bool { return c.counters == "" }
+
+// counted returns the counters in which the row is, as far as it says so.
+func (c charge) counted() ([]counter, error) {
+	if c.isOld() { // those of persons, sessions and agents are not known
+		return []counter{{Period: c.day}, {Period: c.day[:len("2006-01")]}}, nil
+	}
+	var all []counter
+	err := json.Unmarshal([]byte(c.counters), &all)
+	return all, err
+}
+
+// Known returns as what the calls for which something was set aside are counted if nobody says what
+// they have cost: what had ended, and what was sent. The release before has set aside for four calls at
+// once, or, under an id that ends in "a", for one; of these one is counted.
+func Known(id string, amount, used, sent int64, old bool) int64 {
+	switch {
+	case !old:
+		return min(amount, used+sent)
+	case strings.HasSuffix(id, "a"):
+		return amount
+	}
+	return amount / 4
+}
+
+// TakeOver makes what is set aside for a turn, by those who have worked on it before, the reservation r:
+// only r's ID, Session, Caps and At count. What their calls have used that have ended stays counted;
+// the rest is now r's. It returns how much that is; false if nothing was set aside, or not in the caps
+// of r. Repeated, it returns the same.
+func (b *Budget) TakeOver(ctx context.Context, r Reservation, turn string) (micro int64, ok bool, err error) {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		micro, ok, err = b.takeOverIn(tx, r, turn)
+		return err
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("take over what is set aside for turn %s: %w", turn, err)
+	}
+	return micro, ok, nil
+}
+
+func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int64, ok bool, err error) {
+	from, to := OfTurn(sqldb.Text(turn))
+	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id > ? AND id < ? ORDER BY id"+b.lock(), from, to))
+	if err != nil {
+		return 0, false, err
+	}
+	mine, session := sqldb.Text(r.ID), sqldb.Text(r.Session)
+	if i := slices.IndexFunc(all, func(c charge) bool { return c.id == mine }); i >= 0 {
+		return all[i].micro, true, nil // this is repeated
+	}
+	for _, c := range all {
+		if !IsOfTurn(c.id, sqldb.Text(turn)) || c.session != session && !c.isOld() {
+			continue
+		}
+		counted, err := c.counted()
+		switch {
+		case err != nil:
+			return 0, false, err
+		case c.isOld():
+			counted = r.list() // those of now, as the row does not say
+		}
+		spent := c.used
+		if c.isOld() {
+			spent = Known(c.id, c.micro, 0, 0, true)
+		}
+		if !ok && c.day == day(r.At) && sameCounters(counted, r.list()) {
+			counters, err := r.counters()
+			if err != nil {
+				return 0, false, err
+			}
+			micro, ok = c.micro-spent, true
+			until, at := Until(b.db)
+			_, err = tx.Exec("UPDATE charges SET id = ?, session = ?, counters = ?, micro = ?, used = 0, sent = 0, abandoned = FALSE, until = "+until+" WHERE id = ?",
+				mine, session, counters, micro, at, c.id)
+			if err != nil {
+				return 0, false, err
+			}
+			continue
+		}
+		if _, err := tx.Exec("DELETE FROM charges WHERE id = ?", c.id); err != nil {
+			return 0, false, err
+		}
+		if err := addTo(tx, onDay(counted, c.day), c.shard, spent-c.micro); err != nil {
+			return 0, false, err
+		}
+	}
+	return micro, ok, nil
+}
+
+// onDay returns the counters with their periods replaced by those of a day.
+func onDay(counters []counter, day string) []counter {
+	all := slices.Clone(counters)
+	for i := range all {
+		all[i].Period = day[:len(all[i].Period)]
+	}
+	return all
+}
+
+// sameCounters reports whether two reservations are in the same counters.
+func sameCounters(a, b []counter) bool {
+	return slices.EqualFunc(a, b, func(a, b counter) bool { return a.Period == b.Period && a.Subject == b.Subject })
+}
+
+// Extend records that reservations are still worked on. Those that are settled meanwhile stay settled.
+func (b *Budget) Extend(ctx context.Context, ids []string) error {
+	if b.db.Postgres() { // where each statement is a round trip
+		until, from := Until(b.db)
+		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, Texts(ids))
+		if err != nil {
+			return fmt.Errorf("extend what is set aside: %w", err)
+		}
+		return nil
+	}
+	return b.db.Soon(ctx, extendWithin, func(tx *sqldb.Tx) error {
+		until, from := Until(b.db)
+		for _, id := range ids {
+			if _, err := tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ? AND NOT abandoned", from, sqldb.Text(id)); err != nil {
+				return fmt.Errorf("extend what is set aside: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// Texts returns ids in the form in which the database has them.
+func Texts(ids []string) []string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = sqldb.Text(id)
+	}
+	return all
+}
+
+// extendWithin is how long after an extension it is on the disk.
+const extendWithin = time.Second
+
+// Expired returns the ids of the reservations on which nobody works any more, at most so many.
+func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error) {
+	now, from := After(b.db, 0)
+	ids, err = sqldb.Column(b.db.Read.QueryContext(ctx, "SELECT id FROM charges WHERE until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(most), from))
+	if err != nil {
+		return nil, fmt.Errorf("look for what nobody works on: %w", err)
+	}
+	return ids, nil
+}
+
+// SettleExpired settles, in a transaction, a reservation that Expired has returned: it is counted as what
+// its calls are known to have cost, and stays for a while, so that its owner can settle it if it comes
+// back. It returns whether anything was settled.
+func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error) {
+	now, from := After(b.db, 0)
+	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id = ? AND until < "+now+b.lock(), id, from))
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	c := all[0]
+	counted, err := c.counted()
+	if err != nil {
+		return false, err
+	}
+	known := Known(c.id, c.micro, c.used, c.sent, c.isOld())
+	switch {
+	case c.isOld() && c.until == 0: // its time begins now, because nothing says when it was made
+		until, from := After(b.db, OldHeldFor)
+		_, err = tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ?", from, id)
+		return false, err
+	case c.abandoned:
+		_, err = tx.Exec("DELETE FROM charges WHERE id = ?", id)
+		return false, err
+	case c.isOld(), c.session == "":
+		_, err = tx.Exec("DELETE FROM charges WHERE id = ?", id)
+	default:
+		until, from := After(b.db, returnsFor)
+		_, err = tx.Exec("UPDATE charges SET micro = ?, abandoned = TRUE, until = "+until+" WHERE id = ?", known, from, id)
+	}
+	if err == nil {
+		err = addTo(tx, counted, c.shard, known-c.micro)
+	}
+	return true, err
+}
+
+// Aside is what is set aside at a moment, and not spent yet.
+type Aside struct {
+	All  int64 // in micro-dollars
+	rows []charge
+}
+
+// SetAside reads what is set aside for all calls that are under way.
+func (b *Budget) SetAside(ctx context.Context) (a Aside, err error) {
+	return b.setAside(ctx, "TRUE")
+}
+
+// setAside reads what is set aside in the rows that meet a condition.
+func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a Aside, err error) {
+	b.db.Flush()
+	a.rows, err = charges(b.db.Read.QueryContext(ctx, "SELECT "+chargeColumns+" FROM charges WHERE NOT abandoned AND "+condition, args...))
+	if err != nil {
+		return a, fmt.Errorf("read what is set aside: %w", err)
+	}
+	for _, c := range a.rows {
+		a.All += c.micro - c.used
+	}
+	return a, nil
+}
+
+// Of returns how much of it is set aside for a cap, in the day or month of a time.
+func (a Aside) Of(c Cap, at time.Time) (micro int64, err error) {
+	for _, row := range a.rows {
+		counted, err := row.counted()
+		if err != nil {
+			return 0, fmt.Errorf("read what is set aside: %w", err)
+		}
+		if slices.ContainsFunc(counted, func(k counter) bool { return k.Period == c.period(at) && k.Subject == sqldb.Text(c.Of) }) {
+			micro += row.micro - row.used
+		}
+	}
+	return micro, nil
+}
+
+// Subjects returns the people and sessions, as Person and Session name them, for whom something is set
+// aside in caps of the day of a time.
+func (a Aside) Subjects(at time.Time) (all []string, err error) {
+	for _, row := range a.rows {
+		counted, err := row.counted()
+		if err != nil {
+			return nil, fmt.Errorf("read what is set aside: %w", err)
+		}
+		for _, k := range counted {
+			of := sqldb.Untext(k.Subject)
+			if k.Period == day(at) && (strings.HasPrefix(of, Person("")) || strings.HasPrefix(of, Session(""))) && !slices.Contains(all, of) {
+				all = append(all, of)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// A CapState says how a cap stands: what was spent of it, and what is set aside besides for calls that
+// are under way.
+type CapState struct {
+	Of       string `json:"of"`      // "all", or whom the cap is for, as person:ID, session:KEY or agent:NAME
+	Span     string `json:"span"`    // "day" or "month"
+	Setting  string `json:"setting"` // where the cap is set
+	Most     int64  `json:"most_microdollars"`
+	Spent    int64  `json:"spent_microdollars"`
+	Reserved int64  `json:"reserved_microdollars"`
+}
+
+// Stands returns how a cap stands in the day or month of a time, given what is set aside. setting says
+// where it is set.
+func (b *Budget) Stands(ctx context.Context, aside Aside, c Cap, setting string, at time.Time) (CapState, error) {
+	s := CapState{Of: cmp.Or(c.Of, "all"), Span: "day", Setting: setting, Most: c.Most}
+	if c.Month {
+		s.Span = "month"
+	}
+	var err error
+	if s.Reserved, err = aside.Of(c, at); err != nil {
+		return s, err
+	}
+	sum, err := b.Spent(ctx, c, at)
+	s.Spent = max(0, sum-s.Reserved)
+	return s, err
+}
+
+// State returns what was spent of a cap in the day or month of a time, and what is set aside besides.
+func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside int64, err error) {
+	condition, args := mayCount(sqldb.Text(c.Of))
+	all, err := b.setAside(ctx, "("+condition+" OR counters = '')", args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	s, err := b.Stands(ctx, all, c, "", at)
+	return s.Spent, s.Reserved, err
+}
+
+// mayCount returns an SQL condition that meets all rows of charges that are in a subject's counters, and
+// hardly any others: so that only those reservations are decoded, and not one for each turn under way. An
+// index would make every turn slower.
+//
+// The condition is that the row's counters contain each word of the subject, because what is between
+// words may be written in different ways in JSON.
+func mayCount(subject string) (condition string, args []any) {
+	condition = "TRUE"
+	for word := range strings.FieldsFuncSeq(subject, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		condition, args = condition+" AND counters LIKE ?", append(args, "%"+word+"%")
+	}
+	slices.Reverse(args) // the last word of an id is the rarest, so it is looked for first
+	return "(" + condition + ")", args
+}
+
+// Disown removes a session, "" for none, from what is set aside for its turns, and a person or session
+// from what is set aside in its caps; subject is what Person or Session returns. The rest stays counted
+// until it is settled, and nobody takes it over.
+func Disown(tx *sqldb.Tx, session, subject string) error {
+	condition, args := mayCount(sqldb.Text(subject))
+	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE "+condition+" OR session = ? AND session <> ''", append(args, sqldb.Text(session))...))
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		counted, err := c.counted()
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(slices.Clone(counted), func(k counter) bool { return k.Subject == sqldb.Text(subject) })
+		if c.isOld() || len(left) == len(counted) && (session == "" || c.session != sqldb.Text(session)) {
+			continue
+		}
+		raw, err := plainjson.Marshal(left)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE charges SET session = '', counters = ? WHERE id = ?", string(raw), c.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

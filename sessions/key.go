@@ -1,0 +1,108 @@
+package sessions
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// MaxKey is the longest session key, in bytes.
+const MaxKey = 256
+
+// Key returns the key of a session: an agent's name and where the conversation takes
+// place. Each part is percent-encoded outside A-Za-z0-9._@-, so that no part holds a
+// separator, and "." and ".." are encoded, so that a path made of a key never has them as
+// an element.
+func Key(agent, channel, chat, thread string) (string, error) {
+	parts := []string{agent, channel, chat}
+	if thread != "" {
+		parts = append(parts, thread)
+	}
+	for i, p := range parts {
+		parts[i] = encode(p)
+	}
+	key := strings.Join(parts, ":")
+	return key, CheckKey(key)
+}
+
+// PersonalKey returns the key of one person's own conversation in a place where others
+// have theirs: AGENT:CHANNEL:CHAT:[THREAD]:USER. The thread may be empty.
+func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
+	parts := []string{agent, channel, chat, thread, user}
+	for i, p := range parts {
+		parts[i] = encode(p)
+	}
+	key := strings.Join(parts, ":")
+	return key, CheckKey(key)
+}
+
+// CheckKey returns ErrInvalidKey unless a text is a session's key as Key and PersonalKey
+// make it: three to five encoded parts, none empty but the fourth of five, at most MaxKey
+// bytes in all. A conversation has one key only, so any other spelling of a key is
+// refused.
+func CheckKey(key string) error {
+	if len(key) > MaxKey {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
+	}
+	parts := strings.Split(key, ":")
+	if len(parts) < 3 || len(parts) > 5 {
+		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT, AGENT:CHANNEL:CHAT:THREAD or AGENT:CHANNEL:CHAT:[THREAD]:USER", ErrInvalidKey)
+	}
+	for i, p := range parts {
+		if p == "" && i == 3 && len(parts) == 5 {
+			continue
+		}
+		said, err := url.PathUnescape(p)
+		if err != nil || said == "" || encode(said) != p {
+			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and, for every other byte, %%XX", ErrInvalidKey)
+		}
+	}
+	return nil
+}
+
+// KeyParts are the parts of a session's key, decoded: which agent talks where, and with whom.
+type KeyParts struct {
+	Agent, Channel, Chat string
+	Thread               string // "" if the conversation is in no thread
+	User                 string // who has this conversation alone; "" if everybody there shares it
+}
+
+// ParseKey takes a session's key apart, or returns ErrInvalidKey.
+func ParseKey(key string) (KeyParts, error) {
+	if err := CheckKey(key); err != nil {
+		return KeyParts{}, err
+	}
+	var parts [5]string
+	for i, p := range strings.Split(key, ":") {
+		parts[i], _ = url.PathUnescape(p) // CheckKey has done it too
+	}
+	return KeyParts{Agent: parts[0], Channel: parts[1], Chat: parts[2], Thread: parts[3], User: parts[4]}, nil
+}
+
+// AgentOf returns the name of the agent in a session's key; names of agents are not encoded.
+func AgentOf(key string) string {
+	agent, _, _ := strings.Cut(key, ":")
+	return agent
+}
+
+// encode percent-encodes one part of a key.
+func encode(part string) string {
+	if part == "." || part == ".." {
+		return strings.ReplaceAll(part, ".", "%2E")
+	}
+	var b strings.Builder
+	for i := range len(part) {
+		if c := part[i]; isPlain(rune(c)) && c < 0x80 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// isPlain reports whether a key holds this character as it is.
+func isPlain(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		r == '.' || r == '_' || r == '@' || r == '-'
+}

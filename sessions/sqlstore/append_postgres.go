@@ -1,0 +1,169 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/sessions/sqldb"
+)
+
+// SQLite runs several statements of a transaction at little cost. On PostgreSQL each is a round trip
+// during which a session's row stays locked, so there one statement does everything.
+
+// moveLog begins the statement that appends entries. It updates a session's row, if the log
+// is as its holder left it and none of the causes is known; then putEntries inserts the
+// entries. An UPDATE that waited for the row's lock sees the row as the other transaction
+// left it, so fence and last decide correctly.
+const moveLog = `
+WITH moved AS (
+	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
+	WHERE id = $6 AND fence = $7 AND last = $8`
+
+// raiseLog begins it where the append raises the fence. All that tells whether the log is as its
+// last holder left it is in the session's row, for the same reason.
+const raiseLog = `
+WITH moved AS (
+	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5, fence = $17
+	WHERE id = $6 AND fence = $7 AND last = $8 AND erasures = $18 AND key = $19`
+
+const returnMoved = `
+	RETURNING id
+)`
+
+// unlessSeen and unlessAnySeen are the part of moveLog that looks for a cause, and for
+// several. Most appends have none. For several PostgreSQL may read all entries of the
+// session, if it has planned the statement while there were few.
+const (
+	unlessSeen = ` AND NOT EXISTS (
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $%[1]d AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = $%[1]d)`
+	unlessAnySeen = ` AND NOT EXISTS (
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))`
+)
+
+// moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the
+// first 16 and those that it has more.
+func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
+	text := moveLog
+	if l.raises() {
+		text, args = raiseLog, append(args, l.fence, l.erasures, l.key)
+	}
+	var named []any
+	for _, c := range causes {
+		if c != "" {
+			named = append(named, c)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return text + returnMoved, args
+	case 1:
+		return text + fmt.Sprintf(unlessSeen, len(args)+1) + returnMoved, append(args, named...)
+	}
+	return text + unlessAnySeen + returnMoved, args
+}
+
+const putEntries = `
+INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)
+SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[], $16::text[], $12::text[], $13::text[], $14::text[], $15::text[])
+	AS new (n, turn, kind, at, cause, person, call, data)`
+
+// extendAtOnce appends rows and changes budgets in one statement. If it returns false, nothing was written,
+// and append finds out why.
+func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appendOutcome, bool, error) {
+	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
+		return appendOutcome{}, false, nil
+	}
+	next, err := l.state.afterAppend(rows)
+	if err != nil {
+		return appendOutcome{refused: err}, true, nil // the data is not what its kind promises
+	}
+	unfinished, err := next.unfinished.text()
+	if err != nil {
+		return appendOutcome{}, false, err
+	}
+	numbers := make([]int64, len(rows))
+	var turns, kinds, causes, people, calls, data, times []string
+	for i, r := range rows {
+		numbers[i] = r.n
+		turns, kinds, causes = append(turns, r.turn), append(kinds, r.kind), append(causes, r.cause)
+		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
+	}
+	args := []any{
+		next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
+		numbers, turns, kinds, causes, people, calls, data, times,
+	}
+	next.fence = l.fence
+	done := appendOutcome{state: next, rows: rows}
+	moved, args := l.moveUnlessSeen(causes, args)
+	asked := l.questionBeside(rows)
+	var changed int64
+	if c.Tokens == nil && c.Money == nil && asked.Query == nil {
+		changed, err = l.logs.db.Group(ctx, moved+putEntries, args)
+	} else {
+		changed, done.changed, err = l.logs.appendWithAtOnce(ctx, moved, args, c, asked)
+	}
+	return done, changed > 0, err
+}
+
+// questionBeside returns what to ask beside an append of rows, the zero Question for nothing.
+func (l *log) questionBeside(rows []row) (q Question) {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.kind == string(sessions.KindTurnStarted) })
+	if l.logs.ask == nil || i < 0 {
+		return q
+	}
+	if started, err := rows[i].toEntry(); err == nil {
+		q, _ = l.logs.ask(l.key, started)
+	}
+	return q
+}
+
+// appendWithAtOnce appends entries by a statement that begins with text, changes budgets and asks a
+// question. It returns how many entries it has written, and what was changed.
+func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, asked Question) (written int64, done bill.Done, err error) {
+	row := ""
+	tokens, money := "FALSE", "FALSE"
+	if c.Tokens != nil {
+		clause := tokensClause(c, len(args)+1)
+		text, args, row = text+clause.Text, append(args, clause.Args...), sqldb.Text(c.Tokens.Person)
+		tokens = "EXISTS (SELECT 1 FROM made)"
+	}
+	if c.Money != nil {
+		clause, err := s.tokens.money.Clause(c, len(args)+1)
+		if err != nil {
+			return 0, done, err
+		}
+		text, args = text+clause.Text, append(args, clause.Args...)
+		money = "EXISTS (SELECT 1 FROM charged)"
+	}
+	text += ", put AS (" + putEntries + "\nRETURNING 1)\nSELECT (SELECT count(*) FROM put), " + tokens + ", " + money
+	dest := []any{&written, &done.Tokens, &done.Money}
+	var found string
+	if asked.Query != nil {
+		query, more := asked.Query(len(args) + 1)
+		text, args, dest = text+", coalesce(("+query+"), '')", append(args, more...), append(dest, &found)
+	}
+	_, err = s.db.Shared(ctx, row, text, args, dest...)
+	if err == nil && written > 0 && asked.Query != nil {
+		asked.Answer(found)
+	}
+	if c.Settle { // what was not there is settled, too
+		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}
+	}
+	return written, done, err
+}
+
+// hasRepeatedCause reports whether two of the rows have the same cause.
+func hasRepeatedCause(rows []row) bool {
+	for i, r := range rows {
+		if r.cause != "" && slices.ContainsFunc(rows[:i], func(o row) bool { return o.cause == r.cause }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package sqlstore
+
+import (
+	"time"
+
+	"parley/sessions/bill"
+	"parley/sessions/sqldb"
+)
+
+// changeIn makes a change of budgets, of tokens and money, in a transaction, on a database of any
+// kind.
+func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error) {
+	switch {
+	case c.Tokens == nil:
+	case c.Settle:
+		err = settleIn(tx, *c.Tokens, bounded(c.Used))
+		done.Tokens = err == nil
+	case c.Renew:
+		var over, known bool
+		over, known, err = s.renewIn(tx, *c.Tokens)
+		done.Tokens = err == nil && known && !over
+	default:
+		var over bool
+		over, err = reserveIn(tx, *c.Tokens)
+		done.Tokens = err == nil && !over
+	}
+	if err == nil {
+		done.Money, err = s.money.MakeIn(tx, c)
+	}
+	return done, err
+}
+
+// sweepAfter deletes old spending, as Reserve does, after a change that was made with an append.
+func (s *tokens) sweepAfter(c bill.Change) {
+	if c.Tokens != nil && !c.Settle {
+		s.sweep(time.Now(), c.Tokens.At)
+	}
+	s.money.Swept(c)
+}

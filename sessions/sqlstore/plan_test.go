@@ -1,0 +1,168 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
+	"parley/sessions/sqlstore"
+)
+
+// What an erasure writes, it finds by index, however much else there is. Reading may look through what
+// is old once a night, and through the reservations of a week, because nobody waits for that.
+func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
+	var statements sqldbtest.Statements
+	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s, err := sqlstore.Use(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const anna = "telegram:7"
+	for n, key := range []string{"main:telegram:-1", "main:telegram:-2", "main:telegram:-3"} {
+		sharedSession(t, s, key, 1000)
+		reservation := sessions.Reservation{ID: fmt.Sprint("r", n), Person: anna, Tokens: 10, Cap: 1000, At: time.Now()}
+		if err := s.Reserve(t.Context(), reservation); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Audit(t.Context(), sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTool, By: anna, Session: key, Arguments: []byte(`{"a":1}`), Detail: anna}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	statements.Forget()
+	if _, err := s.EraseSession(t.Context(), "main:telegram:-1"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.ErasePerson(t.Context(), anna); err != nil || len(done.Shared) != 2 {
+		t.Fatal(done, err)
+	}
+	if done, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour)); err != nil || len(done.Sessions) != 2 {
+		t.Fatal(done, err)
+	}
+	asked := statements.List()
+	if len(asked) < 25 {
+		t.Fatalf("only %d statements were seen", len(asked))
+	}
+	const may = "SELECT id FROM reservations WHERE person = ?"
+	if !slices.Contains(asked, may) {
+		t.Error("the reservations are not looked through")
+	}
+	asked = slices.DeleteFunc(asked, func(query string) bool { return query == may })
+	growing := strings.Fields("sessions entries e audit counters tasks schedules jobs graves erased time_zones reservations spending")
+	mayScan := func(table, step string) bool {
+		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // of which there are few
+	}
+	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	t.Run("postgres", func(t *testing.T) {
+		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { pg.Close() })
+		sqldbtest.WantNoScan(t, pg, asked, mayScan)
+	})
+}
+
+// Old records of the audit are erased in many transactions.
+func TestOldAuditRecordsAreErasedInSteps(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store.db"))
+	const records = 1203
+	for range records {
+		if err := s.AuditSoon(t.Context(), sessions.AuditRecord{At: time.Now().Add(-time.Hour), Kind: sessions.AuditTool, By: "telegram:7", Session: "main:telegram:7", Detail: "telegram:7"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.ErasePerson(t.Context(), "telegram:7"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 2 * records})
+	if err != nil || len(all) != records || slices.ContainsFunc(all, func(r sessions.AuditRecord) bool { return r.By != "" || r.Detail != "" }) {
+		t.Errorf("%d records, %v, and some name the person", len(all), err)
+	}
+	if n, err := s.DropAudit(t.Context(), time.Now()); err != nil || n != records {
+		t.Errorf("%d records are erased, %v", n, err)
+	}
+}
+
+// A long session is erased in many transactions, which others write between. One that is cut off leaves
+// whole turns, and the next call erases the rest.
+func TestALongSessionIsErasedInSteps(t *testing.T) {
+	const entries, ofTurn, key = 10_000, 5, "main:telegram:-1"
+	for name, erase := range map[string]func(context.Context, *sqlstore.Store) (sessions.Erased, error){
+		"the session": func(ctx context.Context, s *sqlstore.Store) (sessions.Erased, error) { return s.EraseSession(ctx, key) },
+		"what is old": func(ctx context.Context, s *sqlstore.Store) (sessions.Erased, error) {
+			return s.EraseBefore(ctx, time.Now().Add(time.Hour))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var steps, most, turns atomic.Int64
+			cut := make(chan context.CancelFunc, 1)
+			db, err := sqldb.OpenAt(sqldb.Watch(t.Context(), func(query string) {
+				switch {
+				case strings.HasPrefix(query, "BEGIN"):
+					turns.Store(0)
+				case strings.HasPrefix(query, "DELETE FROM entries"):
+					if n := turns.Add(1); n == 1 {
+						steps.Add(1)
+					} else if n > most.Load() {
+						most.Store(n)
+					}
+					if steps.Load() == 4 {
+						select {
+						case stop := <-cut:
+							stop()
+						default:
+						}
+					}
+				}
+			}), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			s, err := sqlstore.Use(t.Context(), db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sharedSession(t, s, key, entries)
+			ctx, stop := context.WithCancel(t.Context())
+			cut <- stop
+			if _, err := erase(ctx, s); err == nil {
+				t.Fatal("it was not cut off")
+			}
+			left := map[string]int{}
+			for e, err := range s.Read(t.Context(), key, 1) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				left[e.Turn]++
+			}
+			if len(left) == 0 || len(left) >= entries/ofTurn {
+				t.Errorf("%d turns are left when it is cut off", len(left))
+			}
+			for id, n := range left {
+				if n != ofTurn {
+					t.Errorf("of turn %s %d entries are left", id, n)
+				}
+			}
+			done, err := erase(t.Context(), s)
+			if err != nil || len(done.Sessions) != 1 || done.Entries != int64(len(left)*ofTurn) {
+				t.Errorf("erased %+v, %v", done, err)
+			}
+			if steps.Load() < entries/sqlstore.LongSession || most.Load() > sqlstore.LongSession/ofTurn+1 {
+				t.Errorf("%d entries were erased in %d steps, of at most %d turns", entries, steps.Load(), most.Load())
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// queries holds the prepared statements of the frequent queries.
+type queries struct {
+	span, brief, whole, peek, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
+}
+
+func prepare(ctx context.Context, db *sql.DB, postgres bool) (_ *queries, err error) {
+	q := new(queries)
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&q.span, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
+		{&q.brief, "SELECT " + columnsInBrief + ofBrief + " ORDER BY n"},
+		{&q.peek, "SELECT id, erasures, fence, last, summary, covers, unfinished FROM sessions WHERE key = ?"},
+		{&q.turn, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
+		{&q.page, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
+		{&q.session, "SELECT id FROM sessions WHERE key = ?"},
+		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
+		{&q.list, "SELECT " + infoColumns + " FROM sessions s WHERE key > ? ORDER BY key LIMIT ?"},
+		{&q.info, "SELECT key, last, created, updated, '' FROM sessions WHERE key = ?"},
+		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
+		{&q.tombstone, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
+	} {
+		if *p.stmt, err = db.PrepareContext(ctx, p.text); err != nil {
+			return nil, errors.Join(fmt.Errorf("prepare %q: %w", p.text, err), q.close())
+		}
+	}
+	if postgres {
+		return q, nil
+	}
+	if q.whole, err = db.PrepareContext(ctx, briefInOne); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %q: %w", briefInOne, err), q.close())
+	}
+	return q, nil
+}
+
+func (q *queries) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{q.span, q.brief, q.whole, q.peek, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.tombstone} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// What Peek selects of a span of entries: all but those that only record the course of turns, and of
+// these the ones that [sessions.Peeker] names. An unknown kind is selected. The arguments are the
+// session, the span, the newest entry, and once more the session and the span.
+const (
+	columnsInBrief = "n, turn, kind, at, cause, person, call, CASE WHEN kind IN ('turn_started', 'turn_done') AND turn <> '' THEN '' ELSE data END AS data"
+	ofBrief        = `
+	FROM entries WHERE session = ? AND n >= ? AND n <= ? AND (
+		kind NOT IN ('tool_started', 'usage', 'published', 'resumed', 'suspended', 'turn_parked', 'turn_unparked')
+		OR turn = '' OR n = ?
+		OR n = (SELECT n FROM entries WHERE session = ? AND n >= ? AND n <= ? AND kind = 'usage' AND turn <> '' ORDER BY n DESC LIMIT 1))`
+)
+
+// briefInOne selects the same on SQLite as one text, and the number of entries in it. To hand over
+// each column of each row by itself takes the driver twice as long as SQLite takes to find them.
+const briefInOne = `
+	SELECT count(*), coalesce(group_concat(n || char(31) || turn || char(31) || kind || char(31) || at || char(31) ||
+		cause || char(31) || person || char(31) || call || char(31) || data, char(30)), '')
+	FROM (SELECT ` + columnsInBrief + ofBrief + ` ORDER BY n)`
+
+// The characters that separate entries, and the columns of an entry, in what briefInOne selects. JSON
+// has neither. Where another column has one, the numbers of entries or columns are not as they must be.
+const (
+	entrySeparator  = "\x1e"
+	columnSeparator = "\x1f"
+)

@@ -1,0 +1,86 @@
+// Package subagents stores the tasks that agents have handed to sub-agents.
+//
+// A task has an id that is made of the call that hands it out, so the same call hands out one task
+// only. Its row is written before anybody hears of the task, and holds all that is needed to hand
+// it out and to tell how it ended. So whatever a process leaves undone, another can do.
+package subagents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+)
+
+// The states of a task. All but the first two are final.
+const (
+	Prepared  = "prepared" // recorded, and not handed out yet
+	Running   = "running"
+	Done      = "done"      // the sub-agent has answered, and the report is its last answer
+	Failed    = "failed"    // the sub-agent has failed, and the report says why
+	Cancelled = "cancelled" // somebody stopped it
+	Lost      = "lost"      // the sub-agent's session was erased
+)
+
+// A Task is something that an agent has handed to a sub-agent, which works on it in a
+// session of its own.
+type Task struct {
+	ID      string
+	Parent  string // the key of the session in which it was handed out
+	Session string // the key of the sub-agent's session
+	Agent   string // the sub-agent's name
+	Person  string // the person on whose behalf it is done
+	Turn    string // the turn of the parent that has handed it out
+	Call    string // the tool call of that turn
+	// Title is the beginning of what is to be done.
+	Title string
+	// Awaited says that the turn waits for the task. Otherwise the report comes as a message.
+	Awaited bool
+	// Mail is the message by which the task is handed out, as its sender encoded it. It is
+	// emptied when the task ends.
+	Mail json.RawMessage
+	// Route is where the report goes, as the sender encoded it.
+	Route   json.RawMessage
+	Started time.Time
+
+	State string
+	Stop  string // what asked for its end; "" while nothing did
+	// Report is what the parent is told.
+	Report string
+	// Untrusted says that the sub-agent had read something that strangers may have written.
+	Untrusted bool
+	Ended     time.Time // zero while it is open
+	// Told says that the report is on its way to the parent, or that nobody wants it.
+	Told bool
+}
+
+// IsOpen reports whether the task has not ended.
+func (t Task) IsOpen() bool { return t.State == Prepared || t.State == Running }
+
+// Errors of Prepare.
+var (
+	// ErrKnown says that there is a task of that id.
+	ErrKnown = errors.New("the task is known")
+	// ErrNone says that there is no such task.
+	ErrNone = errors.New("there is no such task")
+)
+
+// A LimitError says that a session has handed out as many tasks as may be open at once.
+type LimitError struct{ Most int }
+
+// Error returns a message that names the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%d sub-agents work for this conversation, which is the most that may at once", e.Most)
+}
+
+// Key returns the key of the session of a sub-agent: AGENT:agent:PARENT:ID, where PARENT
+// is a hash of the parent's key.
+func Key(agent, parent, id string) (string, error) {
+	return sessions.Key(agent, Channel, hash(parent), id)
+}
+
+// Channel is the name that stands in the key of a sub-agent's session in place of a
+// channel's.
+const Channel = "agent"

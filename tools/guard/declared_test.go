@@ -1,0 +1,55 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"parley/tools"
+	"parley/tools/askuser"
+	"parley/tools/changes"
+	"parley/tools/files"
+	"parley/tools/git"
+	"parley/tools/history"
+	"parley/tools/image"
+	"parley/tools/jobs"
+	"parley/tools/memory"
+	"parley/tools/message"
+	"parley/tools/schedules"
+	"parley/tools/shell"
+	"parley/tools/skills"
+	"parley/tools/skills/folder"
+	"parley/tools/subagents"
+	"parley/tools/todo"
+	"parley/tools/web"
+)
+
+// realTools returns the tools that agents have, with what they declare; they cannot run.
+var realTools = sync.OnceValue(func() *tools.Set {
+	return tools.NewSet(slices.Concat(
+		files.New(nil, nil), memory.New(nil, nil), todo.New(nil), jobs.New(nil), shell.New(shell.Config{}), git.New(git.Config{}), image.New(nil),
+		[]tools.Tool{message.New(nil), askuser.New(), history.New(nil), schedules.New(nil), skills.New(nil), changes.New(nil)},
+		web.New(web.Config{}), subagents.New(nil),
+	)...)
+})
+
+// declared returns a call with what its tool declares: as the tool that agents have or, for SKILL__PROGRAM, as
+// a program that wants the network. Of other tools nothing is declared.
+func declared(c tools.Call) tools.Call {
+	if tool, ok := realTools().Lookup(c.Name); ok {
+		c.Touches = tool.Spec().Touches
+	} else if skill, program, ok := strings.Cut(c.Name, "__"); ok {
+		of := skills.Skill{Skill: folder.Skill{Name: skill, Programs: []folder.Program{{Name: program, Network: true}}}}
+		c.Touches = skills.Runner{}.Tools(of)[0].Spec().Touches
+	}
+	return c
+}
+
+// patch returns a patch that changes a line of each of these files.
+func patch(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString("--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1 @@\n-a\n+b\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,140 @@
+package guard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/tools"
+	"parley/tools/target"
+)
+
+// Which of the addresses on a page are fetched, in which order and how often, is a message to whoever
+// wrote the page. So few of them are fetched unasked once something untrusted was read.
+const (
+	mostOfOne   = 4  // requests to one host, and for addresses of one page, search or message, in a conversation
+	mostInTurn  = 8  // requests in a turn
+	mostInAll   = 24 // requests in a conversation
+	mostOfAsked = 8  // addresses in a turn that a person wrote in it: each is free once
+	// spentByTask is what a task counts that is handed to a sub-agent, and what that sub-agent may spend.
+	spentByTask = 4
+)
+
+// The keys under which it is noted what calls have spent.
+const (
+	keyAll   = "all"
+	keyAsked = "asked"
+)
+
+// keyOf returns the key for a host, a page or an address. It tells nobody which one it is.
+func keyOf(kind, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return kind + ":" + hex.EncodeToString(sum[:8])
+}
+
+// checkSpending decides about a call of a conversation that has read something untrusted, and that
+// does nothing to the outside but to let it see what is asked for.
+func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
+	if !spends(t) || handsOut(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
+		return tools.Verdict{}
+	}
+	turn, all := g.spent(call)
+	keys := spendingOf(call, t, turn)
+	if what := exceeded(append(turn, keys...), append(all, keys...)); what != "" {
+		return askBecauseUntrusted("it would be " + what)
+	}
+	return tools.Verdict{Spends: keys}
+}
+
+// spends reports whether a call fetches a page, or hands a task to a sub-agent, which may.
+func spends(t tools.Touch) bool {
+	_, fetches := t.Subject.(tools.URL)
+	return fetches || handsOut(t)
+}
+
+func handsOut(t tools.Touch) bool {
+	_, does := t.Outward.(tools.HandsOut)
+	return does
+}
+
+// spent returns the keys of what was spent before a call: what is noted, and what the calls that
+// the model asked for just before it are about to spend.
+func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
+	var before tools.Spending
+	if call.Spent != nil {
+		before = call.Spent()
+	}
+	inTurn, inAll = slices.Clone(before.Turn), slices.Clone(before.All)
+	for _, name := range before.All {
+		if name == tools.UntrustedTask {
+			inAll = append(inAll, slices.Repeat([]string{keyAll}, mostInAll-spentByTask)...)
+		}
+	}
+	for _, ahead := range before.Ahead {
+		of := call
+		of.Name, of.Args, of.Touches = ahead.Name, ahead.Args, ahead.Touches
+		if t := of.Touch(); spends(t) && g.describeOutward(of, t) == "" {
+			keys := spendingOf(of, t, inTurn)
+			inTurn, inAll = append(inTurn, keys...), append(inAll, keys...)
+		}
+	}
+	return inTurn, inAll
+}
+
+// spendingOf returns what a call spends if it runs unasked.
+func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
+	of, fetches := t.Subject.(tools.URL)
+	if !fetches {
+		return slices.Repeat([]string{keyAll}, spentByTask)
+	}
+	address := string(of)
+	var at tools.Sighting
+	if call.Seen != nil {
+		at = call.Seen(address)
+	}
+	once := keyOf(keyAsked, address)
+	if at.Asked && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < mostOfAsked {
+		return []string{keyAsked, once}
+	}
+	host := address
+	if u, err := target.Parse(address); err == nil {
+		host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	}
+	keys := []string{keyAll, keyOf("host", host)}
+	if at.In != "" {
+		keys = append(keys, keyOf("in", at.In))
+	}
+	return keys
+}
+
+// exceeded says which limit is exceeded by what was spent in a turn and in all; "" if none is.
+func exceeded(turn, all []string) string {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(all))) {
+		switch n := count(all, key); {
+		case strings.HasPrefix(key, "host:") && n > mostOfOne:
+			return fmt.Sprintf("more than %d requests to one host", mostOfOne)
+		case strings.HasPrefix(key, "in:") && n > mostOfOne:
+			return fmt.Sprintf("more than %d requests for addresses of one page, search or message", mostOfOne)
+		}
+	}
+	switch {
+	case count(turn, keyAll) > mostInTurn:
+		return fmt.Sprintf("more than %d requests in one turn", mostInTurn)
+	case count(all, keyAll) > mostInAll:
+		return fmt.Sprintf("more than %d requests in this conversation", mostInAll)
+	}
+	return ""
+}
+
+// count returns how many of the keys are key.
+func count(keys []string, key string) int {
+	n := 0
+	for _, k := range keys {
+		if k == key {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package supervisor
+
+import (
+	"fmt"
+	"os/exec"
+
+	"parley/tools/sandbox/cgroup"
+)
+
+// A group is the control group that the command is started in; nil is none, and does nothing.
+//
+// The group's limits are looser than the configured ones, and only stop a command at once that
+// goes far beyond them: a group counts threads and all memory, but the configuration limits
+// processes, and memory that they share with no others. So the supervisor also measures a command
+// in a group.
+type group struct {
+	made      *cgroup.Group
+	memory    int64 // what the configuration allows, in bytes
+	processes int
+}
+
+// kernelMemory is what the kernel needs to run a command, besides the command's own
+// memory: a control group counts both.
+const kernelMemory = 32 << 20
+
+// makeGroup makes the control group that a request asks for. Where none can be made it returns nil:
+// the supervisor's own measuring alone holds the command to its limits.
+func makeGroup(r *Request) *group {
+	if !r.Groups.IsUsable() {
+		return nil
+	}
+	limits := cgroup.Limits{Tasks: r.Processes * tasksEach}
+	if r.Memory > 0 {
+		limits.Memory = r.Memory + 2*r.Tmp + kernelMemory // temporary files are in memory, in two folders
+	}
+	made, err := r.Groups.Make(limits)
+	if err != nil {
+		return nil
+	}
+	return &group{made: made, memory: r.Memory, processes: r.Processes}
+}
+
+// start starts the command's first process, in the group if there is one.
+func (g *group) start(cmd *exec.Cmd) error {
+	if g == nil {
+		return cmd.Start()
+	}
+	return g.made.Start(cmd)
+}
+
+// kill kills all processes of the group.
+func (g *group) kill() {
+	if g != nil {
+		g.made.Kill()
+	}
+}
+
+// refused returns of what the command wanted more than its control group allowed; "" if of
+// nothing.
+func (g *group) refused() (Reason, string) {
+	if g == nil {
+		return "", ""
+	}
+	tasks, memory := g.made.Refused()
+	switch {
+	case memory:
+		return Memory, fmt.Sprintf("it took more memory than the %d MB that are allowed", g.memory>>20)
+	case tasks:
+		return Processes, fmt.Sprintf("it wanted more processes and threads than there may be of %d processes", g.processes)
+	}
+	return "", ""
+}
+
+// remove removes the group, whose processes have ended. If that fails, the start of
+// the next command removes it.
+func (g *group) remove() {
+	if g != nil {
+		_ = g.made.Remove()
+	}
+}

@@ -1,0 +1,95 @@
+// Package subagents is the tools with which an agent hands tasks to sub-agents, and looks after them.
+//
+// A call of task makes the turn wait for the report. sessions_spawn returns at once, and the
+// report is told in the conversation once it is there. The other tools show sessions, and say
+// something in them: a conversation's own and those of its sub-agents, and for an owner in a
+// private chat all. subagents.go hands tasks out, sessions.go is the other tools.
+package subagents
+
+import (
+	"context"
+	"strings"
+
+	"parley/tools"
+)
+
+// How large a task that is handed out may be.
+const (
+	maxPrompt = 64 << 10 // bytes
+	maxFiles  = 50
+)
+
+// A Backend hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
+// errors are for the model.
+type Backend interface {
+	// Spawn hands out a task without making the turn wait: the report comes later, as a message.
+	Spawn(ctx context.Context, call tools.Call, d tools.Task) (any, error)
+	// Send says something in a session.
+	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
+	// List lists sessions.
+	List(ctx context.Context, call tools.Call, p Page) (any, error)
+	// History returns what was said in a session, and done, from an entry on.
+	History(ctx context.Context, call tools.Call, session string, from int64) (any, error)
+	// Status describes a session.
+	Status(ctx context.Context, call tools.Call, session string) (any, error)
+	// Agents describes the agents to which tasks may be handed.
+	Agents(ctx context.Context, call tools.Call) (any, error)
+}
+
+type taskArgs struct {
+	Prompt string   `json:"prompt" jsonschema:"what is to be done, whole: the sub-agent sees nothing of this conversation"`
+	Agent  string   `json:"agent,omitempty" jsonschema:"the agent that is to do it; this one if left out"`
+	Files  []string `json:"files,omitempty" jsonschema:"files and folders of this workspace that are copied into that of the sub-agent"`
+}
+
+// task returns the task that the arguments hand out, or an error that tells the model what
+// is wrong with them.
+func (a taskArgs) task() (tools.Task, error) {
+	d := tools.Task{Agent: a.Agent, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
+	if len(d.Files) > maxFiles {
+		return d, tools.Errorf(tools.InvalidArgs, "there are %d files, at most %d are allowed: name their folder", len(d.Files), maxFiles)
+	}
+	return d, checkText("prompt", d.Prompt)
+}
+
+// touch says what a call touches that hands a task out. The copies of its files keep their marks.
+func (a taskArgs) touch() tools.Touch {
+	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.HandsOut{}}
+}
+
+// checkText returns what is wrong with a text that a sub-agent is to read.
+func checkText(name, text string) error {
+	switch {
+	case text == "":
+		return tools.Errorf(tools.InvalidArgs, "the %s is empty: write what is to be done", name)
+	case len(text) > maxPrompt:
+		return tools.Errorf(tools.InvalidArgs, "the %s has %d bytes, at most %d are allowed: put the rest into a file", name, len(text), maxPrompt)
+	}
+	return nil
+}
+
+// New makes the tools.
+func New(d Backend) []tools.Tool {
+	return append([]tools.Tool{
+		tools.New(tools.Spec{
+			Name: "task", Effect: tools.Idempotent, Permission: tools.Session, Touches: tools.Touches(taskArgs.touch),
+			Description: "Hand a task to a sub-agent, which works in a session and a workspace of its own, and wait for its report. Several calls at once are worked on side by side. Give it all that it needs: it cannot ask you anything.",
+		}, wait, tools.GivesTask(taskArgs.task)),
+		tools.New(tools.Spec{
+			Name: "sessions_spawn", Effect: tools.Idempotent, Permission: tools.Session, Touches: tools.Touches(taskArgs.touch),
+			Description: "Hand a task to a sub-agent, and go on without waiting. Its report is told in this conversation by itself, once it is there.",
+		}, func(ctx context.Context, call tools.Call, args taskArgs) (any, error) {
+			what, err := args.task()
+			if err != nil {
+				return nil, err
+			}
+			return d.Spawn(ctx, call, what)
+		}),
+	}, sessionTools(d)...)
+}
+
+// wait answers a call of the tool task that was run although it should have made the turn wait
+// for the report.
+func wait(context.Context, tools.Call, taskArgs) (any, error) {
+	return nil, tools.Errorf(tools.PermissionDenied, "Nothing can be handed out from here: do it yourself.")
+}
