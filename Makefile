@@ -3,12 +3,16 @@
 GO        ?= go
 PKG       ?= ./...
 # SQLite itself is left out: it is C that was translated to Go, without any goroutine of its
-# own, and looking for races in it takes four times as long as the tests. Only packages that
-# use no generic type of the standard library may be named here: the linker keeps one copy of
-# sync.Map for the whole program, and one that does not tell of its locks lets races be seen
-# where there are none.
+# own, and looking for races in it takes four times as long as the tests. Name no package here
+# that uses sync.Map: the linker keeps one copy of it for the whole program, and one that does
+# not tell of its locks lets races be seen where there are none.
 RACE      ?= -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
-TIMEOUT   ?= 10m
+# Most tests wait for something most of the time: two packages for each processor run side
+# by side.
+PACKAGES  ?= $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
+# The packages whose tests take longest begin first, so that none is left alone at the end.
+LONGEST   ?= $(if $(filter ./...,$(PKG)),./cmd/parley/e2e/... ./tools/sandbox ./agent/worker)
+TIMEOUT   ?= 20m
 RUN       ?=
 BENCH     ?= .
 COUNT     ?= 3
@@ -18,6 +22,11 @@ MESSAGES  ?= 5000
 TABLE     ?=
 PLATFORMS ?= linux-amd64 linux-arm64 linux-armv7 darwin-arm64
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# vet is lint's and not done twice.
+TESTS = -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(if $(RUN),-count 3 -run '$(RUN)') $(LONGEST) $(PKG)
+# The tests of processes that are killed.
+FLEET = Fleet|Elsewhere|RollingRestart|RedisAway|Paused
 
 # The revision comes from git through Go's own stamp; outside of a checkout there is none.
 VCS   := $(shell git rev-parse --verify -q HEAD >/dev/null 2>&1 && echo true || echo false)
@@ -29,8 +38,8 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fleet chaos mcp bench fuzz cover release clean \
-	lint lint-format lint-vet lint-fix lint-imports lint-code lint-names lint-sizes
+.PHONY: help arrows recipes build test race fleet chaos mcp bench fuzz cover release clean \
+	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -38,23 +47,30 @@ help: ## list the targets
 build: ## build bin/parley, static, for this machine
 	$(BUILD) -o bin/parley ./cmd/parley
 
-test: ## run every test: under the race detector, beside Redis and PostgreSQL; then a fleet's (PKG=./bus/... a part, RACE= without it)
-	@status=0; \
-		.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(if $(RUN),-count 3 -run '$(RUN)') $(PKG) || status=$$?; \
-		if [ '$(PKG)' = ./... ]; then $(MAKE) --no-print-directory fleet || status=$$?; fi; \
-		exit $$status
+test: ## run every package's tests beside Redis and PostgreSQL (PKG=./bus/... a part, RUN=regexp three times)
+	.ci/servers $(GO) test $(TESTS)
 
-fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes; a part of test)
-	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 30m -run 'Fleet|Elsewhere|RollingRestart|RedisAway|Paused' ./cmd/parley/chaos
+race: ## run the same tests under the race detector
+	.ci/servers $(GO) test $(RACE) $(TESTS)
+
+fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes)
+	PARLEY_FLEET=1 .ci/servers $(GO) test -vet=off -timeout 30m -count $(if $(RUN),3,1) -run '$(or $(RUN),$(FLEET))' ./cmd/parley/chaos
 
 chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
-	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley/chaos \
+	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$|^TestAHostile' -v ./cmd/parley/chaos \
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
 mcp: ## test the MCP client against the official conformance suite and npm's servers (npm brings them)
 	.ci/node .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp
 
-lint: lint-format lint-vet lint-fix lint-imports lint-code lint-names lint-sizes ## check everything but the tests: format, vet, linters, import rules
+lint: lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits ## check everything but the tests: format, vet, linters, import rules
+
+arrows: ## print which uses between a package's files point up, and what is nearly full (PKG=./bus/...)
+	$(GO) run ./.ci/arrows -v $(PKG)
+
+recipes: ## follow the recipes of docs/recipes.md on a copy, and lint and test what they add
+	$(GO) test ./.ci/recipes
+	$(GO) run ./.ci/recipes
 
 # Each part is a target of its own: `make -k lint` goes on after a finding.
 lint-format:
@@ -71,6 +87,11 @@ lint-fix:
 lint-imports:
 	$(GO) test cmd/parley/imports_test.go
 
+# A package that has to be known whole to be understood, or a type that does not fit in the head.
+lint-arrows:
+	$(GO) test ./.ci/arrows
+	$(GO) run ./.ci/arrows
+
 lint-code:
 	$(GOLANGCI) run
 
@@ -82,6 +103,20 @@ lint-names:
 lint-sizes:
 	@if [ $(VCS) = true ] && git ls-tree -r -l HEAD | awk '$$4 > 500000 { print $$5; found = 1 } END { exit !found }'; then \
 		echo "these files are bigger than 500 KB: git rm --cached what was built"; exit 1; fi
+
+# Commits before this one have titles of another form.
+TITLED_SINCE = ee69f3bc19a7
+
+# A title is "area: Do something", as CONTRIBUTING.md says. That it is imperative, no program
+# can tell for sure: a first word that ends as other forms do is refused.
+lint-commits:
+	@if [ $(VCS) = true ] && git cat-file -e '$(TITLED_SINCE)^{commit}' 2>/dev/null; then \
+		git log --no-merges --format='%h %s' $(TITLED_SINCE)..HEAD | \
+			awk '{ title = substr($$0, length($$1) + 2); word = title; sub(/^[^:]*: /, "", word); sub(/ .*/, "", word) } \
+				length(title) > 72 || title !~ /^[a-z0-9_.][a-z0-9_\/., -]*: [A-Z]/ || word ~ /([^s]s|ed|ing)$$/ && word !~ /^(Focus|Bias|Alias|Canvas|Embed|Feed|Need|Shed|Speed|Seed|Bring|String|Ping)$$/ \
+				{ print "the commit " $$0; found = 1 } END { exit found }' || \
+			{ echo 'titles are "area: Do something", imperative, of 72 characters at most'; exit 1; }; \
+	fi
 
 bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 	@dirs=$$($(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \

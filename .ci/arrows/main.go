@@ -1,0 +1,205 @@
+// The program arrows prints how the files of each package use one another, and what a
+// package and a type may not exceed: `go run ./.ci/arrows` for all packages, with paths of
+// packages for these alone, and with -v each arrow that points up.
+//
+// An arrow leads from a file to a file of the same package that declares something the
+// first one names: a function, a method, a type, a variable or a constant. The files are laid
+// in the order in which as few arrows as possible point up, which is from a file to one above
+// it. A package where most point down is read from top to bottom; where many point up, a
+// reader has to know all of it to understand any file. Tests do not count, of suites and fakes only
+// the lines do, and what is written for one operating system counts as a part of the file without
+// its name.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What one package, and one type, may have at most. Nine tenths of it are warned about.
+const (
+	maxArrows  = 10
+	maxLines   = 5000
+	maxMethods = 40
+)
+
+func main() {
+	verbose := flag.Bool("v", false, "name each arrow that points up")
+	flag.Parse()
+	over, err := run(os.Stdout, *verbose, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "arrows:", err)
+		os.Exit(2)
+	}
+	if over {
+		os.Exit(1)
+	}
+}
+
+// run prints what it finds, and reports whether something is over its limit.
+func run(w io.Writer, verbose bool, patterns []string) (over bool, err error) {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	listed, err := list(patterns)
+	if err != nil {
+		return false, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(listed)) {
+		p := listed[path]
+		if p.DepOnly || p.Standard {
+			continue
+		}
+		r, err := read(p, listed)
+		if err != nil {
+			return false, err
+		}
+		over = r.print(w, p.ImportPath, verbose) || over
+	}
+	return over, nil
+}
+
+// A listed package is what the go command says of one.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+	DepOnly, Standard       bool
+	ImportMap               map[string]string
+}
+
+// list asks the go command for packages and all that they import, compiled.
+func list(patterns []string) (map[string]listed, error) {
+	out, err := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Standard,ImportMap"}, patterns...)...).Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("go list: %s", exit.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	all := map[string]listed{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+// A room is what was read of one package.
+type room struct {
+	lines   int
+	files   []string
+	arrows  map[[2]string]string // from file to file, with one name that is used
+	methods map[string]int       // of each type
+}
+
+var system = regexp.MustCompile(`_(linux|darwin|unix|windows|other|notlinux)\.go$`)
+
+// read finds the arrows of a package.
+func read(p listed, all map[string]listed) (room, error) {
+	r := room{arrows: map[[2]string]string{}, methods: map[string]int{}}
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return r, err
+		}
+		files = append(files, file)
+		r.lines += set.File(file.Pos()).LineCount()
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(all[cmp.Or(p.ImportMap[path], path)].Export)
+	})}
+	pkg, err := config.Check(p.ImportPath, set, files, &info)
+	if err != nil {
+		return r, err
+	}
+	place := func(pos token.Pos) string {
+		return system.ReplaceAllString(filepath.Base(set.Position(pos).Filename), ".go")
+	}
+	for _, file := range files {
+		if name := place(file.Pos()); !slices.Contains(r.files, name) {
+			r.files = append(r.files, name)
+		}
+	}
+	slices.Sort(r.files)
+	for ident, object := range info.Uses {
+		if object.Pkg() != pkg || !declared(object, pkg) {
+			continue
+		}
+		if from, to := place(ident.Pos()), place(object.Pos()); from != to {
+			if name, ok := r.arrows[[2]string{from, to}]; !ok || ident.Name < name {
+				r.arrows[[2]string{from, to}] = ident.Name
+			}
+		}
+	}
+	for _, object := range info.Defs {
+		if f, ok := object.(*types.Func); ok {
+			if recv := f.Signature().Recv(); recv != nil && !types.IsInterface(recv.Type()) {
+				r.methods[strings.TrimPrefix(types.TypeString(recv.Type(), types.RelativeTo(pkg)), "*")]++
+			}
+		}
+	}
+	return r, nil
+}
+
+// declared reports whether an object is one that a file offers to the others.
+func declared(object types.Object, pkg *types.Package) bool {
+	if f, ok := object.(*types.Func); ok && f.Signature().Recv() != nil {
+		return !types.IsInterface(f.Signature().Recv().Type())
+	}
+	return object.Parent() == pkg.Scope()
+}
+
+// print writes a line for a package, and reports whether something in it is over its limit.
+func (r room) print(w io.Writer, path string, verbose bool) (over bool) {
+	up := r.up()
+	if verbose {
+		for _, arrow := range up {
+			fmt.Fprintf(w, "%s: %s uses %s of %s\n", path, arrow[0], r.arrows[arrow], arrow[1])
+		}
+	}
+	check := func(what string, n, most int) {
+		switch {
+		case n > most:
+			over = true
+			fmt.Fprintf(w, "%s has %s: %d, and may have %d; move one noun into a package of its own\n", path, what, n, most)
+		case n*10 > most*9:
+			fmt.Fprintf(w, "%s is nearly full: %s: %d of %d\n", path, what, n, most)
+		case verbose:
+			fmt.Fprintf(w, "%s: %s: %d\n", path, what, n)
+		}
+	}
+	check("lines", r.lines, maxLines)
+	if strings.HasSuffix(path, "test") {
+		return over // a suite or a fake is read with the tests, a file at a time
+	}
+	check(fmt.Sprintf("arrows up of %d between its %d files", len(r.arrows), len(r.files)), len(up), maxArrows)
+	for _, name := range slices.Sorted(maps.Keys(r.methods)) {
+		if n := r.methods[name]; n*10 > maxMethods*9 {
+			check("methods of "+name, n, maxMethods)
+		}
+	}
+	return over
+}

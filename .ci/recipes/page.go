@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxPlaces is how many places a recipe may have.
+const maxPlaces = 5
+
+// A recipe says how to add one thing.
+type recipe struct {
+	title  string
+	places []place
+	tests  []test // they see whether it works
+}
+
+// A test is `go test` of a package, of those tests that run matches; "" means all.
+type test struct{ dir, run string }
+
+// A place is what one step of a recipe is about.
+type place struct {
+	path    string // of a file, or with a slash at its end of a folder that the recipe makes
+	changes []change
+}
+
+// A change is one block of code: what becomes of a file.
+type change struct {
+	file  string
+	whole string // the content of a new file
+	hunks []hunk // of a file that there is
+}
+
+// A hunk is some lines of a file, and what stands in their place afterwards.
+type hunk struct{ before, after []string }
+
+// A block is a fenced block of the page.
+type block struct {
+	language, name string // what stands behind the fence
+	lines          []string
+}
+
+// readPage reads the recipes of a page, and refuses one that cannot be followed.
+func readPage(file string) ([]recipe, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all := parse(strings.Split(string(raw), "\n"))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no recipes", file)
+	}
+	var wrong []error
+	for _, r := range all {
+		if err := r.check(); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %s: %w", file, r.title, err))
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+// parse reads the recipes in the lines of a page: a heading begins a recipe, a number a step.
+func parse(lines []string) (all []recipe) {
+	step := regexp.MustCompile("^[0-9]+\\. `([^`]+)`")
+	fence := regexp.MustCompile("^( *)```(\\S+) ?(\\S*)$")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			all = append(all, recipe{title: title})
+		}
+		if len(all) == 0 {
+			continue
+		}
+		now := &all[len(all)-1]
+		if m := step.FindStringSubmatch(line); m != nil {
+			now.places = append(now.places, place{path: m[1]})
+		}
+		if m := fence.FindStringSubmatch(line); m != nil {
+			b := block{language: m[2], name: m[3]}
+			for i++; i < len(lines) && lines[i] != m[1]+"```"; i++ {
+				b.lines = append(b.lines, strings.TrimPrefix(lines[i], m[1]))
+			}
+			now.add(b)
+		}
+	}
+	return all
+}
+
+// add adds a block to the recipe: to its newest place, or to what is run at the end.
+func (r *recipe) add(b block) {
+	if b.language == "sh" {
+		for _, line := range b.lines {
+			m := testLine().FindStringSubmatch(line)
+			if m == nil {
+				m = []string{"", "", ""} // check refuses it
+			}
+			r.tests = append(r.tests, test{m[1], m[2]})
+		}
+		return
+	}
+	if len(r.places) == 0 {
+		r.places = append(r.places, place{})
+	}
+	at := &r.places[len(r.places)-1]
+	c := change{file: path.Join(at.path, b.name)}
+	if b.language == "diff" {
+		c.hunks = hunks(b.lines)
+	} else {
+		c.whole = strings.Join(b.lines, "\n") + "\n"
+	}
+	at.changes = append(at.changes, c)
+}
+
+// testLine is how a test is written.
+func testLine() *regexp.Regexp { return regexp.MustCompile(`^go test (\./\S+)(?: -run '([^']+)')?$`) }
+
+// hunks reads the lines of a diff, in which @@ stands between two spots of the file.
+func hunks(lines []string) []hunk {
+	all := make([]hunk, 1)
+	for _, line := range lines {
+		now := &all[len(all)-1]
+		switch text := line[min(1, len(line)):]; {
+		case line == "@@":
+			all = append(all, hunk{})
+		case strings.HasPrefix(line, "+"):
+			now.after = append(now.after, text)
+		case strings.HasPrefix(line, "-"):
+			now.before = append(now.before, text)
+		default:
+			now.before, now.after = append(now.before, text), append(now.after, text)
+		}
+	}
+	return all
+}
+
+// check returns why nobody could follow the recipe.
+func (r *recipe) check() error {
+	var seen []string
+	for _, p := range r.places {
+		inFolder := strings.HasSuffix(p.path, "/")
+		switch {
+		case p.path == "" || path.IsAbs(p.path) || strings.HasPrefix(path.Clean(p.path), ".."):
+			return errors.New("a step begins with the path of its file or folder, as code")
+		case slices.Contains(seen, p.path):
+			return fmt.Errorf("two steps are about %s", p.path)
+		case len(p.changes) == 0:
+			return fmt.Errorf("%s: there is no code below the step", p.path)
+		}
+		seen = append(seen, p.path)
+		for _, c := range p.changes {
+			if named := c.file != path.Clean(p.path); named != inFolder {
+				return fmt.Errorf("%s: the code in a folder has a file's name behind its fence, other code has none", p.path)
+			}
+			if inFolder && c.hunks != nil {
+				return fmt.Errorf("%s: a folder is new, and its files are written as a whole", p.path)
+			}
+		}
+	}
+	if n := len(r.places); n == 0 || n > maxPlaces {
+		return fmt.Errorf("it has %d places, and may have 1 to %d: make the code need fewer", n, maxPlaces)
+	}
+	if len(r.tests) == 0 {
+		return errors.New("no block of sh says which tests see whether it works")
+	}
+	if slices.Contains(r.tests, test{}) {
+		return errors.New("a line of sh is go test ./PACKAGE, or that and -run 'REGEXP'")
+	}
+	return nil
+}
