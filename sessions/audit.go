@@ -69,6 +69,8 @@ type AuditRecord struct {
 	// Messages are the ids of those messages: the newest ones, in their order.
 	Messages []string `json:"messages,omitempty"`
 	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as Messages has
+	// Again says that the end of this turn may be kept already: a record that is there stays the only one.
+	Again bool `json:"-"`
 }
 
 // An AuditUse is what a turn has used.

@@ -311,6 +311,10 @@ type TurnDone struct {
 	// Outbound are the messages that the turn publishes at its end, with ids and texts, so that
 	// after a crash the same ones are published again.
 	Outbound []Reply `json:"outbound,omitempty"`
+	// Code says why the turn ended early; empty if it did not, or if a release that had no codes wrote the entry.
+	Code string `json:"code,omitempty"`
+	// Refused says that a rule, which Code names, kept the turn from doing anything.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Reply is one outbound message of a turn or command.

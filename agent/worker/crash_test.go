@@ -126,13 +126,18 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 }
 
 func crashWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worker {
+	return worker.New(crashConfig(h, made, point))
+}
+
+// crashConfig returns the worker's configuration.
+func crashConfig(h *crashHome, made agent.Agent, point func(string)) agent.Config {
 	made.Model = prices.Model{Model: made.Model, Price: crashPrice()}
-	return worker.New(agent.Config{
+	return agent.Config{
 		Bus: h.bus, Events: h.bus, Store: h.store, Budget: h.store, Money: h.store.Money(),
 		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
 		Limits:      crashLimits,
 		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
-	})
+	}
 }
 
 // crashAgent has a tool of every effect. Each run leaves a line in the file.
@@ -248,12 +253,13 @@ func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
 }
 
 // Whoever watches a turn whose worker died right after its end is told of the
-// end by the next.
+// end by the next, and so is the audit.
 func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
 	bothWays(t, "", testWatchersLearnOfAnEnd)
 }
 
 func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
+	var noted []sessions.AuditRecord
 	ask(t, dir)
 	killed(t, dir, "c6")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -265,7 +271,9 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- crashWorker(h, crashAgent(filepath.Join(dir, "effects")), nil).Run(running) }()
+	cfg := crashConfig(h, crashAgent(filepath.Join(dir, "effects")), nil)
+	cfg.Note = func(r sessions.AuditRecord) { noted = append(noted, r) }
+	go func() { done <- worker.New(cfg).Run(running) }()
 	told := false
 	for e, err := range feed {
 		if told = err == nil && e.Type == bus.TurnComplete && e.Turn == "m1"; told {
@@ -278,6 +286,9 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if len(noted) != 1 || noted[0].Turn != "m1" || noted[0].Result != sessions.TurnCompleted || !noted[0].Again {
+		t.Errorf("the audit is told %+v", noted)
 	}
 }
 

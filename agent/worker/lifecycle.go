@@ -161,7 +161,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	if len(t.Tasks) > 0 { // there is always a report
 		end.Text = cmp.Or(end.Text, "The sub-agent was stopped before it had ended.")
 	}
-	done := sessions.TurnDone{State: end.State}
+	done := sessions.TurnDone{State: end.State, Code: end.Code, Refused: end.Refused}
 	end.Text = s.Redactor().Text(end.Text)
 	if end.Text != "" {
 		entries = append(entries, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: end.Code, Text: end.Text}))
@@ -180,20 +180,18 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	for i, c := range open {
 		s.Audit(t, c, sessions.AuditRecord{Arguments: c.Started.Args, Result: turn.ResultCode(failures[i])})
 	}
-	return s.conclude(ctx, t.ID, end)
+	return s.conclude(ctx, t.ID)
 }
 
 // conclude reports to operators, watchers and metrics a turn whose end has just been written, and
-// publishes its reply. end says why the turn ended early; nil if it did not.
-func (s lifecycle) conclude(ctx context.Context, id string, end *turn.Ending) error {
+// publishes its reply.
+func (s lifecycle) conclude(ctx context.Context, id string) error {
 	t, err := s.Fold(id)
 	if err != nil {
 		return err
 	}
-	if end == nil {
-		end = &turn.Ending{}
-	}
-	s.logEnd(t, end.Code, end.Refused)
+	s.logEnd(t)
+	s.noteEnd(t, false)
 	if t.HasCalls() && !t.Published { // most turns only answer, and have changed nothing
 		s.recordChanges(ctx, id)
 	}

@@ -195,12 +195,15 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case t.Done == nil:
 			err = r.resumeTurn(ctx, t)
 		case r.isSurelyPublished(t):
+			r.noteEnd(t, true)
 			err = r.recordPublished(ctx, t, true)
-		default:
+		default: // the holder that was cut off may not have done this, nor the next
 			r.recordChanges(ctx, t.ID)
-			r.logEnd(t, "", false) // the holder that was cut off may not have done this, nor the next
+			r.noteEnd(t, true)
 			r.emitEnd(t)
-			err = r.publishTurn(ctx, t, true)
+			if err = r.publishTurn(ctx, t, true); err == nil {
+				r.Log.Info("published the answer of a turn that had ended", slog.String("turn", t.ID))
+			}
 		}
 		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when their turn comes
 			return err
@@ -390,7 +393,8 @@ func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 	r.inbox.markHandled(b.items...)
 	t, err := r.Fold(b.items[0].in.ID)
 	if err == nil {
-		r.logEnd(t, "", false)
+		r.logEnd(t)
+		r.noteEnd(t, false)
 	}
 	return batch{}, err
 }

@@ -63,7 +63,7 @@ func (r *turnRun) run(ctx context.Context, t *turn.Turn) error {
 func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err error) error {
 	switch {
 	case err == nil:
-		return r.conclude(ctx, t.ID, nil)
+		return r.conclude(ctx, t.ID)
 	case errors.Is(err, errParked):
 		return r.announce(ctx, t.ID)
 	}

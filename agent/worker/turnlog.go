@@ -18,30 +18,38 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 		slog.String("person", t.Person), slog.Int("messages", len(t.Causes)))
 }
 
-// logEnd logs how a turn has ended, and what it has used. code says why, if the turn did not simply
-// end. If refused is true, a rule has kept the turn from doing anything, and code names the rule.
-func (s lifecycle) logEnd(t *turn.Turn, code string, refused bool) {
-	used, took := s.used(t), t.Ended.Sub(t.Started)-t.WaitingTime()
-	if s.Config.Note != nil {
-		record := sessions.AuditRecord{
-			At: t.Ended, Kind: sessions.AuditTurn, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID,
-			Result: t.Done.State, Detail: code, Elapsed: took.Milliseconds(), Used: &used,
-		}
-		if refused {
-			record.Kind, record.Result, record.Detail, record.Used = sessions.AuditRefusal, code, "", nil
-			record.Address, record.Messages = t.Route.At.String(), t.Causes
-		}
-		s.Config.Note(record)
-	}
-	if refused {
-		s.Log.Info("message refused", slog.String("id", t.ID), slog.String("turn", t.ID), slog.String("person", t.Person), slog.String("rule", code))
+// noteEnd has the end of a turn recorded in the audit: as a refusal, if a rule kept the turn from doing
+// anything. If again is true, an earlier holder may have done so.
+func (s lifecycle) noteEnd(t *turn.Turn, again bool) {
+	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
+	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.took(t).Milliseconds(), Again: again}
+	if t.Done.Refused {
+		record.Kind, record.Result = sessions.AuditRefusal, t.Done.Code
+		record.Address, record.Messages = t.Route.At.String(), t.Causes
+	} else {
+		used := s.used(t)
+		record.Kind, record.Result, record.Detail, record.Used = sessions.AuditTurn, t.Done.State, t.Done.Code, &used
+	}
+	s.Config.Note(record)
+}
+
+// took returns how long a turn has worked, without the time for which it waited for people.
+func (s lifecycle) took(t *turn.Turn) time.Duration { return t.Ended.Sub(t.Started) - t.WaitingTime() }
+
+// logEnd logs how a turn has ended, and what it has used.
+func (s lifecycle) logEnd(t *turn.Turn) {
+	if t.Done.Refused {
+		s.Log.Info("message refused", slog.String("id", t.ID), slog.String("turn", t.ID), slog.String("person", t.Person), slog.String("rule", t.Done.Code))
+		return
+	}
+	used := s.used(t)
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("turn", t.ID), slog.String("state", t.Done.State), slog.String("agent", s.Agent.Name), slog.String("model", used.Model),
 		slog.Int("model_calls", used.ModelCalls), slog.Int("calls", used.Calls), slog.Int64("input", used.Input), slog.Int64("output", used.Output),
-		slog.Duration("took", took.Round(time.Millisecond)),
+		slog.Duration("took", s.took(t).Round(time.Millisecond)),
 	}
 	if used.Cost != nil {
 		attrs = append(attrs, slog.Int64("microdollars", *used.Cost))
@@ -49,8 +57,8 @@ func (s lifecycle) logEnd(t *turn.Turn, code string, refused bool) {
 	if waited := t.WaitingTime(); waited > 0 {
 		attrs = append(attrs, slog.Duration("waited", waited.Round(time.Millisecond)))
 	}
-	if code != "" {
-		level, attrs = slog.LevelWarn, append(attrs, slog.String("code", code))
+	if t.Done.Code != "" {
+		level, attrs = slog.LevelWarn, append(attrs, slog.String("code", t.Done.Code))
 	}
 	s.Log.LogAttrs(context.Background(), level, "turn ended", attrs...)
 }

@@ -22,6 +22,8 @@ func auditTests() []test {
 		{"arguments of a session that is gone are not kept", testAuditAfterErasure},
 		{"nothing that was erased is left of records in any file", testAuditTraces},
 		{"turns and refusals come back as they were noted", testAuditNotes},
+		{"the end of a turn is kept once", testAuditKeepsEndsOnce},
+		{"a note that comes after an erasure names nobody", testAuditNotesAfterErasure},
 		{"what one person is refused at one address is one record", testAuditMergesRefusals},
 		{"a flood of refusals takes no place but its own", testAuditBoundsRefusals},
 		{"refusals leave after a day, with their person, and with their session", testAuditForgetsRefusals},

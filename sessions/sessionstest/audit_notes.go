@@ -59,6 +59,45 @@ func testAuditNotes(t *testing.T, p place) {
 	}
 }
 
+func testAuditKeepsEndsOnce(t *testing.T, p place) {
+	s := p.open()
+	first := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTurn, By: anna, Session: key, Turn: "t1", Result: "completed"}
+	again, next := first, first
+	again.Again, again.Result = true, "failed"
+	next.Again, next.Turn = true, "t2"
+	mustNote(t, s, first)
+	mustNote(t, s, again, next)
+	mustNote(t, s, next)
+	got := auditOf(t, s, sessions.AuditQuery{})
+	if len(got) != 2 || got[0].Turn != "t1" || got[0].Result != "completed" || got[1].Turn != "t2" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func testAuditNotesAfterErasure(t *testing.T, p place) {
+	s := p.open()
+	ofTurn := func(turn, person string) sessions.AuditRecord {
+		return sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTurn, By: person, Session: key, Turn: turn, Result: "completed"}
+	}
+	hers, his := entry("m1", sessions.KindUser, sessions.User{Text: "hers"}), entry("m2", sessions.KindUser, sessions.User{Text: "his"})
+	hers.Cause, hers.Person, his.Cause, his.Person = "m1", anna, "m2", berta
+	appendAll(t, openLog(t, s, key, clockFence()), hers, turnDone("m1"), his, turnDone("m2"))
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	mustNote(t, s, ofTurn("m1", anna), ofTurn("m2", berta))
+	if got := auditOf(t, s, sessions.AuditQuery{}); len(got) != 2 || got[0].By != "" || got[1].By != berta {
+		t.Errorf("in a session that others share there are %+v", got)
+	}
+	if _, err := s.EraseSession(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	mustNote(t, s, ofTurn("m2", berta))
+	if got := auditOf(t, s, sessions.AuditQuery{Person: berta}); len(got) != 1 {
+		t.Errorf("of an erased session there are %+v", got)
+	}
+}
+
 func testAuditMergesRefusals(t *testing.T, p place) {
 	s := p.open()
 	mustNote(t, s, refusalOf("stranger", "telegram:7", "telegram:7", "m0"), refusalOf("stranger", "telegram:8", "telegram:8", "other"),

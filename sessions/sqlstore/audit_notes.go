@@ -56,7 +56,13 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 	at := map[kin]int{}
 	for _, r := range records {
 		if r.Kind != sessions.AuditRefusal {
-			merged = append(merged, r)
+			kept, err := isKept(tx, r)
+			if err != nil {
+				return nil, err
+			}
+			if !kept {
+				merged = append(merged, r)
+			}
 			continue
 		}
 		like := kin{r.Result, r.Address, r.By}
@@ -76,6 +82,17 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 		merged[i] = r
 	}
 	return merged, nil
+}
+
+// isKept reports whether there is a record of the end of a turn already.
+func isKept(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
+	if !r.Again || r.Session == "" {
+		return false, nil
+	}
+	var kept bool
+	err := tx.Get("SELECT EXISTS (SELECT 1 FROM audit WHERE session = ? AND session <> '' AND turn = ? AND kind = ?)",
+		[]any{sqldb.Text(r.Session), sqldb.Text(r.Turn), r.Kind}, &kept)
+	return kept, err
 }
 
 // takeRefusals removes the refusals of one person by one rule at one address, and returns their sum.
@@ -109,10 +126,12 @@ func readRefused(messages string) (ids []string, err error) {
 	return ids, err
 }
 
-// insertNotes inserts records by one statement.
+// insertNotes inserts records by one statement. It leaves out the person whose message was erased since:
+// the erasure may have looked for records of theirs before this one came.
 func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	const columns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail, used, address, messages, refused"
-	row := "(" + strings.Repeat("?, ", 18) + "?)"
+	const person = "CASE WHEN EXISTS (SELECT 1 FROM erased WHERE key = ? AND cause = ?) THEN '' ELSE CAST(? AS TEXT) END"
+	row := "(?, ?, " + person + strings.Repeat(", ?", 16) + ")"
 	var args []any
 	for _, r := range records {
 		used, messages := []byte(nil), []byte(nil)
@@ -127,7 +146,7 @@ func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 				return err
 			}
 		}
-		args = append(args, formatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), sqldb.Text(r.Session), sqldb.Text(r.Turn), "", "", "", "",
+		args = append(args, formatTime(r.At), r.Kind, sqldb.Text(r.Session), sqldb.Text(r.Turn), sqldb.Text(r.By), sqldb.Text(r.Agent), sqldb.Text(r.Session), sqldb.Text(r.Turn), "", "", "", "",
 			sqldb.Text(r.Result), "", r.Bytes, r.Elapsed, sqldb.Text(r.Detail), sqldb.Text(string(used)), sqldb.Text(r.Address), sqldb.Text(string(messages)), r.Count)
 	}
 	_, err := tx.Exec("INSERT INTO audit ("+columns+") VALUES "+strings.TrimSuffix(strings.Repeat(row+", ", len(records)), ", "), args...)

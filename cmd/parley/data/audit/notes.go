@@ -62,13 +62,20 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 	return true
 }
 
-// merge returns the record r of a refusal with what an earlier one has.
+// merge returns the record of a refusal with what another one has. What could not be written comes back
+// after what was noted meanwhile, though it is older.
 func merge(earlier, r sessions.AuditRecord) sessions.AuditRecord {
-	r.Count = earlier.Count + cmp.Or(r.Count, int64(len(r.Messages)))
+	if r.At.Before(earlier.At) {
+		earlier, r = r, earlier
+	}
+	r.Count = countOf(earlier) + countOf(r)
 	r.Messages = slices.Concat(earlier.Messages, r.Messages)
 	r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MostRefused):]
 	return r
 }
+
+// countOf returns how many messages the record of a refusal is about.
+func countOf(r sessions.AuditRecord) int64 { return cmp.Or(r.Count, int64(len(r.Messages))) }
 
 // take removes all records, in the order of their times, and the number of refusals that were dropped.
 func (n *notes) take() (records []sessions.AuditRecord, dropped int) {
@@ -111,8 +118,12 @@ func (t *Trail) writeNotes(ctx context.Context) error {
 	if len(records) == 0 {
 		return nil
 	}
+	// Once begun, it is brought to its end: of a write that is broken off nobody knows whether it was done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
 	if err := t.cfg.Store.AuditNotes(ctx, records); err != nil {
 		for _, r := range records {
+			r.Again = true // the write may have been done, and only its answer be lost
 			if !t.notes.add(r) {
 				t.lost()
 			}
@@ -156,9 +167,7 @@ func (t *Trail) runNotes(ctx context.Context) {
 
 // flush writes what is noted before the process ends. What it cannot write is lost.
 func (t *Trail) flush() {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-	defer cancel()
-	if err := t.writeNotes(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := t.writeNotes(context.Background()); err != nil {
 		t.lost()
 		t.cfg.Log.Error("the last turns and refusals are not in the audit", slog.Any("error", err))
 	}
