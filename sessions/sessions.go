@@ -151,6 +151,7 @@ type Info struct {
 type SessionQuery struct {
 	Person string    // has spoken there
 	Since  time.Time // of the last append
+	After  *Info     // only those that follow this one, the last of the page before
 	Limit  int
 }
 

@@ -62,6 +62,9 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 		if v.command == removeCommand {
 			text = "This person is not admitted here."
 		}
+		if v.command == admitCommand { // the process that admitted them may have died before it could tell them
+			d.welcomeAdmitted(ctx)
+		}
 		return d.replyOwn(ctx, bus.Outbound{ID: bus.DerivedID(in.ID, "#people"), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: d.Now()})
 	}
 	if err != nil {
@@ -117,10 +120,15 @@ func (d *receiver) carryOut(ctx context.Context, v verdict) (channels.Pairing, s
 	return channels.Pairing{}, "", channels.ErrNoCode
 }
 
-// replyOwn publishes a message of the gateway itself; a message that the bus will never take is
-// dropped.
+// replyOwn publishes a message of the gateway itself. A message that the bus never takes, or for which
+// it has no room, is dropped: what owners say after it must not wait for it.
 func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
-	if err := bus.PublishOutbound(ctx, d.Bus, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrFull) {
+		d.Log.Warn("an owner could not be told of a decision", slog.String("channel", d.Name), slog.String("id", out.ID), slog.Any("error", err))
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("tell of a decision: %w", err)
 	}
 	return nil

@@ -167,6 +167,16 @@ func testAuditForgetsRefusals(t *testing.T, p place) {
 	left("without the session", "nobody's")
 }
 
+// newest returns the session that was used last.
+func newest(t *testing.T, s Store) *sessions.Info {
+	t.Helper()
+	found, err := s.Recent(t.Context(), sessions.SessionQuery{Limit: 1})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %+v, %v", found, err)
+	}
+	return &found[0]
+}
+
 func testRecent(t *testing.T, p place) {
 	s := p.open()
 	hello := entry("t1", sessions.KindUser, sessions.User{Text: "  How do I\nbake bread?  "})
@@ -182,6 +192,7 @@ func testRecent(t *testing.T, p place) {
 		{sessions.SessionQuery{Limit: 10}, []string{otherKey, key}},
 		{sessions.SessionQuery{Limit: 1}, []string{otherKey}},
 		{sessions.SessionQuery{Limit: 10, Person: anna}, []string{key}},
+		{sessions.SessionQuery{Limit: 10, After: newest(t, s)}, []string{key}},
 		{sessions.SessionQuery{Limit: 10, Since: time.Now().Add(time.Hour)}, nil},
 		{sessions.SessionQuery{Limit: 10, Since: time.Now().Add(-time.Hour), Person: berta}, []string{otherKey}},
 	} {

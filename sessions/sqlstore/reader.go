@@ -58,6 +58,10 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) ([]session
 	if q.Person != "" {
 		query, args = query+" AND s.id IN (SELECT session FROM entries WHERE person = ? AND person <> '')", append(args, sqldb.Text(q.Person))
 	}
+	if q.After != nil {
+		at := formatTime(q.After.Updated)
+		query, args = query+" AND (s.updated < ? OR s.updated = ? AND s.key > ?)", append(args, at, at, sqldb.Text(q.After.Key))
+	}
 	s.db.Flush()
 	found, err := s.db.Read.QueryContext(ctx, query+" ORDER BY s.updated DESC, s.key LIMIT ?", append(args, max(0, q.Limit))...)
 	if err != nil {

@@ -59,23 +59,32 @@ func (l logs) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
+// recentPage is how many sessions are looked at at once for a caller who may not read all.
+const recentPage = 5000
+
 // recentVisible returns those of the sessions that a query is about that a caller may read.
 func (l logs) recentVisible(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) ([]sessions.Info, error) {
-	most := q.Limit
-	if !c.MayReadAll() {
-		q.Limit = exchange.PageMost // of which some are not the caller's
+	list, most := []sessions.Info{}, q.Limit
+	if c.MayReadAll() {
+		found, err := l.sessions.Recent(ctx, q)
+		return append(list, found...), err
 	}
-	found, err := l.sessions.Recent(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	list := []sessions.Info{}
-	for _, info := range found {
-		if key, err := parseKey(info.Key); len(list) < most && (c.MayReadAll() || err == nil && key.belongsTo(c)) {
-			list = append(list, info)
+	q.Limit = recentPage // of which some are not the caller's
+	for {
+		found, err := l.sessions.Recent(ctx, q)
+		if err != nil {
+			return nil, err
 		}
+		for _, info := range found {
+			if key, err := parseKey(info.Key); err == nil && key.belongsTo(c) && len(list) < most {
+				list = append(list, info)
+			}
+		}
+		if len(list) == most || len(found) < recentPage {
+			return list, nil
+		}
+		q.After = &found[len(found)-1]
 	}
-	return list, nil
 }
 
 // listVisible returns the sessions that a caller may read and whose keys follow the key after, at
