@@ -89,13 +89,12 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	return err
 }
 
-// service returns the service of systemd that serves this configuration, and the path of its unit.
-func (serveCmd) service(flags *globalFlags) (s onboard.Service, path string, err error) {
+// service returns the service of systemd that serves a configuration, and the path of its unit.
+func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, path string, err error) {
 	if runtime.GOOS != "linux" {
 		return s, "", errors.New("--install and --uninstall are for systemd, which is Linux's")
 	}
-	// The machine's service alone may read its secrets.
-	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
+	dir, err := config.HomeDir(config.Options{Home: flags.Home})
 	if err != nil {
 		return s, "", err
 	}
@@ -103,7 +102,7 @@ func (serveCmd) service(flags *globalFlags) (s onboard.Service, path string, err
 	if err != nil {
 		return s, "", fmt.Errorf("find this program: %w", err)
 	}
-	s = onboard.Service{Program: program, Config: cfg.File, Home: cfg.Home, Root: os.Geteuid() == 0}
+	s = onboard.Service{Program: program, Config: file, Home: dir, Root: os.Geteuid() == 0}
 	path, err = s.Path(os.Getenv)
 	return s, path, err
 }
@@ -111,11 +110,16 @@ func (serveCmd) service(flags *globalFlags) (s onboard.Service, path string, err
 // install writes the systemd unit that starts "parley serve" with this configuration, and starts it if
 // that is wanted.
 func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	s, path, err := c.service(flags)
+	// The machine's service alone may read its secrets.
+	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
-	if err := s.WriteEnvironment(os.Getenv); err != nil {
+	s, path, err := c.service(flags, cfg.File)
+	if err != nil {
+		return err
+	}
+	if err := s.ReadVariables(os.Getenv); err != nil {
 		return err
 	}
 	err = s.Write(path, c.Yes)
@@ -129,7 +133,7 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 		return err
 	}
 	fmt.Fprintf(tty.Out, "Written: %s\n", path)
-	if s.Environment {
+	if s.HasVariables() {
 		fmt.Fprintf(tty.Out, "The variables that the configuration reads are in %s, which only its owner reads.\n", s.EnvironmentFile())
 	}
 	start := c.Start
@@ -153,7 +157,7 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 
 // uninstall stops the service and removes its unit.
 func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	s, path, err := c.service(flags)
+	s, path, err := c.service(flags, "")
 	if err != nil {
 		return err
 	}
@@ -163,7 +167,8 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 	if err := runSystem(ctx, tty, s.StopCommand()); err != nil {
 		return err
 	}
-	for _, file := range []string{path, s.EnvironmentFile()} {
+	// The unit goes last: as long as it is there, this can be tried again.
+	for _, file := range []string{s.EnvironmentFile(), path} {
 		if err := os.Remove(file); err == nil {
 			fmt.Fprintf(tty.Out, "Removed: %s\n", file)
 		} else if !errors.Is(err, os.ErrNotExist) {

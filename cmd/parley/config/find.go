@@ -45,6 +45,15 @@ func findHome(o Options) (dir string, wrong []schema.Problem) {
 	return abs, nil
 }
 
+// HomeDir returns the absolute path of the home, whatever the configuration is like.
+func HomeDir(o Options) (string, error) {
+	dir, wrong := findHome(o.withEnv())
+	if len(wrong) > 0 {
+		return "", &schema.Error{Problems: wrong}
+	}
+	return dir, nil
+}
+
 // findFile returns the path of the configuration file, whether the operator has named it, so that
 // it must exist, and if so where.
 func findFile(o Options, home string) (file string, named bool, from schema.Origin) {

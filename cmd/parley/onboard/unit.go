@@ -24,7 +24,7 @@ type Service struct {
 	Home    string // absolute; root's unit has a home of its own
 	Root    bool   // the machine's unit
 
-	Environment bool // the unit takes variables from the environment file; WriteEnvironment sets it
+	variables string // the content of the environment file; empty if there is none
 }
 
 // A Problem says why a service could not run, and what to do.
@@ -112,18 +112,30 @@ func (s Service) environment(env func(string) string) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// WriteEnvironment writes the environment file of the service with the variables that the
-// configuration reads, as env has them. If it reads none, it writes nothing.
-func (s *Service) WriteEnvironment(env func(string) string) error {
-	text, err := s.environment(env)
-	if err != nil || text == "" {
-		return err
+// ReadVariables takes the variables that the configuration reads from env, for Write to put them where
+// systemd finds them.
+func (s *Service) ReadVariables(env func(string) string) (err error) {
+	s.variables, err = s.environment(env)
+	return err
+}
+
+// HasVariables reports whether the configuration reads variables.
+func (s Service) HasVariables() bool { return s.variables != "" }
+
+// writeEnvironment writes the environment file. If the configuration reads no variable, it removes the
+// one of an earlier configuration.
+func (s Service) writeEnvironment() error {
+	path := s.EnvironmentFile()
+	if s.variables == "" {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the variables of the service: %w", err)
+		}
+		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(s.EnvironmentFile()), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the environment: %w", err)
 	}
-	s.Environment = true
-	return replace(s.EnvironmentFile(), text)
+	return replace(path, s.variables)
 }
 
 // Text returns the content of the unit. An error that the operator must see to is a
@@ -142,7 +154,7 @@ func (s Service) Text() (string, error) {
 
 // environmentLine returns the line of the unit that names the environment file; "" if there is none.
 func (s Service) environmentLine() string {
-	if !s.Environment {
+	if s.variables == "" {
 		return ""
 	}
 	return "EnvironmentFile=" + s.EnvironmentFile() + "\n"
@@ -269,19 +281,20 @@ func checkReadable(file string) error {
 	}
 }
 
-// Write writes the unit. It replaces an existing one only if replace is true, and
-// otherwise returns os.ErrExist.
+// Write writes the unit and the variables that it names. It replaces a unit that differs only if replace
+// is true, and otherwise writes nothing and returns os.ErrExist.
 func (s Service) Write(path string, replace bool) error {
 	text, err := s.Text()
 	if err != nil {
 		return err
 	}
 	old, err := os.ReadFile(path)
-	if err == nil && string(old) == text {
-		return nil
-	}
-	if err == nil && !replace {
+	same := err == nil && string(old) == text
+	if err == nil && !same && !replace {
 		return fmt.Errorf("write %s: %w", path, os.ErrExist)
+	}
+	if err := s.writeEnvironment(); err != nil || same {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make the unit's folder: %w", err)

@@ -59,6 +59,21 @@ func TestInstallAndUninstall(t *testing.T) {
 	if text := b.written("service.env"); text != "A_KEY='sk-1'\n" {
 		t.Errorf("the environment is %q", text)
 	}
+	configuration := filepath.Join(b.home, ".parley", "parley.toml")
+	parleytest.Must(t, os.WriteFile(configuration, []byte("[model]\nbase_url = \""+b.url+"\"\n"), 0o600))
+	if out, err := run("sk-1", "--install"); err == nil || !strings.Contains(out, "is there already") {
+		t.Errorf("it is replaced without a question: %v\n%s", err, out)
+	}
+	if text := b.written("service.env"); text != "A_KEY='sk-1'\n" {
+		t.Errorf("without an answer to the question the environment is %q", text)
+	}
+	if out, err := run("sk-1", "--install", "--yes"); err != nil {
+		t.Fatalf("install without variables: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(environment); err == nil {
+		t.Error("the variables of the earlier configuration are still there")
+	}
+	parleytest.Must(t, os.WriteFile(configuration, []byte("[model"), 0o600))
 	if out, err := run("sk-1", "--uninstall"); err != nil {
 		t.Fatalf("uninstall: %v\n%s", err, out)
 	}
