@@ -111,7 +111,7 @@ func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, 
 	return nil
 }
 
-// errAccepted stops an answer that nobody needs: that it began was all there was to know.
+// errAccepted stops an answer that nobody needs: its first word has shown that the model takes the request.
 var errAccepted = errors.New("the model takes the request")
 
 // takesLess reports whether the model takes a request without the past of the conversation, as far as

@@ -106,7 +106,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// load makes a bus of its parts, and builds what it has in memory from the rows.
+// load makes a bus from its parts, and fills its memory from the database's rows.
 func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
 	stamp, seq, err := readNumbers(ctx, db)
 	if err != nil {

@@ -46,9 +46,9 @@ func complete(line string, may []string) string {
 	return max(line, common) // a line with capitals stays as it is
 }
 
-// A search looks for what was typed before, from the newest line to the oldest.
+// A search looks through the lines that were typed before, from the newest to the oldest.
 type search struct {
-	words string // what is looked for
+	words string // what it looks for
 	at    int    // the line that was found, an index of the history's lines; -1 if none was
 	typed string // what was in the line before
 }

@@ -42,7 +42,7 @@ func reflowsLines(getenv func(string) string) bool {
 // draw writes finished lines above the window, and the window's rows with the cursor in them.
 func (p *pane) draw(finished, rows []string, at position) error {
 	from := 0
-	if len(finished) == 0 { // what is the same stays as it is
+	if len(finished) == 0 { // rows that did not change are not drawn again
 		for from < len(rows)-1 && from < len(p.rows)-1 && rows[from] == p.rows[from] {
 			from++
 		}

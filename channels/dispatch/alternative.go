@@ -7,9 +7,9 @@ import (
 	"parley/channels"
 )
 
-// An alternative is the stage that changes a message to what is said otherwise, if another message has
-// not arrived that it depends on. That was published to the same address before, so its fate is
-// known by now.
+// An alternative is the stage that replaces a message's text with its alternative text if the message that
+// it depends on did not arrive. That one was published to the same address before, so its fate is known
+// by now.
 type alternative struct{ ledger *ledger }
 
 func (w *alternative) run(_, work context.Context, d *delivery) error {

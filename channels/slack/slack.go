@@ -193,7 +193,7 @@ func New(c Config) (*Channel, error) {
 	return c.assemble(root, fetcher), nil
 }
 
-// assemble makes a Channel of its parts; c has no empty fields but settings that may be empty.
+// assemble makes a Channel from its parts; in c only optional settings may be empty.
 func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 	api := slackgo.New(c.BotToken,
 		slackgo.OptionAppLevelToken(c.AppToken),

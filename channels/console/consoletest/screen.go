@@ -11,7 +11,7 @@ import (
 // mostScrolled is how many lines are kept that have scrolled away.
 const mostScrolled = 100_000
 
-// A Terminal is a terminal that nobody looks at.
+// A Terminal is a terminal without a screen: tests read what it would show.
 type Terminal struct{ emulator *vt.SafeEmulator }
 
 // NewTerminal returns a terminal of that size.

@@ -309,7 +309,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 		return nil
 	}
 	s.listen = s.Listen
-	if s.listen == "" && isFree(ctx, usualListen) == nil {
+	if s.listen == "" && checkFree(ctx, usualListen) == nil {
 		return nil
 	}
 	if s.listen == "" && !s.d.asks {
@@ -325,7 +325,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 		}
 		_, _, err := net.SplitHostPort(where)
 		if err == nil {
-			err = isFree(ctx, where)
+			err = checkFree(ctx, where)
 		}
 		if err == nil || where == noListen {
 			s.listen = where
@@ -338,8 +338,8 @@ func (s *setup) chooseListen(ctx context.Context) error {
 	}
 }
 
-// isFree returns why nobody can listen at an address; nil if somebody can.
-func isFree(ctx context.Context, address string) error {
+// checkFree returns why no program can listen at an address; nil if one can.
+func checkFree(ctx context.Context, address string) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func inWords(err error) string {
 	case ok && refused.Cause == llm.CauseNetwork && refused.Err != nil:
 		err = refused.Err
 		for below := errors.Unwrap(err); below != nil; below = errors.Unwrap(err) {
-			err = below // what is above repeats the address
+			err = below // the outer errors repeat the address
 		}
 	case ok && refused.Err != nil:
 		err = refused.Err

@@ -55,7 +55,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 			return err
 		}
 	}
-	trial := s.file + ".new" // beside the file, as it names others from where it is
+	trial := s.file + ".new" // beside the file: the paths in it are relative to its folder
 	if err := replace(trial, text); err != nil {
 		return err
 	}

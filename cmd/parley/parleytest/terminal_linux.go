@@ -63,7 +63,7 @@ func TakeSeat(t *testing.T, cmd *exec.Cmd) *Seat {
 		_ = s.Cmd.Process.Kill() // it may have ended
 		_ = front.Close()
 		if t.Failed() {
-			t.Logf("the terminal shows\n%s", s.OnScreen())
+			t.Logf("the terminal shows\n%s", s.Content())
 		}
 	})
 	return s
@@ -77,15 +77,15 @@ func (s *Seat) Types(text string) {
 	}
 }
 
-// OnScreen returns what is to be seen on the terminal, what has scrolled away included.
-func (s *Seat) OnScreen() string { return consoletest.Seen(s.Shown.String(), 80, 24) }
+// Content returns what the terminal has shown, including what has scrolled away.
+func (s *Seat) Content() string { return consoletest.Seen(s.Shown.String(), 80, 24) }
 
 // Sees waits until something is to be seen.
 func (s *Seat) Sees(what string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(Patience); !strings.Contains(s.OnScreen(), what); {
+	for deadline := time.Now().Add(Patience); !strings.Contains(s.Content(), what); {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %q in\n%s", what, s.OnScreen())
+			s.t.Fatalf("waited in vain for %q in\n%s", what, s.Content())
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -94,7 +94,7 @@ func (s *Seat) Sees(what string) {
 // SeesTimes waits until something is to be seen that many times.
 func (s *Seat) SeesTimes(what string, times int) {
 	s.t.Helper()
-	WaitFor(s.t, fmt.Sprintf("%q, %d times", what, times), func() bool { return strings.Count(s.OnScreen(), what) >= times })
+	WaitFor(s.t, fmt.Sprintf("%q, %d times", what, times), func() bool { return strings.Count(s.Content(), what) >= times })
 }
 
 // Leaves ends the chat and waits for that.
@@ -104,7 +104,7 @@ func (s *Seat) Leaves() {
 		s.t.Fatal(err)
 	}
 	if err := <-s.Ended; err != nil {
-		s.t.Fatalf("chat ended with %v: %q", err, s.OnScreen())
+		s.t.Fatalf("chat ended with %v: %q", err, s.Content())
 	}
 }
 
@@ -112,6 +112,6 @@ func (s *Seat) Leaves() {
 func (s *Seat) Ends() {
 	s.t.Helper()
 	if err := <-s.Ended; err != nil {
-		s.t.Fatalf("it ended with %v:\n%s", err, s.OnScreen())
+		s.t.Fatalf("it ended with %v:\n%s", err, s.Content())
 	}
 }

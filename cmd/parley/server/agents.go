@@ -57,10 +57,10 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	granted := a.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || sessions.AgentOf(parent) == name && isOwnerTerminal(parent))
 	copyFiles := a.shown.copyFiles
 	var caps []bill.Cap
-	if parent != "" { // a sub-agent has nothing that its parent has not
+	if parent != "" { // a sub-agent has only what its parent has
 		above := sessions.AgentOf(parent)
 		granted = granted.Within(a.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
-		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would look after what is due
+		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would watch over its schedules
 		copyFiles = nil                                                             // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {
 			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})

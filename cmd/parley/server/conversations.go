@@ -10,7 +10,7 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// conversations says to which session it belongs what is said somewhere.
+// conversations tells to which session a message belongs, by where it was said.
 type conversations struct {
 	foundation
 	endpoints endpoints

@@ -38,7 +38,7 @@ func newNotes() *notes {
 	return &notes{refusals: map[refusal]sessions.AuditRecord{}, wake: make(chan struct{}, 1)}
 }
 
-// add adds a record. It returns false if there is no room for that of a turn.
+// add adds a record. It returns false if there is no room for a turn's record.
 func (n *notes) add(r sessions.AuditRecord) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

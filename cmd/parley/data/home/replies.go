@@ -20,7 +20,7 @@ func (h *Home) PlanReplies(plan ReplyPlanner) {
 	}
 }
 
-// A sharedDatabase is what uses the one database of a home, besides the book.
+// A sharedDatabase holds the parts that share a home's one database with the book.
 type sharedDatabase struct {
 	store *sqlstore.Store
 	bus   sqlstore.Sharer

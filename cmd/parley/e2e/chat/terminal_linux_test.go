@@ -24,8 +24,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	two.Types("pears")
 	one.Sees("you said apples")
 	two.Sees("you said pears")
-	if strings.Contains(one.OnScreen(), "pears") || strings.Contains(two.OnScreen(), "apples") {
-		t.Errorf("they see each other's: %q and %q", one.OnScreen(), two.OnScreen())
+	if strings.Contains(one.Content(), "pears") || strings.Contains(two.Content(), "apples") {
+		t.Errorf("they see each other's: %q and %q", one.Content(), two.Content())
 	}
 	if out, errs, code := w.Run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
 		t.Errorf("a third: %d %q %q", code, out, errs)
@@ -38,8 +38,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	}
 	one.Leaves()
 	again := parleytest.Sit(w)
-	if strings.Contains(again.OnScreen(), "this is") {
-		t.Errorf("the conversation was not given back: %q", again.OnScreen())
+	if strings.Contains(again.Content(), "this is") {
+		t.Errorf("the conversation was not given back: %q", again.Content())
 	}
 	w.Telegram.Say(2, 2, "hello") // and the platform goes on
 	w.WaitSaid(2, 1)
@@ -82,8 +82,8 @@ func TestStopFromElsewhere(t *testing.T) {
 		one.Types(fmt.Sprintf("quick %d", n))
 		one.Sees(fmt.Sprintf("done with %d", n))
 	}
-	if strings.Contains(one.OnScreen(), "too late") {
-		t.Errorf("the turn went on: %q", one.OnScreen())
+	if strings.Contains(one.Content(), "too late") {
+		t.Errorf("the turn went on: %q", one.Content())
 	}
 }
 
@@ -106,7 +106,7 @@ func TestTerminalOutlivesServe(t *testing.T) {
 			one.Sees("you said second")
 			one.Leaves()
 			// Until all is drawn an answer may stand there twice.
-			parleytest.WaitFor(t, "the answer to be shown once", func() bool { return strings.Count(one.OnScreen(), "you said first") == 1 })
+			parleytest.WaitFor(t, "the answer to be shown once", func() bool { return strings.Count(one.Content(), "you said first") == 1 })
 		})
 	}
 }
@@ -222,7 +222,7 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	s.Sees("three then: ")
-	parleytest.WaitFor(t, "the question to go", func() bool { return strings.HasSuffix(s.OnScreen(), "\n›") })
+	parleytest.WaitFor(t, "the question to go", func() bool { return strings.HasSuffix(s.Content(), "\n›") })
 	s.Leaves()
 }
 

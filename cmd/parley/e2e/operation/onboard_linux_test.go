@@ -118,8 +118,8 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Types("y")
 	s.Sees("you said Say hello to me")
 	s.Ends()
-	if strings.Contains(s.OnScreen(), "sk-of-a-beginner") {
-		t.Errorf("the key is to be seen:\n%s", s.OnScreen())
+	if strings.Contains(s.Content(), "sk-of-a-beginner") {
+		t.Errorf("the key is to be seen:\n%s", s.Content())
 	}
 	settings := b.written("parley.toml")
 	for _, want := range []string{`name = "large"`, `base_url = "` + url + `/v1"`, `api_key = "${file:secrets/model}"`, "[http]\nlisten = \"\"", "# "} {
@@ -307,7 +307,7 @@ func TestOnboardExplainsPlatforms(t *testing.T) {
 	s.Sees("https://discord.com/oauth2/authorize?client_id=" + discordtest.Bot)
 	s.Types("")
 	s.Sees("Who owns the bot?")
-	for line := range strings.SplitSeq(s.OnScreen(), "\n") {
+	for line := range strings.SplitSeq(s.Content(), "\n") {
 		if len([]rune(line)) >= 80 && !strings.Contains(line, "https://") {
 			t.Errorf("a line is broken at the edge: %q", line)
 		}
@@ -348,7 +348,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 		link = ownersLink.FindStringSubmatch(s.Shown.String())
 		return link != nil
 	})
-	if strings.Contains(s.OnScreen(), "is answered") {
+	if strings.Contains(s.Content(), "is answered") {
 		t.Error("it says that a message was answered, and there was none")
 	}
 	platform.Say(7, 7, "/start "+link[1])
@@ -361,7 +361,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Ends()
-	if strings.Contains(s.OnScreen(), parleytest.Token) || strings.Contains(b.written("parley.toml"), parleytest.Token) {
+	if strings.Contains(s.Content(), parleytest.Token) || strings.Contains(b.written("parley.toml"), parleytest.Token) {
 		t.Error("the bot's token stands where it should not")
 	}
 	if got := b.written("secrets/telegram_bot_token"); got != parleytest.Token+"\n" {
