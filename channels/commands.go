@@ -14,8 +14,7 @@ func Commands() []string {
 
 // AsCommand turns a message that begins with a slash and the name of a known command into
 // that command; `urgent` reports that it must not wait for the running turn. It reads
-// /start, which platforms send when a chat begins, as help. Other words with a slash stay
-// ordinary text.
+// /start, which platforms send when a chat begins, as help. Anything else stays as it is.
 func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	in.Kind = bus.Said
 	first, args := cutWord(in.Text)
@@ -35,6 +34,21 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	in.Kind, in.Text, in.Args = bus.Command, name, args
 	return in, urgent
+}
+
+// UnknownCommand returns the name in a text that is written like a command, if no command has that name, so
+// that no model is asked to make sense of a typing error. It returns "" for any other text, such as one
+// that begins with a path.
+func UnknownCommand(text string) string {
+	first, _ := cutWord(text)
+	name, is := strings.CutPrefix(first, "/")
+	if !is || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' && r != '_' }) {
+		return ""
+	}
+	if said, _ := AsCommand(bus.Inbound{Text: text}); said.Kind == bus.Command {
+		return ""
+	}
+	return strings.ToLower(name)
 }
 
 // IsOwnData reports whether a command concerns the sender's own data: what they said, what

@@ -220,7 +220,7 @@ func TestCommands(t *testing.T) {
 			{" /Help me  please ", bus.Command, "help", "me  please"},
 			{"/start", bus.Command, "help", ""},
 			{"/start\ncode", bus.Command, "help", "code"},
-			{"/news", bus.Said, "/news", ""},
+			{"/etc/hosts is what?", bus.Said, "/etc/hosts is what?", ""},
 			{"say /stop", bus.Said, "say /stop", ""},
 			{"/", bus.Said, "/", ""},
 			{"", bus.Said, "", ""},
@@ -393,4 +393,30 @@ func TestCheckAccess(t *testing.T) {
 			t.Errorf("%+v passes", bad)
 		}
 	}
+}
+
+// A command that does not exist is told in a private chat, and never goes to the model. Whatever else
+// begins with a slash is text.
+func TestUnknownCommandsAreTold(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		admit(t, s, "1")
+		s.posted(t)
+		for range 2 { // platforms deliver a message again
+			s.say(t, stagetest.Said("m1", "1", "/stattus now"))
+		}
+		s.say(t, stagetest.Said("m2", "1", "/frobnicate"))
+		told := s.posted(t)["1"]
+		if len(told) != 2 || told[0].ReplyTo != "m1" && told[0].ReplyTo != "" || !strings.Contains(told[0].Text, "`/stattus`. Did you mean `/status`?") ||
+			strings.Contains(told[1].Text, "mean") || !strings.Contains(told[1].Text, "`/help`") {
+			t.Errorf("told %+v", told)
+		}
+		picture := stagetest.Said("m6", "1", "/wow")
+		picture.Attachments = []bus.Attachment{{Name: "a.png"}}
+		for _, in := range []bus.Inbound{stagetest.Said("m3", "1", "/etc/passwd is what?"), stagetest.Said("m4", "1", "/ or not"), inGroup("m5", "1", "g", "/other_bot"), picture} {
+			s.say(t, in)
+		}
+		if mail := s.Mail(t); len(mail) != 4 {
+			t.Errorf("published %+v", mail)
+		}
+	})
 }

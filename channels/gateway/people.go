@@ -121,15 +121,15 @@ func (d *receiver) carryOut(ctx context.Context, v verdict) (channels.Pairing, s
 }
 
 // replyOwn publishes a message of the gateway itself. A message that the bus never takes, or for which
-// it has no room, is dropped: what owners say after it must not wait for it.
+// it has no room, is dropped: what people say after it must not wait for it.
 func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrFull) {
-		d.Log.Warn("an owner could not be told of a decision", slog.String("channel", d.Name), slog.String("id", out.ID), slog.Any("error", err))
+		d.Log.Warn("somebody could not be told", slog.String("channel", d.Name), slog.String("id", out.ID), slog.Any("error", err))
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("tell of a decision: %w", err)
+		return fmt.Errorf("reply to %s: %w", out.To, err)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
+	"parley/tools/spelling"
 )
 
 // handlePress publishes the command of a button that somebody pressed, if they may talk to
@@ -119,6 +121,9 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if d.isOwnData(in, said) {
 		return d.OwnData(ctx, said)
 	}
+	if name := channels.UnknownCommand(said.Text); name != "" && !said.Group && said.Kind == bus.Said && len(said.Attachments) == 0 {
+		return d.refuseCommand(ctx, in, name)
+	}
 	d.introduce(ctx, in)
 	said = d.addEarlier(ctx, said, to)
 	said.Private = !said.Group
@@ -141,6 +146,17 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	}
 	d.reactions.Seen(said)
 	return nil
+}
+
+// refuseCommand tells a person that there is no command of that name.
+func (d *receiver) refuseCommand(ctx context.Context, in bus.Inbound, name string) error {
+	prefix := channels.CommandPrefix(d.Channel)
+	text := "I don't know the command " + markup.Verbatim(prefix+name) + "."
+	if near := spelling.Nearest(name, channels.Commands()); near != "" {
+		text += " Did you mean " + markup.Verbatim(prefix+near) + "?"
+	}
+	text += " Say " + markup.Verbatim(prefix+"help") + " to see what there is."
+	return d.replyOwn(ctx, bus.Outbound{ID: bus.DerivedID(in.ID, "#unknown"), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: d.Now()})
 }
 
 // isOwnData reports whether a message is a command for OwnData.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -21,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/onboard"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/terminal"
@@ -89,6 +89,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	}
 	if joined.Hosted {
 		noteRootsOwn(c.Workspace, tty.Err)
+		noteUnusedKey(cfg, tty.Err)
 	}
 	r := client.NewConversation(joined, key, chat)
 	r.Agent = other
@@ -105,6 +106,13 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
 		fmt.Fprintf(out, "parley: no commands run in %s, because they never run as root, and nobody but root can work there: run parley as an ordinary user, or give the directory to one\n", dir)
+	}
+}
+
+// noteUnusedKey says if the demo answers although the environment has the key of a provider.
+func noteUnusedKey(cfg *config.Config, out io.Writer) {
+	if note := onboard.UnusedKey(os.LookupEnv); note != "" && !cfg.AnyModel() {
+		fmt.Fprintf(out, "parley: %s Until then the built-in demo answers.\n", note)
 	}
 }
 
@@ -189,18 +197,11 @@ func leavingNote(server *client.Client) string {
 	return "the answer goes on without you; parley sessions shows it"
 }
 
-// unknownCommand returns what is wrong with a command that does not exist, so that the model is
-// not asked to make sense of a typing error; "" if the text is not a command at all, such as a path
-// or other words with a slash.
+// unknownCommand returns what is wrong with a command that does not exist; "" for any other text.
 func unknownCommand(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-	name, is := strings.CutPrefix(first, "/")
-	if !is || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
-		return ""
-	}
+	name := channels.UnknownCommand(text)
 	known := append(channels.Commands(), "start", "clear", "quit", "exit")
-	name = strings.ToLower(name)
-	if slices.Contains(known, name) {
+	if name == "" || slices.Contains(known, name) {
 		return ""
 	}
 	wrong := "there is no command /" + name

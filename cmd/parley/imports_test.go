@@ -113,7 +113,7 @@ func rules() []rule {
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
 		{"channels/channelstest", 3, []string{"channels", "channels/markup", "bus", "tools/testlog"}},
-		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus", "tools/spelling"}},
 		{"channels/drafts", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/pacing", "bus"}},
 		{"channels/files", 3, []string{"bus", "channels/markup"}},
 		{"channels/dispatch", 5, []string{"channels", "channels/drafts", "channels/files", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},

@@ -203,6 +203,9 @@ func parseRole(list string) (server.Role, error) {
 // no agent has any, the server only sends messages and answers none.
 func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) (models.Lists, error) {
 	if !cfg.AnyModel() {
+		if note := onboard.UnusedKey(os.LookupEnv); note != "" {
+			log.Warn("no model is configured, so nobody is answered", slog.String("notice", note))
+		}
 		return nil, nil
 	}
 	lists, err := models.New(ctx, cfg, log)

@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"cmp"
+	"fmt"
 
 	"parley/agent/openai"
 )
@@ -59,6 +60,17 @@ func providerNamed(name string) (provider, bool) {
 		}
 	}
 	return provider{}, false
+}
+
+// UnusedKey says that the key of a provider lies in the environment, and that nothing reads it as long as
+// no model is configured; "" if none does. env looks up an environment variable.
+func UnusedKey(env func(name string) (string, bool)) string {
+	for _, p := range providers() {
+		if key, _ := env(p.env); p.env != "" && key != "" {
+			return fmt.Sprintf("%s is set, but nothing reads it yet: parley onboard sets up %s.", p.env, p.title)
+		}
+	}
+	return ""
 }
 
 // providerChoices returns all choices of a provider.

@@ -266,6 +266,11 @@ func TestChat(t *testing.T) {
 	if out, errs, code := w.Run("chat", "-m", "read notes.txt"); code != 0 || !strings.Contains(out, "hello") {
 		t.Errorf("read: %d %q %q", code, out, errs)
 	}
+	keyed := w.Command("chat", "-m", "read notes.txt")
+	keyed.Env = append(keyed.Env, "ANTHROPIC_API_KEY=k")
+	if out, err := keyed.CombinedOutput(); err != nil || !strings.Contains(string(out), "ANTHROPIC_API_KEY is set, but nothing reads it yet: parley onboard sets up Anthropic.") {
+		t.Errorf("with a key that nothing reads: %q %v", out, err)
+	}
 	cmd := w.Command("chat")
 	cmd.Stdin = strings.NewReader("read notes.txt\n")
 	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "hello") {
