@@ -160,7 +160,7 @@ func rules() []rule {
 		{"cmd/parley/data/erase", 5, []string{"bus", "channels", "channels/sqlbook", "agent/ownfiles", "sessions", "sessions/sqldb"}},
 		{"channels/welcome", 5, []string{"channels/markup", "tools"}},
 		{"cmd/parley/data/attachments", 5, []string{
-			"agent", "agent/llm", "agent/pictures", "bus", "channels", "agent/ownfiles", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
+			"agent", "agent/llm", "agent/pictures", "bus", "channels", "agent/ownfiles", "agent/transcribe", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
 		}},
 		{"cmd/parley/data/jsonfile", 4, nil},
 		{"cmd/parley/process", 4, nil},

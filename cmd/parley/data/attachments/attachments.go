@@ -32,7 +32,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// A Transcriber turns the speech in a recording into text. Name is the recording's file name.
+// A Transcriber turns the speech in a recording into text. Name is the recording's file name. Its error is
+// transcribe.ErrRefused if trying again is of no use.
 type Transcriber interface {
 	Words(ctx context.Context, name string, recording []byte) (string, error)
 }

@@ -16,6 +16,7 @@ import (
 	"parley/agent"
 	"parley/agent/ownfiles"
 	"parley/agent/pictures"
+	"parley/agent/transcribe"
 	"parley/bus"
 	"parley/channels"
 	"parley/sessions"
@@ -198,7 +199,10 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 	switch {
 	case err != nil:
 		k.cfg.Log.Warn("a voice message cannot be written down", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
-		got.Unheard = "what writes down speech does not take it"
+		got.Unheard = "the server that writes down speech cannot be reached, or failed"
+		if errors.Is(err, transcribe.ErrRefused) {
+			got.Unheard = "the server that writes down speech refuses it"
+		}
 	case words == "":
 		got.Unheard = "no words are heard in it"
 	default:

@@ -13,6 +13,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/attached"
+	"parley/agent/transcribe"
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/data/attachments"
@@ -248,7 +249,10 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 	if got := listen(hears{}, true); !got.Untrusted {
 		t.Errorf("of a message that was passed on: %+v", got)
 	}
-	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "does not take it") {
+	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "cannot be reached") {
+		t.Errorf("%+v", got)
+	}
+	if got := listen(hears{err: transcribe.ErrRefused}, false); got.Words != "" || !strings.Contains(got.Unheard, "refuses it") {
 		t.Errorf("%+v", got)
 	}
 	if got := listen(nil, false); !strings.Contains(got.Unheard, "nothing that writes down speech is set up") {
