@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -22,6 +23,29 @@ type Inspector interface {
 	Depth(ctx context.Context, topic Topic) (Depth, error)
 	// HasMail reports whether a mailbox contains mail, due or not, leased or not.
 	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
+	// Mailboxes lists mailboxes of a topic that have mail: at most limit of those that are worked on,
+	// and of those that wait. It reads no more of them than it lists, so with more than that the list
+	// may have others than the oldest.
+	Mailboxes(ctx context.Context, topic Topic, limit int) (MailboxList, error)
+}
+
+// A MailboxList has mailboxes with mail, those with the oldest mail first, and counts them all.
+type MailboxList struct {
+	Leased, Waiting           []Mailbox
+	LeasedCount, WaitingCount int
+}
+
+// A Mailbox is a mailbox that has mail, as a list shows it.
+type Mailbox struct {
+	Key      string
+	Messages int       // how many it has, those that are worked on included
+	Since    time.Time // when the first of them was published
+	Due      time.Time // from when on it can be claimed; zero if it can be claimed, or is leased, now
+}
+
+// OlderMailbox compares two mailboxes in the order of a MailboxList.
+func OlderMailbox(a, b Mailbox) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
 // A Roster lists the processes that have the bus open.

@@ -33,6 +33,7 @@ var publishPromises = []promise{
 	{"lets urgent mail wake a mailbox that waits", testUrgentWakes},
 	{"stops at a pause and goes on after it", testPause},
 	{"counts what waits, is worked on, is delayed, and its age", testDepth},
+	{"lists the mailboxes that are worked on and that wait, and no more than it is asked for", testMailboxes},
 	{"keeps the bodies of a long backlog out of memory", testMemory},
 	{"is closed after Close", testClosed},
 	{"has kept what it accepted while it was closed", testClosedWhilePublishing},

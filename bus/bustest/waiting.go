@@ -105,6 +105,45 @@ func (r *rig) readDepth(topic bus.Topic) bus.Depth {
 	return d
 }
 
+func testMailboxes(r *rig) {
+	r.open(Options{})
+	began := time.Now()
+	read := func(limit int) bus.MailboxList {
+		r.Helper()
+		list, err := r.Mailboxes(r.Context(), inbound, limit)
+		r.noError("list mailboxes", err)
+		return list
+	}
+	if list := read(5); len(list.Leased)+len(list.Waiting)+list.LeasedCount+list.WaitingCount != 0 {
+		r.Errorf("before anything is said: %+v", list)
+	}
+	r.publish("held", "1", "2")
+	held := r.claimKey("held")
+	r.publish("later", "3")
+	r.settle(r.claimKey("later"), bus.End{After: time.Hour})
+	r.publish("next", "4", "5", "6")
+	list := read(5)
+	if list.LeasedCount != 1 || len(list.Leased) != 1 || list.Leased[0].Key != "held" || list.Leased[0].Messages != 2 || !list.Leased[0].Due.IsZero() {
+		r.Errorf("leased are %+v", list)
+	}
+	if list.WaitingCount != 2 || len(list.Waiting) != 2 || list.Waiting[0].Key != "later" || list.Waiting[1].Key != "next" || list.Waiting[1].Messages != 3 {
+		r.Fatalf("waiting are %+v", list)
+	}
+	if due := time.Until(list.Waiting[0].Due); due < 50*time.Minute || due > 61*time.Minute || !list.Waiting[1].Due.IsZero() {
+		r.Errorf("they are due at %+v", list.Waiting)
+	}
+	if since := list.Waiting[1].Since; since.Before(began.Add(-time.Minute)) || since.After(time.Now().Add(time.Minute)) {
+		r.Errorf("the mail is of %v", since)
+	}
+	if list := read(1); list.LeasedCount != 1 || list.WaitingCount != 2 || len(list.Leased) != 1 || len(list.Waiting) != 1 {
+		r.Errorf("of each, one is %+v", list)
+	}
+	r.settle(held, bus.End{Done: r.wantMail(held, 0, "1", "2")})
+	if list := read(5); list.LeasedCount != 0 || list.WaitingCount != 2 {
+		r.Errorf("when it is settled: %+v", list)
+	}
+}
+
 func testDepth(r *rig) {
 	r.open(Options{})
 	if d := r.readDepth("nowhere"); d != (bus.Depth{}) {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"parley/bus"
 )
 
@@ -82,6 +84,64 @@ func (i *inspector) HasMail(ctx context.Context, topic bus.Topic, key string) (b
 		return false, fmt.Errorf("look for mail: %w", i.closedOr(err))
 	}
 	return has, nil
+}
+
+// Mailboxes implements bus.Inspector: it takes the leases that end first and the mailboxes that are due
+// first from their sorted sets, and then reads the states of these. A lease whose time is over belongs to
+// nobody, though it is only taken away when a process claims mail: its mailbox waits.
+func (i *inspector) Mailboxes(ctx context.Context, topic bus.Topic, limit int) (list bus.MailboxList, err error) {
+	if limit <= 0 {
+		return list, nil
+	}
+	k := i.keys.topic(topic)
+	now, err := i.now(ctx)
+	if err != nil {
+		return list, fmt.Errorf("list mailboxes: %w", i.closedOr(err))
+	}
+	pipe, at := i.client.Pipeline(), strconv.FormatInt(now, 10)
+	heldCount, overCount, dueCount := pipe.ZCount(ctx, k.leased, "("+at, "+inf"), pipe.ZCount(ctx, k.leased, "-inf", at), pipe.ZCard(ctx, k.due)
+	held := pipe.ZRangeByScore(ctx, k.leased, &redis.ZRangeBy{Min: "(" + at, Max: "+inf", Count: int64(limit)})
+	over := pipe.ZRangeByScore(ctx, k.leased, &redis.ZRangeBy{Min: "-inf", Max: at, Count: int64(limit)})
+	due := pipe.ZRangeWithScores(ctx, k.due, 0, int64(limit)-1)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return list, fmt.Errorf("list mailboxes: %w", i.closedOr(err))
+	}
+	list.LeasedCount, list.WaitingCount = int(heldCount.Val()), int(overCount.Val()+dueCount.Val())
+	dues := map[string]time.Time{}
+	waiting := over.Val()
+	for _, z := range due.Val() {
+		key, _ := z.Member.(string)
+		waiting = append(waiting, key)
+		if next := int64(z.Score); next > now {
+			dues[key] = fromMicro(next)
+		}
+	}
+	if list.Leased, err = i.readMailboxes(ctx, &k, held.Val(), nil, limit); err == nil {
+		list.Waiting, err = i.readMailboxes(ctx, &k, waiting, dues, limit)
+	}
+	if err != nil {
+		return bus.MailboxList{}, fmt.Errorf("list mailboxes: %w", i.closedOr(err))
+	}
+	return list, nil
+}
+
+// readMailboxes reads the states of mailboxes, and returns at most limit of those that still have mail.
+func (i *inspector) readMailboxes(ctx context.Context, k *topicKeys, keys []string, dues map[string]time.Time, limit int) (list []bus.Mailbox, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	states, err := i.client.HMGet(ctx, k.state, keys...).Result()
+	if err != nil {
+		return nil, err
+	}
+	for n, state := range states {
+		packed, _ := state.(string)
+		if _, count, since, err := readBox(packed); err == nil {
+			list = append(list, bus.Mailbox{Key: keys[n], Messages: count, Since: fromMicro(since), Due: dues[keys[n]]})
+		}
+	}
+	slices.SortFunc(list, bus.OlderMailbox)
+	return list[:min(len(list), limit)], nil
 }
 
 // mailboxPages reads the mailboxes of a topic, in pages of key, state, key, state, … While many

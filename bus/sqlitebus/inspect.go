@@ -85,6 +85,51 @@ func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	return d
 }
 
+// Mailboxes implements bus.Inspector: it lists what is in memory.
+func (i *inspector) Mailboxes(ctx context.Context, topic bus.Topic, limit int) (bus.MailboxList, error) {
+	if err := ctx.Err(); err != nil {
+		return bus.MailboxList{}, err
+	}
+	return i.sched.mailboxes(topic, limit), nil
+}
+
+// mailboxes lists the mailboxes of a topic that have mail.
+func (s *scheduler) mailboxes(name bus.Topic, limit int) (list bus.MailboxList) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[name]
+	if t == nil {
+		return list
+	}
+	for _, x := range t.boxes {
+		if x.mail.n == 0 {
+			continue
+		}
+		m := bus.Mailbox{Key: x.key, Messages: x.mail.n, Since: time.UnixMicro(x.mail.published)}
+		if x.state == leased {
+			list.LeasedCount++
+			list.Leased = insertOldest(list.Leased, m, limit)
+			continue
+		}
+		if x.state == delayed {
+			m.Due = x.deadline
+		}
+		list.WaitingCount++
+		list.Waiting = insertOldest(list.Waiting, m, limit)
+	}
+	return list
+}
+
+// insertOldest adds m to a list of the mailboxes with the oldest mail, which has at most limit of them.
+func insertOldest(list []bus.Mailbox, m bus.Mailbox, limit int) []bus.Mailbox {
+	at, _ := slices.BinarySearchFunc(list, m, bus.OlderMailbox)
+	if at >= limit {
+		return list
+	}
+	list = slices.Insert(list, at, m)
+	return list[:min(len(list), limit)]
+}
+
 // Writable writes and deletes a row, and returns an error if that did not become durable.
 // Reading would prove nothing: a full disk can be read.
 func (i *inspector) Writable(ctx context.Context) error {
