@@ -253,6 +253,12 @@ func testJobUntold(t *testing.T, p place) {
 	if ids := idsOfJobs(t, running, err); !slices.Equal(ids, []string{"runs"}) {
 		t.Errorf("of the session there run %v", ids)
 	}
+	for limit, want := range map[int][]string{9: {"runs", "elsewhere"}, 1: {"runs"}} {
+		all, err := s.AllRunningJobs(t.Context(), limit)
+		if ids := idsOfJobs(t, all.Jobs, err); !slices.Equal(ids, want) || all.Count != 2 {
+			t.Errorf("in all %d run, and of those at most %d are %v", all.Count, limit, ids)
+		}
+	}
 }
 
 func testJobErased(t *testing.T, p place) {

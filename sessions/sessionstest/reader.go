@@ -18,6 +18,7 @@ func readerTests() []test {
 		{"reading yields what summaries cover", testReadCovered},
 		{"what is not there is not found", testNotFound},
 		{"a reader does not raise the fence", testReaderIsNoHolder},
+		{"turns that have not ended are told with the calls that run", testOpenTurns},
 	}
 }
 
@@ -174,4 +175,53 @@ func testReaderIsNoHolder(t *testing.T, p place) {
 	appendAll(t, l, replied("t", "a"))
 	readLog(t, s, key)
 	appendAll(t, l, replied("t", "b"))
+}
+
+func testOpenTurns(t *testing.T, p place) {
+	s := p.open()
+	open := func() []sessions.OpenTurn {
+		t.Helper()
+		found, err := s.OpenTurns(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	called := func(kind sessions.Kind, call string, data any) sessions.Entry {
+		e := entry("t2", kind, data)
+		e.Call = call
+		return e
+	}
+	if found := open(); len(found) != 0 {
+		t.Errorf("of no session: %+v", found)
+	}
+	l := openLog(t, s, key, 1)
+	appendAll(t, l, wholeTurn("telegram:7", "t1", "hello")...)
+	begun := entry("t2", sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{}`), Agent: "ops"})
+	begun.Person = "telegram:8"
+	appendAll(t, l, begun, said("t2", "t2", "do it"),
+		called(sessions.KindToolUse, "c1", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{}`)}),
+		called(sessions.KindToolUse, "c2", sessions.ToolUse{Name: "web_fetch", Args: []byte(`{}`)}),
+		called(sessions.KindToolUse, "c3", sessions.ToolUse{Name: "glob", Args: []byte(`{}`)}))
+	if found := open(); len(found) != 1 || found[0].Turn != "t2" || found[0].Person != "telegram:8" || found[0].Agent != "ops" || found[0].Session != key ||
+		time.Since(found[0].Started) > time.Hour || len(found[0].Calls) != 0 {
+		t.Errorf("before its calls begin it is %+v", found)
+	}
+	for _, call := range []string{"c1", "c2", "c1"} { // one of them is begun again
+		appendAll(t, l, called(sessions.KindToolStarted, call, sessions.ToolStarted{Attempt: 1}))
+	}
+	appendAll(t, l, called(sessions.KindToolResult, "c2", sessions.ToolResult{Content: []byte(`"x"`)}))
+	if found := open(); len(found) != 1 || len(found[0].Calls) != 1 || found[0].Calls[0].Call != "c1" || found[0].Calls[0].Tool != "exec_shell" ||
+		time.Since(found[0].Calls[0].Since) > time.Hour || found[0].Parked {
+		t.Errorf("with one call that runs it is %+v", found)
+	}
+	appendAll(t, l, entry("t2", sessions.KindTurnParked, sessions.TurnParked{}))
+	appendAll(t, l, turnStarted("t3"), said("t3", "t3", "meanwhile"))
+	if found := open(); len(found) != 2 || !found[0].Parked || found[1].Turn != "t3" || found[1].Parked {
+		t.Errorf("while it waits they are %+v", found)
+	}
+	appendAll(t, l, entry("t2", sessions.KindTurnUnparked, nil), turnDone("t3", "r3"), turnDone("t2", "r2"))
+	if found := open(); len(found) != 0 {
+		t.Errorf("after their ends: %+v", found)
+	}
 }

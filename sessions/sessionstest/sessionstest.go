@@ -23,10 +23,12 @@ type Store interface {
 	sessions.Store
 	sessions.Peeker
 	sessions.Reader
+	sessions.TurnReader
 	sessions.Budget
 	sessions.Eraser
 	sessions.Auditor
 	sessions.Jobs
+	sessions.JobLister
 	io.Closer
 }
 

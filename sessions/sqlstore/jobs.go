@@ -148,6 +148,19 @@ func (s *jobs) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error
 	return list, found.Err()
 }
 
+// AllRunningJobs lists jobs of all sessions that run; see [sessions.JobLister]. Jobs whose end is told do
+// not run, so that an index serves it.
+func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.RunningJobs, err error) {
+	err = s.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM jobs WHERE told = 0 AND state = 'running'").Scan(&all.Count)
+	if err != nil {
+		return all, fmt.Errorf("count running jobs: %w", err)
+	}
+	if all.Count > 0 {
+		all.Jobs, err = s.listJobs(ctx, "WHERE told = 0 AND state = 'running' ORDER BY started LIMIT ?", max(0, limit))
+	}
+	return all, err
+}
+
 // listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects.
 func (s *jobs) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+clauses, args...)

@@ -17,7 +17,7 @@
 //   - append.go, append_postgres.go: appending, and on PostgreSQL in one statement
 //   - soon.go, publish.go, reopen.go: appending with a shared flush, and together with messages;
 //     opening a log again whose holder has it in memory
-//   - reader.go: reading logs back
+//   - reader.go: reading logs back; open_turns.go: how far turns are
 //   - tokens.go, budget.go, holders.go, change.go, budget_postgres.go: reserving and spending
 //     tokens; whom reservations belong to; changing them with an append
 //   - audit.go: what was done, for those who have to account for it; audit_notes.go: turns and refusals
@@ -44,9 +44,11 @@ var _ interface {
 	sessions.Store
 	sessions.Peeker
 	sessions.Reader
+	sessions.TurnReader
 	sessions.Budget
 	sessions.Eraser
 	sessions.Jobs
+	sessions.JobLister
 	sessions.Auditor
 	sessions.SoonAuditor
 } = (*Store)(nil)
