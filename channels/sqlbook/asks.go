@@ -164,6 +164,15 @@ func (a *asks) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
 	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
 }
 
+// OldestAsks returns those open asks that were opened first, at most limit, and how many there are.
+func (a *asks) OldestAsks(ctx context.Context, limit int) (oldest []bus.Ask, count int, err error) {
+	if count, err = a.OpenAskCount(ctx); err != nil || count == 0 {
+		return nil, count, err
+	}
+	oldest, err = queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id LIMIT ?`, limit)
+	return oldest, count, err
+}
+
 // Waits implements channels.Asks: it reports whether the session has an open ask.
 func (a *asks) Waits(ctx context.Context, session string) (bool, error) {
 	var n int

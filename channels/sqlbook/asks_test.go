@@ -64,3 +64,26 @@ func TestAsksAreErased(t *testing.T) {
 		t.Errorf("what is old: %v", err)
 	}
 }
+
+// Of the open asks, no more are read than are asked for.
+func TestTheOldestAsks(t *testing.T) {
+	b := open(t, file(t))
+	t.Cleanup(func() { b.Close() })
+	now := time.Now()
+	for n, id := range []string{"second", "first", "ended", "third"} {
+		made := now.Add(time.Duration(n) * time.Minute)
+		if id == "first" {
+			made = now.Add(-time.Hour)
+		}
+		if err := b.OpenAsk(t.Context(), bus.Ask{ID: id, Kind: bus.AskQuestion, Session: "main:c:1", Person: "c:ann", Made: made, Expires: now.Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := b.EndAsk(t.Context(), "ended", bus.AskWithdrawn, bus.Answer{}); err != nil {
+		t.Fatal(err)
+	}
+	oldest, count, err := b.OldestAsks(t.Context(), 2)
+	if err != nil || count != 3 || len(oldest) != 2 || oldest[0].ID != "first" || oldest[1].ID != "second" {
+		t.Errorf("of %d asks the oldest are %+v, %v", count, oldest, err)
+	}
+}

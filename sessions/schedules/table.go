@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/sessions/sqldb"
@@ -88,6 +89,24 @@ func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 		return t.list(ctx, "slot + next > 0")
 	}
 	return t.list(ctx, "session = ? AND slot + next > 0", textArgs(session)...)
+}
+
+// NextDue returns the schedules of all sessions that are due next, at most limit, and how many there are
+// that are not over. What is due and not done yet comes first.
+func (t Table) NextDue(ctx context.Context, limit int) (next []Schedule, count int, err error) {
+	err = t.DB.Read.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM schedules WHERE slot > 0) + (SELECT count(*) FROM schedules WHERE slot = 0 AND next > 0)").Scan(&count)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count schedules: %w", err)
+	}
+	if count == 0 {
+		return nil, 0, nil
+	}
+	next, err = t.list(ctx, "id IN (SELECT id FROM schedules WHERE slot > 0 ORDER BY slot LIMIT ?) OR id IN (SELECT id FROM schedules WHERE slot = 0 AND next > 0 ORDER BY next LIMIT ?)", limit, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(next, func(a, b Schedule) int { return a.DueSince().Compare(b.DueSince()) })
+	return next[:min(len(next), limit)], count, nil
 }
 
 // OfPerson returns the schedules of a person that are not over.

@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,6 +191,41 @@ func TestSchedulesAreErased(t *testing.T) {
 		left("elsewhere")
 		if zone, err := other.Zone(t.Context(), "main:telegram:2"); zone != "" || err != nil {
 			t.Errorf("the zone is %q, %v", zone, err)
+		}
+	})
+}
+
+// What is due next is listed first, and no more of it than was asked for.
+func TestWhatIsDueNext(t *testing.T) {
+	each(t, func(t *testing.T, one, other schedules.Table) {
+		if next, count, err := other.NextDue(t.Context(), 2); err != nil || count != 0 || len(next) != 0 {
+			t.Errorf("without any: %v, %d, %v", next, count, err)
+		}
+		for id, after := range map[string]time.Duration{"late": 3 * time.Hour, "soon": time.Minute, "later": 2 * time.Hour, "begun": 5 * time.Minute} {
+			s := sample(id)
+			s.Next = s.Made.Add(after)
+			if _, err := one.Add(t.Context(), s, 9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		was, err := one.Get(t.Context(), "begun")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := was
+		begun.Slot, begun.Next = was.Next, was.Next.Add(10*time.Hour)
+		if ours, err := one.BeginSlot(t.Context(), was, begun); err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+		for limit, want := range map[int]string{2: "soon begun", 9: "soon begun later late"} {
+			next, count, err := other.NextDue(t.Context(), limit)
+			var ids []string
+			for _, s := range next {
+				ids = append(ids, s.ID)
+			}
+			if err != nil || count != 4 || strings.Join(ids, " ") != want {
+				t.Errorf("of %d schedules %v are due next, %v", count, ids, err)
+			}
 		}
 	})
 }
