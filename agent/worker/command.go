@@ -361,7 +361,7 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	case t.Parked:
 		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
 	default:
-		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations)
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d%s.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
 	}
 	if c.Config.Jobs != nil {
 		jobs, err := c.Config.Jobs.Count(ctx, c.Key())
@@ -399,6 +399,20 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	}
 	fmt.Fprintf(&b, "\n- session: `%s`", c.Key())
 	return b.String(), nil
+}
+
+// toolsAtWork names the tools whose calls run, as the end of a sentence; "" for none.
+func toolsAtWork(t *turn.Turn) string {
+	var names []string
+	for _, call := range t.OpenCalls() {
+		if call.Attempts > 0 {
+			names = append(names, call.Use.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", in " + strings.Join(names, ", ")
 }
 
 // answerAsk carries out a command that answers an ask, in this conversation or another.

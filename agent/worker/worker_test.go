@@ -490,6 +490,7 @@ func TestMailOfTheSameSenderSteers(t *testing.T) {
 	b.run()
 	first := b.say("1", "ann", "first")
 	<-started
+	b.wantReply(b.say("1", "ann", "/status"), ", in slow.")
 	b.say("1", "ann", "and this")
 	other := b.say("1", "bob", "mine")
 	// The turn sees Ann's mail before the second call, which is then skipped.
