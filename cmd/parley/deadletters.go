@@ -28,7 +28,7 @@ func pathOf(d report.DeadLetter) string {
 // fetchDeadLetters returns all dead letters, which are the messages that were given up.
 func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
 	var standing report.Status
-	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
+	if err := server.Get(ctx, "/v1/status?brief=true", &standing); err != nil {
 		return nil, err
 	}
 	all := []report.DeadLetter{} // in JSON an empty list, not null

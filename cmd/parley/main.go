@@ -27,7 +27,7 @@ type cli struct {
 	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
 	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
-	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
+	Status      statusCmd      `cmd:"" help:"How the server stands, and what it is doing."`
 	Logs        logsCmd        `cmd:"" help:"What was done: turns, calls of tools, refusals, admissions, erasures."`
 	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
 	Usage       usageCmd       `cmd:"" help:"What models have used and cost."`

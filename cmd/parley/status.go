@@ -34,7 +34,7 @@ type statusCmd struct {
 // Help shows examples.
 func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
 
-// Run prints the state of the server and how many messages wait.
+// Run prints the state of the server, how many messages wait, and what the bot is at.
 func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.Live {
 		return checkAlive(ctx, flags, tty)
@@ -58,7 +58,10 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		default:
 			s.PrintServer(tty.Out)
 		}
-		return s.PrintTopics(tty.Out)
+		if err := s.PrintTopics(tty.Out); err != nil {
+			return err
+		}
+		return s.PrintWork(tty.Out, time.Now())
 	})
 }
 

@@ -25,6 +25,8 @@ type Health struct {
 	Trouble func(channel string) string
 	// Tools returns the counts of tool calls in this process; nil if it calls none.
 	Tools func() []ToolCount
+	// Work finds what the bot is at.
+	Work Work
 	// LeftTools returns the tools that models are not shown because of their servers.
 	LeftTools func() []LeftTool
 }
@@ -119,7 +121,8 @@ type LeftTool struct {
 	Why   string `json:"why"`
 }
 
-// status answers with the state of the process, of its channels, and of the messages that wait.
+// status answers with the state of the process, of its channels and of the messages that wait, and with
+// what the bot is at, unless less is asked for.
 func (h health) status(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Version  string         `json:"version"`
@@ -130,7 +133,8 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 		Topics   []topicState   `json:"topics"`
 		Tools    []ToolCount    `json:"tools"`
 		Left     []LeftTool     `json:"left_tools"`
-	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}}
+		*AtWork
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil}
 	if h.Tools != nil {
 		report.Tools = h.Tools()
 	}
@@ -157,6 +161,13 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 			return err
 		}
 		report.Topics = append(report.Topics, topicState{t, d.Waiting, d.Leased, d.Delayed, d.Dead, d.Oldest.Seconds()})
+	}
+	if r.URL.Query().Get("brief") != "true" {
+		now, err := h.Work.read(r.Context(), h.mail)
+		if err != nil {
+			return err
+		}
+		report.AtWork = &now
 	}
 	return w.JSON(http.StatusOK, report)
 }

@@ -15,6 +15,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/api"
 	"parley/sessions"
 )
 
@@ -288,6 +289,41 @@ func TestStatus(t *testing.T) {
 	if got.Version != "test" || len(got.Channels) != 2 || got.Channels[0].Name != "slack" || got.Channels[0].Up ||
 		len(got.Topics) != 1 || got.Topics[0].Topic != "outbound/slack" || got.Topics[0].Waiting != 1 {
 		t.Errorf("%s", r.body)
+	}
+}
+
+// What the bot is at is told from what is durable, a bounded part of it, and left out where less is asked for.
+func TestStatusOfWork(t *testing.T) {
+	x := newRigOf(t, bus.Caps{}, func(x *rig) {
+		x.cfg.Health.Work = api.Work{Turns: x.store, Jobs: x.store, Asks: x.book.OldestAsks, Schedules: x.store.Schedules().NextDue}
+	})
+	for n := range 50 {
+		key := fmt.Sprintf("main:telegram:%d", n)
+		if err := x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: fmt.Sprint("m", n), Key: key, Body: []byte("xyzzyplugh")}); err != nil {
+			t.Fatal(err)
+		}
+		ask := bus.Ask{
+			ID: fmt.Sprintf("ask%07d", n), Kind: bus.AskQuestion, Session: key, Person: "telegram:7", Question: "xyzzyplugh",
+			At: bus.Address{Channel: "telegram", Chat: "7"}, Made: time.Now(), Expires: time.Now().Add(time.Hour),
+		}
+		if err := x.book.OpenAsk(t.Context(), ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, _ := x.claim(bus.InboundTopic)
+	r := x.get("/v1/status", readToken)
+	now := into[api.AtWork](t, r)
+	if now.Waiting.Count != 49 || len(now.Waiting.List) != 20 || now.Asks.Count != 50 || len(now.Asks.List) != 20 || strings.Join(now.Asks.List[0].Decides, "+") != "telegram:7+owners" {
+		t.Errorf("%s", r.body)
+	}
+	if now.Turns.Count != 1 || now.Turns.List[0].Session != held.Claim().Key || now.Turns.List[0].Turn != "" || now.Turns.List[0].Messages != 1 {
+		t.Errorf("a turn that begins is %+v", now.Turns)
+	}
+	if strings.Contains(string(r.body), "xyzzyplugh") {
+		t.Errorf("it says what was said: %s", r.body)
+	}
+	if r := x.get("/v1/status?brief=true", readToken); r.StatusCode != 200 || strings.Contains(string(r.body), `"turns"`) {
+		t.Errorf("in brief: %s", r.body)
 	}
 }
 

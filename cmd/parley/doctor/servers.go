@@ -76,7 +76,7 @@ func checkLeftTools(ctx context.Context, cfg *config.Config) (found []Finding) {
 	var got struct {
 		Left []api.LeftTool `json:"left_tools"`
 	}
-	if client.Dial(cfg.Home).Do(ctx, http.MethodGet, "/v1/status", "", nil, &got) != nil {
+	if client.Dial(cfg.Home).Do(ctx, http.MethodGet, "/v1/status?brief=true", "", nil, &got) != nil {
 		return nil
 	}
 	tools := map[[2]string][]string{} // by the model and the reason

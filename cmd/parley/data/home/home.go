@@ -75,7 +75,9 @@ type store interface {
 	sessions.Store
 	sessions.Budget
 	sessions.Auditor
+	sessions.TurnReader
 	sessions.Jobs
+	sessions.JobLister
 	erase.Store
 	Schedules() schedules.Table
 	SubAgents() subagents.Table

@@ -173,7 +173,7 @@ func (c *Client) Role(ctx context.Context) (server.Role, error) {
 	var status struct {
 		Role server.Role `json:"role"`
 	}
-	if err := (&Client{Base: c.Base, HTTP: c.HTTP}).Get(ctx, "/v1/status", &status); err != nil {
+	if err := (&Client{Base: c.Base, HTTP: c.HTTP}).Get(ctx, "/v1/status?brief=true", &status); err != nil {
 		return "", err
 	}
 	return status.Role, nil

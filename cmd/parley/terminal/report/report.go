@@ -1,7 +1,7 @@
 // Package report prints what the server's API says as tables and lines that people read.
 //
-// report.go prints how the server stands and what it has done; lists.go what it keeps for
-// agents and waits for.
+// report.go prints how the server stands and what it has done; work.go what it is at; lists.go what it
+// keeps for agents and waits for.
 package report
 
 import (
@@ -40,6 +40,7 @@ type Status struct {
 		Oldest  float64 `json:"oldest_seconds"`
 	} `json:"topics"`
 	Tools []api.ToolCount `json:"tools"`
+	api.AtWork
 }
 
 // PrintServer prints the state of a running server and of its channels.

@@ -1,0 +1,213 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/sessions/schedules"
+)
+
+// A Work finds what the bot is at, from what is durable: so every process of a fleet can tell it of all.
+// A field that is nil is left out.
+type Work struct {
+	Turns sessions.TurnReader
+	Jobs  sessions.JobLister
+	// Asks returns the open asks that were opened first, at most limit, and how many are open.
+	Asks func(ctx context.Context, limit int) ([]bus.Ask, int, error)
+	// Schedules returns the schedules that are due next, at most limit, and how many there are.
+	Schedules func(ctx context.Context, limit int) ([]schedules.Schedule, int, error)
+}
+
+// mostShown is how many of each kind the status lists.
+const mostShown = 20
+
+// An AtWork lists what the bot is at. It has ids, names of tools and times, and nothing that anybody has
+// said or written.
+type AtWork struct {
+	Turns     Shown[RunningTurn]    `json:"turns"`
+	Waiting   Shown[WaitingSession] `json:"waiting"`
+	Asks      Shown[WaitingAsk]     `json:"asks"`
+	Jobs      Shown[RunningJob]     `json:"jobs"`
+	Schedules Shown[DueSchedule]    `json:"schedules"`
+}
+
+// A Shown is a list of the first few, and how many there are.
+type Shown[T any] struct {
+	Count int `json:"count"`
+	List  []T `json:"list"`
+}
+
+// A RunningTurn is a turn that a worker works on.
+type RunningTurn struct {
+	Session string `json:"session"`
+	// Turn is left out if the log does not have it: it is about to begin or is over, or a command is
+	// carried out. Since is then when the message came.
+	Turn     string    `json:"turn,omitempty"`
+	Person   string    `json:"person,omitempty"`
+	Agent    string    `json:"agent"`
+	Since    time.Time `json:"since"`
+	Messages int       `json:"messages"` // of its session, those that it answers included
+	// Calls are the tool calls that run now; with none, the model is asked.
+	Calls []RunningCall `json:"calls"`
+}
+
+// A RunningCall is a tool call that runs.
+type RunningCall struct {
+	Call  string    `json:"call"`
+	Tool  string    `json:"tool"`
+	Since time.Time `json:"since"`
+}
+
+// A WaitingSession is a session with messages on which nobody works.
+type WaitingSession struct {
+	Session  string     `json:"session"`
+	Messages int        `json:"messages"`
+	Since    time.Time  `json:"since"`          // when the first of them came
+	Next     *time.Time `json:"next,omitempty"` // when they are tried again, if not as soon as a worker is free
+}
+
+// A WaitingAsk is an approval or a question for which a turn waits.
+type WaitingAsk struct {
+	ID      string    `json:"id"`
+	Kind    string    `json:"kind"`
+	Session string    `json:"session"`
+	Tool    string    `json:"tool,omitempty"`
+	Person  string    `json:"person"`
+	Decides []string  `json:"decides"` // who may answer: owners, approvers of CHANNEL, or a person
+	Since   time.Time `json:"since"`
+	Expires time.Time `json:"expires"`
+}
+
+// A RunningJob is a command that runs in the background.
+type RunningJob struct {
+	ID       string    `json:"id"`
+	Session  string    `json:"session"`
+	Person   string    `json:"person"`
+	Agent    string    `json:"agent"`
+	Tool     string    `json:"tool"`
+	Since    time.Time `json:"since"`
+	Deadline time.Time `json:"deadline"`
+}
+
+// A DueSchedule is a schedule by when it is due.
+type DueSchedule struct {
+	ID      string    `json:"id"`
+	Session string    `json:"session"`
+	Person  string    `json:"person"`
+	Next    time.Time `json:"next"`
+}
+
+// shown returns a list in the form in which the API has it.
+func shown[A, B any](all []A, count int, as func(A) B) Shown[B] {
+	s := Shown[B]{Count: count, List: []B{}}
+	for _, one := range all {
+		s.List = append(s.List, as(one))
+	}
+	return s
+}
+
+// read finds what the bot is at.
+func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err error) {
+	boxes, err := mail.Mailboxes(ctx, bus.InboundTopic, mostShown)
+	if err != nil {
+		return now, err
+	}
+	now.Waiting = shown(boxes.Waiting, boxes.WaitingCount, func(m bus.Mailbox) WaitingSession {
+		w := WaitingSession{Session: m.Key, Messages: m.Messages, Since: m.Since.UTC()}
+		if !m.Due.IsZero() {
+			next := m.Due.UTC()
+			w.Next = &next
+		}
+		return w
+	})
+	now.Turns = Shown[RunningTurn]{Count: boxes.LeasedCount, List: []RunningTurn{}}
+	for _, m := range boxes.Leased {
+		t, err := k.running(ctx, m)
+		if err != nil {
+			return now, err
+		}
+		now.Turns.List = append(now.Turns.List, t)
+	}
+	slices.SortStableFunc(now.Turns.List, func(a, b RunningTurn) int { return a.Since.Compare(b.Since) })
+	return now, k.readRest(ctx, &now)
+}
+
+// readRest finds what waits for people and for times, and what runs beside the turns.
+func (k Work) readRest(ctx context.Context, now *AtWork) error {
+	now.Asks, now.Jobs, now.Schedules = Shown[WaitingAsk]{List: []WaitingAsk{}}, Shown[RunningJob]{List: []RunningJob{}}, Shown[DueSchedule]{List: []DueSchedule{}}
+	if k.Asks != nil {
+		found, count, err := k.Asks(ctx, mostShown)
+		if err != nil {
+			return err
+		}
+		now.Asks = shown(found, count, func(a bus.Ask) WaitingAsk {
+			return WaitingAsk{a.ID, a.Kind, a.Session, a.Tool, a.Person, whoDecides(a), a.Made.UTC(), a.Expires.UTC()}
+		})
+	}
+	if k.Jobs != nil {
+		found, err := k.Jobs.AllRunningJobs(ctx, mostShown)
+		if err != nil {
+			return err
+		}
+		now.Jobs = shown(found.Jobs, found.Count, func(j sessions.Job) RunningJob {
+			return RunningJob{j.ID, j.Session, j.Person, j.Agent, j.Tool, j.Started.UTC(), j.Deadline.UTC()}
+		})
+	}
+	if k.Schedules != nil {
+		found, count, err := k.Schedules(ctx, mostShown)
+		if err != nil {
+			return err
+		}
+		now.Schedules = shown(found, count, func(s schedules.Schedule) DueSchedule {
+			return DueSchedule{s.ID, s.Session, s.Person, s.DueSince().UTC()}
+		})
+	}
+	return nil
+}
+
+// running returns the turn that is worked on in a session whose mailbox is leased.
+func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
+	t := RunningTurn{Session: m.Key, Agent: sessions.AgentOf(m.Key), Since: m.Since.UTC(), Messages: m.Messages, Calls: []RunningCall{}}
+	if k.Turns == nil {
+		return t, nil
+	}
+	open, err := k.Turns.OpenTurns(ctx, m.Key)
+	if err != nil {
+		return t, fmt.Errorf("look for the turn that runs in %s: %w", m.Key, err)
+	}
+	for _, o := range slices.Backward(open) {
+		if o.Parked {
+			continue
+		}
+		t.Turn, t.Person = o.Turn, o.Person
+		if o.Agent != "" {
+			t.Agent = o.Agent
+		}
+		if !o.Started.IsZero() {
+			t.Since = o.Started.UTC()
+		}
+		for _, c := range o.Calls {
+			t.Calls = append(t.Calls, RunningCall{c.Call, c.Tool, c.Since.UTC()})
+		}
+		break
+	}
+	return t, nil
+}
+
+// whoDecides says who may answer an ask, as [bus.Ask.MayAnswer] has it.
+func whoDecides(a bus.Ask) []string {
+	if a.Kind == bus.AskQuestion {
+		return []string{a.Person, "owners"}
+	}
+	who := []string{"owners"}
+	for _, at := range append([]bus.Address{a.At}, a.Asked...) {
+		if approvers := "approvers of " + at.Channel; at.Channel != "" && !slices.Contains(who, approvers) {
+			who = append(who, approvers)
+		}
+	}
+	return who
+}

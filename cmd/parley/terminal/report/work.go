@@ -1,0 +1,82 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/terminal"
+)
+
+// PrintWork prints what the bot is at, as of now: what there is none of is left out.
+func (s Status) PrintWork(out io.Writer, now time.Time) error {
+	work := workPrinter{out: out, now: now}
+	printShown(&work, s.Turns, "turn", "running", []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}, func(t api.RunningTurn) []string {
+		return []string{t.Session, t.Person, t.Agent, work.age(t.Since), work.doing(t)}
+	})
+	printShown(&work, s.Waiting, "conversation", "waiting for a worker", []string{"SESSION", "MESSAGES", "FOR", "NEXT"}, func(w api.WaitingSession) []string {
+		next := ""
+		if w.Next != nil {
+			next = moment(*w.Next)
+		}
+		return []string{w.Session, number(int64(w.Messages)), work.age(w.Since), next}
+	})
+	printShown(&work, s.Asks, "request", "waiting for people", []string{"ID", "SESSION", "WHAT", "WHO DECIDES", "FOR", "EXPIRES"}, func(a api.WaitingAsk) []string {
+		return []string{a.ID, a.Session, cmp.Or(a.Tool, a.Kind), strings.Join(a.Decides, ", "), work.age(a.Since), moment(a.Expires)}
+	})
+	printShown(&work, s.Jobs, "job", "running", []string{"ID", "SESSION", "PERSON", "TOOL", "FOR", "ENDS BY"}, func(j api.RunningJob) []string {
+		return []string{j.ID, j.Session, j.Person, j.Tool, work.age(j.Since), moment(j.Deadline)}
+	})
+	printShown(&work, s.Schedules, "schedule", "due", []string{"ID", "SESSION", "PERSON", "NEXT"}, func(d api.DueSchedule) []string {
+		return []string{d.ID, d.Session, d.Person, moment(d.Next)}
+	})
+	return work.err
+}
+
+// A workPrinter prints tables one after another until one fails.
+type workPrinter struct {
+	out io.Writer
+	now time.Time
+	err error
+}
+
+// printShown prints one table below a line that says how many there are.
+func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, head []string, row func(T) []string) {
+	if all.Count == 0 || p.err != nil {
+		return
+	}
+	more := ""
+	if len(all.List) < all.Count {
+		more = fmt.Sprintf("; %s of them", number(int64(len(all.List))))
+	}
+	fmt.Fprintf(p.out, "\n%s %s%s:\n", count(int64(all.Count), noun), state, more)
+	w := table(p.out, head...)
+	for _, one := range all.List {
+		cells := row(one)
+		for i := range cells {
+			cells[i] = terminal.Cell(cells[i])
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	p.err = w.Flush()
+}
+
+// age says how long ago something was.
+func (p *workPrinter) age(since time.Time) string {
+	return max(0, p.now.Sub(since)).Round(time.Second).String()
+}
+
+// doing says what a turn does now.
+func (p *workPrinter) doing(t api.RunningTurn) string {
+	if t.Turn == "" {
+		return "begins or ends"
+	}
+	var calls []string
+	for _, c := range t.Calls {
+		calls = append(calls, cmp.Or(c.Tool, "a tool")+" for "+p.age(c.Since))
+	}
+	return cmp.Or(strings.Join(calls, ", "), "asks the model")
+}
