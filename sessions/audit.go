@@ -87,6 +87,8 @@ type AuditUse struct {
 type AuditQuery struct {
 	Kind    string
 	Session string
+	Message string // a refusal of the message with this id; another one of the kind AuditRefusal has it not
+	Place   string // a refusal at this address, as CHANNEL:CHAT, or in a thread there
 	Person  string
 	Since   time.Time
 	After   int64 // only records with greater ids

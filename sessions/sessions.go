@@ -172,6 +172,16 @@ type Reader interface {
 	Find(ctx context.Context, key, cause string) (Entry, error)
 }
 
+// A Finder finds sessions of one place, which is the beginning of their keys: AGENT:CHANNEL:CHAT, or
+// with the thread too. What it reads grows with the sessions of that place.
+type Finder interface {
+	// FindIn returns the key of the session at a place that knows the message with that id; ErrNotFound
+	// if none does.
+	FindIn(ctx context.Context, place, cause string) (key string, err error)
+	// RecentIn lists the sessions of a place, those that were used last first.
+	RecentIn(ctx context.Context, place string, limit int) ([]Info, error)
+}
+
 // A Reservation sets tokens aside for one model call, before it is made.
 type Reservation struct {
 	ID      string // begins with the turn's id and "#"; the same id reserves only once

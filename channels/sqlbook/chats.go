@@ -86,6 +86,11 @@ func (c *chats) SessionAt(ctx context.Context, at bus.Address) (string, error) {
 	return c.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
 }
 
+// ChatOfThread returns the chat in which a thread of that id is on a channel; "" if none is known.
+func (c *chats) ChatOfThread(ctx context.Context, channel, thread string) (chat string, err error) {
+	return c.sessionBy(ctx, `SELECT chat FROM chats WHERE channel = ? AND thread = ? AND thread <> '' LIMIT 1`, channel, thread)
+}
+
 // AloneAt implements channels.Chats: it reads the first row of the chat that is not shared.
 func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error) {
 	err = c.db.Read.QueryRowContext(ctx, `SELECT person FROM chats WHERE channel = ? AND chat = ? AND shared = 0 ORDER BY thread LIMIT 1`,

@@ -49,13 +49,23 @@ func testAuditNotes(t *testing.T, p place) {
 	refusal := refusalOf("stranger", "telegram:7/1", "telegram:7\x00", "m\x001")
 	mustNote(t, s, turn, refusal)
 	mustNote(t, s)
-	got := auditOf(t, p.reopen(s), sessions.AuditQuery{})
+	s = p.reopen(s)
+	got := auditOf(t, s, sessions.AuditQuery{})
 	if len(got) != 2 {
 		t.Fatalf("got %+v", got)
 	}
 	turn.ID, refusal.ID, refusal.Count = got[0].ID, got[1].ID, 1
 	if want := []sessions.AuditRecord{turn, refusal}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	mustNote(t, s, refusalOf("stranger", "telegram:77", "telegram:77", "m%2"))
+	for q, want := range map[sessions.AuditQuery]int{
+		{Message: "m\x001"}: 1, {Message: "m%2"}: 1, {Message: "m_2"}: 0, {Message: "m"}: 0, {Message: "%"}: 0,
+		{Place: "telegram:7"}: 1, {Place: "telegram:77"}: 1, {Place: "telegram"}: 0, {Place: "telegram:7/1"}: 1,
+	} {
+		if got := auditOf(t, s, q); len(got) != want {
+			t.Errorf("of %+v there are %+v", q, got)
+		}
 	}
 }
 

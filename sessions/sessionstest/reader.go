@@ -18,6 +18,7 @@ func readerTests() []test {
 		{"reading yields what summaries cover", testReadCovered},
 		{"what is not there is not found", testNotFound},
 		{"a reader does not raise the fence", testReaderIsNoHolder},
+		{"the sessions of a place are found, and which of them has a message", testFinder},
 		{"turns that have not ended are told with the calls that run", testOpenTurns},
 	}
 }
@@ -223,5 +224,25 @@ func testOpenTurns(t *testing.T, p place) {
 	appendAll(t, l, entry("t2", sessions.KindTurnUnparked, nil), turnDone("t3", "r3"), turnDone("t2", "r2"))
 	if found := open(); len(found) != 0 {
 		t.Errorf("after their ends: %+v", found)
+	}
+}
+
+func testFinder(t *testing.T, p place) {
+	s := p.open()
+	const at = "main:slack:C1"
+	for _, key := range []string{at, at + ":1.5", at + ":2.5", at + "2", "main:slack:C", "ops:slack:C1"} {
+		appendAll(t, openLog(t, s, key, 1), said("m"+key, "m"+key, "hello"))
+	}
+	for cause, want := range map[string]string{"m" + at: at, "m" + at + ":2.5": at + ":2.5", "m" + at + "2": "", "mops:slack:C1": "", "": ""} {
+		key, err := s.FindIn(t.Context(), at, cause)
+		if key != want || (want == "") != errors.Is(err, sessions.ErrNotFound) {
+			t.Errorf("message %q is in %q, %v; want %q", cause, key, err, want)
+		}
+	}
+	if list, err := s.RecentIn(t.Context(), at, 2); err != nil || len(list) != 2 || list[0].Key != at+":2.5" || list[1].Key != at+":1.5" {
+		t.Errorf("the last two are %+v, %v", list, err)
+	}
+	if list, err := s.RecentIn(t.Context(), at, 9); err != nil || len(list) != 3 {
+		t.Errorf("all of them are %+v, %v", list, err)
 	}
 }

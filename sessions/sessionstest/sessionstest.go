@@ -24,6 +24,7 @@ type Store interface {
 	sessions.Peeker
 	sessions.Reader
 	sessions.TurnReader
+	sessions.Finder
 	sessions.Budget
 	sessions.Eraser
 	sessions.Auditor

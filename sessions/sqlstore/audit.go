@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 // auditTable creates the table of audit records. An absent text is the empty one.
@@ -123,6 +125,12 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 	if q.Session != "" {
 		also("session = ? AND session <> ''", sqldb.Text(q.Session))
 	}
+	if q.Message != "" {
+		query, args = query+" AND kind = 'refusal' AND (messages LIKE ? ESCAPE '!')", append(args, messagePattern(q.Message))
+	}
+	if q.Place != "" {
+		query, args = query+" AND kind = 'refusal' AND (address = ? OR address >= ? AND address < ?)", append(args, sqldb.Text(q.Place), sqldb.Text(q.Place+"/"), sqldb.Text(q.Place+"0")) // "0" is next to "/"
+	}
 	if q.Person != "" {
 		also("person = ? AND person <> ''", sqldb.Text(q.Person))
 	}
@@ -137,6 +145,15 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 		query += " DESC"
 	}
 	return query + " LIMIT ?", append(args, max(0, q.Limit))
+}
+
+// messagePattern returns the pattern that the column messages matches if it has the id of a message.
+func messagePattern(id string) string {
+	quoted, err := plainjson.Marshal(id)
+	if err != nil {
+		return "" // no text fails to be encoded
+	}
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(sqldb.Text(string(quoted))) + "%"
 }
 
 // scanAudit reads a record's row.

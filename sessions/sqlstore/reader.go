@@ -74,6 +74,41 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) ([]session
 	return list, nil
 }
 
+// placeRange returns the keys between which those of the sessions at a place are: the place itself, and
+// those that begin with it and a colon.
+func placeRange(place string) []any {
+	return []any{sqldb.Text(place), sqldb.Text(place + ":"), sqldb.Text(place + ";")} // ";" is next to ":"
+}
+
+const ofPlace = "(s.key = ? OR s.key > ? AND s.key < ?)"
+
+// FindIn finds a session of a place by a message; see [sessions.Finder]. The subquery has the database go
+// from the sessions to their entries, and not the other way round.
+func (s *reader) FindIn(ctx context.Context, place, cause string) (key string, err error) {
+	s.db.Flush()
+	err = s.db.Read.QueryRowContext(ctx, `SELECT key FROM (SELECT s.key, (SELECT n FROM entries WHERE session = s.id AND cause = ? AND cause <> '') AS n
+		FROM sessions s WHERE `+ofPlace+`) AS found WHERE n IS NOT NULL LIMIT 1`, append([]any{sqldb.Text(cause)}, placeRange(place)...)...).Scan(&key)
+	if err != nil {
+		return "", fmt.Errorf("find message %s at %s: %w", cause, place, asNotFound(err))
+	}
+	return sqldb.Untext(key), nil
+}
+
+// RecentIn lists the sessions of a place; see [sessions.Finder].
+func (s *reader) RecentIn(ctx context.Context, place string, limit int) ([]sessions.Info, error) {
+	s.db.Flush()
+	found, err := s.db.Read.QueryContext(ctx, "SELECT s.key, s.last, s.created, s.updated, '' FROM sessions s WHERE "+ofPlace+" ORDER BY s.updated DESC, s.key LIMIT ?",
+		append(placeRange(place), max(0, limit))...)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions at %s: %w", place, err)
+	}
+	list, err := scanInfos(found)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions at %s: %w", place, err)
+	}
+	return list, nil
+}
+
 // scanInfos reads the rows of sessions, and closes them.
 func scanInfos(found *sql.Rows) (list []sessions.Info, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()

@@ -45,6 +45,7 @@ var _ interface {
 	sessions.Peeker
 	sessions.Reader
 	sessions.TurnReader
+	sessions.Finder
 	sessions.Budget
 	sessions.Eraser
 	sessions.Jobs

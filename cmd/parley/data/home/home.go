@@ -76,6 +76,7 @@ type store interface {
 	sessions.Budget
 	sessions.Auditor
 	sessions.TurnReader
+	sessions.Finder
 	sessions.Jobs
 	sessions.JobLister
 	erase.Store
