@@ -186,6 +186,7 @@ func rules() []rule {
 		{"channels/history", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/server/problems", 5, []string{"bus", "channels"}},
 		{"channels/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
+		{"cmd/parley/server/why", 6, []string{"bus", "channels", "channels/gateway", "sessions", "cmd/parley/api/exchange"}},
 		{"cmd/parley/server/billing", 6, []string{"bus", "sessions/bill", "cmd/parley/server/problems"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
 		{"channels/people", 5, []string{"bus", "channels"}},
@@ -221,7 +222,7 @@ func rules() []rule {
 		{"cmd/parley/doctor", 10, []string{"..."}},
 		{"cmd/parley/terminal/logs", 10, []string{"sessions", "cmd/parley/terminal/client"}},
 		{"cmd/parley/terminal/report", 11, []string{
-			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/skillfolders", "cmd/parley/terminal",
+			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/skillfolders", "cmd/parley/server/why", "cmd/parley/terminal",
 		}},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/server/platforms", "cmd/parley/terminal", "deploy",

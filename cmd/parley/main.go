@@ -28,6 +28,7 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
 	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
 	Status      statusCmd      `cmd:"" help:"How the server stands, and what it is doing."`
+	Why         whyCmd         `cmd:"" help:"What became of a message, step by step."`
 	Logs        logsCmd        `cmd:"" help:"What was done: turns, calls of tools, refusals, admissions, erasures."`
 	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
 	Usage       usageCmd       `cmd:"" help:"What models have used and cost."`

@@ -19,6 +19,7 @@ func (s *Server) list(c Config) []part {
 		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
 		{name: "guard", is: work.guard},
 		{name: "endpoints", is: chats.endpoints},
+		{name: "why", is: newWhy(g, chats.audit)},
 		{name: "settings", is: s.settings}, // in force for all that are reloaded after them
 		{name: "webhooks", is: s.front.webhooks},
 		{name: "models", is: chats.chains},

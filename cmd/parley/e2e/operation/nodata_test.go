@@ -75,7 +75,7 @@ func (n *newcomer) files(dir string) (paths []string) {
 }
 
 var reading = [][]string{
-	{"pairing", "list"}, {"pairing", "approve", "ABCDEFGH"}, {"pairing", "revoke", "telegram:1"}, {"chats"}, {"status"}, {"--json", "status"},
+	{"pairing", "list"}, {"pairing", "approve", "ABCDEFGH"}, {"pairing", "revoke", "telegram:1"}, {"chats"}, {"status"}, {"--json", "status"}, {"why", "telegram:1"},
 	{"sessions"}, {"sessions", "main:telegram:1"}, {"dead-letters"}, {"dead-letters", "show", "x"}, {"dead-letters", "drop", "x"},
 	{"dead-letters", "replay", "--all"}, {"forget", "--yes", "--user", "telegram:1"},
 }

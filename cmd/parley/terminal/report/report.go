@@ -1,7 +1,7 @@
 // Package report prints what the server's API says as tables and lines that people read.
 //
-// report.go prints how the server stands and what it has done; work.go what it is at; lists.go what it
-// keeps for agents and waits for.
+// report.go prints how the server stands and what it has done; work.go what it is at; why.go what
+// became of messages; lists.go what it keeps for agents and waits for.
 package report
 
 import (

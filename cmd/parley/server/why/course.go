@@ -1,0 +1,297 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+)
+
+// How much of a log is read for one message.
+const (
+	before  = 30   // entries before the message's own, as a turn's first entry stands before it
+	mostOf  = 3000 // entries after that
+	mostRun = 20   // calls that are told of one by one
+)
+
+// follow tells of a message that the log of a session has.
+func (q *asking) follow(ctx context.Context, s *Story, key string) error {
+	e, err := q.cfg.Sessions.Find(ctx, key, s.Message)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil // it was erased just now
+	}
+	if err != nil {
+		return err
+	}
+	s.Session = key
+	from := ""
+	if e.Person != "" {
+		from = " from " + e.Person
+	}
+	s.add(e.At, received, "it came%s, was let in, and is in conversation %s", from, key)
+	channel := ""
+	if parts, err := sessions.ParseKey(key); err == nil {
+		channel = parts.Channel
+	}
+	if e.Kind == sessions.KindCommand {
+		return q.followCommand(ctx, s, e, channel)
+	}
+	s.Turn = e.Turn
+	c := course{story: s, message: e, calls: map[string]*called{}}
+	n := 0
+	for entry, err := range q.cfg.Sessions.Read(ctx, key, max(1, e.N-before)) {
+		if err != nil {
+			return err
+		}
+		if entry.Turn == e.Turn {
+			if err := c.add(entry); err != nil {
+				return err
+			}
+		}
+		if n++; n > mostOf || c.published {
+			break
+		}
+	}
+	return q.conclude(ctx, &c, channel)
+}
+
+// followCommand tells of a command, which no turn answers.
+func (q *asking) followCommand(ctx context.Context, s *Story, e sessions.Entry, channel string) error {
+	done, err := sessions.Decode[sessions.Command](e)
+	if err != nil {
+		return err
+	}
+	s.add(e.At, command, "the command %s was carried out", done.Name)
+	if done.Reply.ID == "" || done.Reply.Text == "" {
+		s.end(channels.Sent)
+		return nil
+	}
+	state, err := q.tellSend(ctx, s, done.Reply.ID, channel, e.At)
+	if err == nil {
+		s.end(outcomeOf(state))
+	}
+	return err
+}
+
+// conclude tells how the turn has ended and what became of its answer, or what it does now.
+func (q *asking) conclude(ctx context.Context, c *course, channel string) error {
+	s := c.story
+	c.tellModel()
+	switch {
+	case c.done == nil && c.parked:
+		s.end(waitsForPeople)
+		return nil
+	case c.done == nil:
+		s.end(running)
+		return nil
+	}
+	reason := ""
+	if c.done.Code != "" {
+		reason = ": " + c.done.Code
+	}
+	if c.done.Refused {
+		s.add(c.ended, refused, "the rule %s ended the turn before it did anything", c.done.Code)
+	} else {
+		s.add(c.ended, ended, "the turn ended as %s%s", c.done.State, reason)
+	}
+	state := channels.Sent
+	for _, reply := range c.done.Outbound {
+		if channel == bus.SubAgents {
+			continue // its answer is the report that the agent which handed out the task gets
+		}
+		one, err := q.tellSend(ctx, s, reply.ID, channel, c.ended)
+		if err != nil {
+			return err
+		}
+		state = worse(state, one)
+	}
+	letters, err := q.deadLetters(ctx, bus.InboundTopic)
+	if err != nil {
+		return err
+	}
+	for _, d := range letters {
+		if d.Message.ID == s.Message {
+			s.bury(d)
+			return nil
+		}
+	}
+	switch {
+	case c.done.Refused:
+		s.end(refused, ruleInWords(c.done.Code))
+	case state != channels.Sent:
+		s.end(outcomeOf(state))
+	case c.done.State == sessions.TurnFailed:
+		s.end(failed, reasonInWords(c.done.Code))
+	case c.done.State == sessions.TurnCancelled:
+		s.end(cancelled)
+	case len(c.done.Outbound) == 0:
+		s.end(silent)
+	default:
+		s.end(outcomeOf(state))
+	}
+	return nil
+}
+
+// A course is a turn as it is read from the log.
+type course struct {
+	story   *Story
+	message sessions.Entry // the one that is asked about
+	calls   map[string]*called
+	told    int // how many calls are told of one by one
+	more    int // how many are not
+
+	agent, name string // the agent, and the model that was asked last
+	asked       int    // how often a model was asked
+	askedAt     time.Time
+	parked      bool
+	resumes     int
+	done        *sessions.TurnDone
+	ended       time.Time
+	published   bool
+}
+
+// A called is a tool call.
+type called struct {
+	tool    string
+	started time.Time
+	step    int // where in the story it is told of; -1 if nowhere
+}
+
+// add adds the next entry of the turn.
+func (c *course) add(e sessions.Entry) error {
+	switch e.Kind {
+	case sessions.KindTurnStarted:
+		began, err := sessions.Decode[sessions.TurnStarted](e)
+		if err != nil {
+			return err
+		}
+		c.agent = began.Agent
+	case sessions.KindUser:
+		c.addMessage(e)
+	case sessions.KindUsage:
+		used, err := sessions.Decode[sessions.Usage](e)
+		if err != nil {
+			return err
+		}
+		c.asked, c.name, c.askedAt = c.asked+1, used.Model, e.At
+	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
+		return c.addCall(e)
+	case sessions.KindTurnParked, sessions.KindAskEnded, sessions.KindTurnUnparked:
+		return c.addWaiting(e)
+	case sessions.KindResumed:
+		c.story.add(e.At, resumed, "another process went on with it, or the same one after a restart")
+	case sessions.KindTurnDone:
+		done, err := sessions.Decode[sessions.TurnDone](e)
+		if err != nil {
+			return err
+		}
+		c.done, c.ended, c.published = &done, e.At, len(done.Outbound) == 0
+	case sessions.KindPublished:
+		c.published = true
+	}
+	return nil
+}
+
+// addMessage tells that the turn begins with the message, or takes it in. Others than the one that is asked
+// about are not told of.
+func (c *course) addMessage(e sessions.Entry) {
+	if e.Cause != c.message.Cause {
+		return
+	}
+	if e.Cause == e.Turn {
+		who := ""
+		if c.agent != "" {
+			who = " of agent " + c.agent
+		}
+		c.story.add(e.At, turn, "the turn %s%s began with it", e.Turn, who)
+		return
+	}
+	c.story.add(e.At, turn, "it joined the turn %s", e.Turn)
+}
+
+// addCall tells of a call: that it runs, or how it has ended.
+func (c *course) addCall(e sessions.Entry) error {
+	one := c.calls[e.Call]
+	if one == nil {
+		one = &called{step: -1}
+		c.calls[e.Call] = one
+	}
+	switch e.Kind {
+	case sessions.KindToolUse:
+		use, err := sessions.Decode[sessions.ToolUse](e)
+		one.tool = use.Name
+		return err
+	case sessions.KindToolStarted:
+		one.started = e.At
+		if one.step >= 0 || e.N < c.message.N {
+			return nil
+		}
+		if c.told++; c.told > mostRun {
+			c.more++
+			return nil
+		}
+		one.step = len(c.story.Steps)
+		c.story.add(e.At, call, "%s was called and has not ended", one.tool)
+		return nil
+	default:
+		result, err := sessions.Decode[sessions.ToolResult](e)
+		if err != nil || one.step < 0 {
+			return err
+		}
+		how := "ok"
+		if result.Code != "" {
+			how = result.Code
+		}
+		c.story.Steps[one.step].Text = fmt.Sprintf("%s was called: %s, after %s", one.tool, how, e.At.Sub(one.started).Round(time.Millisecond))
+		return nil
+	}
+}
+
+// addWaiting tells that the turn waits, and what it has waited for.
+func (c *course) addWaiting(e sessions.Entry) error {
+	switch e.Kind {
+	case sessions.KindTurnParked:
+		parked, err := sessions.Decode[sessions.TurnParked](e)
+		if err != nil {
+			return err
+		}
+		c.parked = true
+		var what []string
+		for _, a := range parked.Asks {
+			tool := ""
+			if one := c.calls[a.Call]; one != nil && a.Kind == bus.AskApproval {
+				tool = " of " + one.tool
+			}
+			what = append(what, fmt.Sprintf("%s%s (%s, until %s)", a.Kind, tool, a.ID, a.Expires.UTC().Format(time.RFC3339)))
+		}
+		c.story.add(e.At, waits, "it waits for %s", strings.Join(what, ", "))
+	case sessions.KindAskEnded:
+		end, err := sessions.Decode[sessions.AskEnded](e)
+		if err != nil {
+			return err
+		}
+		by := ""
+		if e.Person != "" {
+			by = " by " + e.Person
+		}
+		c.story.add(e.At, answered, "the request %s is %s%s", end.Ask, end.State, by)
+	default:
+		c.parked = false
+	}
+	return nil
+}
+
+// tellModel tells how often a model was asked, and of the calls that are not told of one by one.
+func (c *course) tellModel() {
+	if c.more > 0 {
+		c.story.add(time.Time{}, call, "%s more ran", counted(c.more, "call"))
+	}
+	if c.asked > 0 {
+		c.story.add(c.askedAt, model, "the model %s was asked %s", c.name, counted(c.asked, "time"))
+	}
+}

@@ -1,0 +1,321 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+)
+
+// A Story says what became of one message.
+type Story struct {
+	Message string `json:"message"`
+	Session string `json:"session,omitempty"`
+	Turn    string `json:"turn,omitempty"`
+	Outcome string `json:"outcome"` // see outcomes
+	Says    string `json:"says"`    // the outcome in words, and what to do
+	Steps   []Step `json:"steps"`
+}
+
+// A Step is one thing that happened to a message.
+type Step struct {
+	At time.Time `json:"at,omitzero"` // left out if it is not known
+	// Kind is received, refused, command, turn, model, call, waits, answered, resumed, ended, send or dead_letter.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// The kinds of steps.
+const (
+	received   = "received"
+	refused    = "refused"
+	command    = "command"
+	turn       = "turn"
+	model      = "model"
+	call       = "call"
+	waits      = "waits"
+	answered   = "answered"
+	resumed    = "resumed"
+	ended      = "ended"
+	send       = "send"
+	deadLetter = "dead_letter"
+)
+
+// add adds a step.
+func (s *Story) add(at time.Time, kind, format string, args ...any) {
+	if !at.IsZero() {
+		at = at.UTC()
+	}
+	s.Steps = append(s.Steps, Step{at, kind, fmt.Sprintf(format, args...)})
+}
+
+// end sets the outcome, with what is to be said of it beside its own words.
+func (s *Story) end(outcome string, more ...string) {
+	s.Outcome = outcome
+	s.Says = strings.Join(append([]string{inWords(outcome)}, more...), " ")
+}
+
+// came returns when the message came, or the first time that is known of it.
+func (s *Story) came() time.Time {
+	for _, step := range s.Steps {
+		if !step.At.IsZero() {
+			return step.At
+		}
+	}
+	return time.Time{}
+}
+
+// refuse tells that the message was refused.
+func (s *Story) refuse(r sessions.AuditRecord) {
+	s.Session, s.Turn = r.Session, r.Turn
+	from := ""
+	if r.By != "" {
+		from = " from " + r.By
+	}
+	s.add(r.At, refused, "it came%s at %s, and was refused by the rule %s", from, r.Address, r.Result)
+	if r.Count > 1 {
+		s.add(time.Time{}, refused, "in all %s were refused there by this rule, of which that was the time of the newest", counted(int(r.Count), "message"))
+	}
+	s.end(refused, ruleInWords(r.Result))
+}
+
+// ofMessage tells of the message with an id, or of the one of whose answer, request or part that is the id.
+// It has no step if nothing is known.
+func (q *asking) ofMessage(ctx context.Context, id string) (Story, error) {
+	s := Story{Message: id}
+	for _, look := range []func(context.Context, *Story) error{q.asInbound, q.asAsk, q.asSubmission, q.asOutbound, q.asRefused, q.asBuried, q.asReplayed, q.asWaiting} {
+		if err := look(ctx, &s); err != nil || len(s.Steps) > 0 {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// asInbound tells of a message that a session knows.
+func (q *asking) asInbound(ctx context.Context, s *Story) error {
+	id := s.Message
+	key, err := q.find(ctx, id, nil)
+	if base, derived := bus.Cause(id); err == nil && key == "" && derived {
+		id = base // it is an answer to the message, or about it
+		key, err = q.find(ctx, id, nil)
+	}
+	if err != nil || key == "" {
+		return err
+	}
+	s.Message = id
+	return q.follow(ctx, s, key)
+}
+
+// asAsk tells of the message whose turn has asked people.
+func (q *asking) asAsk(ctx context.Context, s *Story) error {
+	id, _ := bus.Cause(s.Message)
+	if len(id) != bus.AskIDLength {
+		return nil
+	}
+	ask, err := q.cfg.Book.LookupAsk(ctx, id)
+	if errors.Is(err, bus.ErrNoAsk) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Message = ask.Turn
+	return q.follow(ctx, s, ask.Session)
+}
+
+// asSubmission tells of a message that a program or a webhook has handed over.
+func (q *asking) asSubmission(ctx context.Context, s *Story) error {
+	id, _, _ := strings.Cut(s.Message, "/")
+	p, err := q.cfg.Book.Submission(ctx, id)
+	if errors.Is(err, channels.ErrNoSend) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Message = p.ID
+	key, err := q.find(ctx, p.ID, p.Destinations)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		return q.follow(ctx, s, key)
+	}
+	var to []string
+	for _, at := range p.Destinations {
+		to = append(to, at.String())
+	}
+	s.add(p.At, received, "%s handed it over for %s", p.Origin, strings.Join(to, ", "))
+	state := channels.Sent
+	for i, at := range p.Destinations {
+		one, err := q.tellSend(ctx, s, fmt.Sprintf("%s/%d", p.ID, i), at.Channel, p.At)
+		if err != nil {
+			return err
+		}
+		state = worse(state, one)
+	}
+	s.end(outcomeOf(state))
+	return nil
+}
+
+// asOutbound tells of a message that was sent and answers no message that is known.
+func (q *asking) asOutbound(ctx context.Context, s *Story) error {
+	sent, err := q.cfg.Book.Lookup(ctx, s.Message)
+	if errors.Is(err, channels.ErrNoSend) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Session = sent.Session
+	state, err := q.tellSend(ctx, s, sent.ID, sent.To.Channel, sent.At)
+	if err == nil {
+		s.end(outcomeOf(state))
+	}
+	return err
+}
+
+// asRefused tells of a message that was refused.
+func (q *asking) asRefused(ctx context.Context, s *Story) error {
+	found, err := q.refusals(ctx, sessions.AuditQuery{Message: s.Message})
+	if err == nil && len(found) > 0 {
+		*s = found[0]
+	}
+	return err
+}
+
+// asBuried tells of a message that was given up before a session knew it.
+func (q *asking) asBuried(ctx context.Context, s *Story) error {
+	found, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.ID == s.Message })
+	if err == nil && len(found) > 0 {
+		*s = found[0]
+	}
+	return err
+}
+
+// buried tells of the inbound messages that were given up and match.
+func (q *asking) buried(ctx context.Context, match func(bus.DeadLetter) bool) (all []Story, err error) {
+	letters, err := q.deadLetters(ctx, bus.InboundTopic)
+	for _, d := range letters {
+		if match(d) {
+			s := Story{Message: d.Message.ID, Session: d.Message.Key}
+			s.bury(d)
+			all = append(all, s)
+		}
+	}
+	return all[max(0, len(all)-newest):], err
+}
+
+// bury tells that the message was given up.
+func (s *Story) bury(d bus.DeadLetter) {
+	s.add(d.BuriedAt, deadLetter, "it was given up after %s and is a dead letter of topic %s: %s", counted(d.Attempts, "attempt"), d.Topic, d.Reason)
+	s.end(givenUp)
+}
+
+// asReplayed tells of a dead letter that was published again under another id.
+func (q *asking) asReplayed(ctx context.Context, s *Story) error {
+	again := s.Message + "~1"
+	key, err := q.find(ctx, again, nil)
+	if err != nil || key == "" {
+		return err
+	}
+	s.add(time.Time{}, deadLetter, "it was given up, and published again as %s", again)
+	s.Message = again
+	return q.follow(ctx, s, key)
+}
+
+// asWaiting tells of a message that may be among the mail that waits where it was said.
+func (q *asking) asWaiting(ctx context.Context, s *Story) error {
+	channel, chat, ok := place(s.Message)
+	if !ok {
+		return nil
+	}
+	own := s.Message[strings.LastIndexByte(s.Message, ':')+1:] // on Slack a message begins the thread of its id
+	var keys []string
+	for _, agent := range q.cfg.Agents() {
+		for _, thread := range []string{"", own} {
+			if key, err := sessions.Key(agent, channel, chat, thread); err == nil {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, key := range keys {
+		has, err := q.cfg.Mail.HasMail(ctx, bus.InboundTopic, key)
+		if err != nil {
+			return err
+		}
+		if has {
+			s.Session = key
+			s.add(time.Time{}, waits, "no log has it, but conversation %s has mail on which nobody has begun yet: it may be among that", key)
+			s.end(waiting)
+			return nil
+		}
+	}
+	return nil
+}
+
+// keptSends is how long the book knows what was sent.
+const keptSends = 30 * 24 * time.Hour
+
+// tellSend tells what became of an outbound message of a channel, which was published at that time, and
+// returns its state.
+func (q *asking) tellSend(ctx context.Context, s *Story, id, channel string, published time.Time) (string, error) {
+	letters, err := q.deadLetters(ctx, bus.OutboundTopic(channel))
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(letters, func(d bus.DeadLetter) bool { return d.Message.ID == id })
+	sent, err := q.cfg.Book.Lookup(ctx, id)
+	state := sent.State()
+	switch {
+	case err != nil && !errors.Is(err, channels.ErrNoSend):
+		return "", err
+	case err != nil && i < 0 && time.Since(published) > keptSends:
+		s.add(time.Time{}, send, "what became of %s is not known any more", id)
+		return channels.Unsure, nil
+	case err != nil && i < 0:
+		s.add(time.Time{}, send, "%s is on the bus, and waits for its turn at its address or for the channel", id)
+		return channels.Queued, nil
+	case err == nil:
+		s.add(sent.At, send, "%s", sendInWords(sent))
+	}
+	if i >= 0 {
+		s.add(letters[i].BuriedAt, deadLetter, "%s was given up and is a dead letter of topic %s: %s", id, letters[i].Topic, letters[i].Reason)
+		return channels.Failed, nil
+	}
+	return state, nil
+}
+
+// sendInWords says how far a message is.
+func sendInWords(sent channels.Send) string {
+	var posted []string
+	failed := ""
+	for _, p := range sent.Parts {
+		if p.State == channels.Sent && p.PlatformID != "" {
+			posted = append(posted, p.PlatformID)
+		}
+		if p.State == channels.Failed && p.Code != "" {
+			failed = ": the platform says " + p.Code
+		}
+	}
+	at := ""
+	if len(posted) > 0 {
+		at = " as " + strings.Join(posted, ", ")
+	}
+	switch state := sent.State(); state {
+	case channels.Sent:
+		return fmt.Sprintf("%s was sent to %s%s", sent.ID, sent.To, at)
+	case channels.Failed:
+		return fmt.Sprintf("%s was not sent to %s%s", sent.ID, sent.To, failed)
+	case channels.Unsure:
+		return fmt.Sprintf("%s was cut off on its way to %s, and nobody can tell whether it arrived", sent.ID, sent.To)
+	default:
+		return fmt.Sprintf("%s is being sent to %s", sent.ID, sent.To)
+	}
+}

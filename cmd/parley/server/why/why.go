@@ -1,0 +1,316 @@
+// Package why says what became of a message, step by step: from when it came to what was sent in answer.
+//
+// Nothing is kept for it: it reads what is there anyway, the logs of sessions, the book of what was sent, the
+// records of what was refused, and the dead letters. It tells ids, names of tools, times and codes, and
+// nothing that anybody has said or written.
+//
+// why.go finds what is asked about; story.go tells of one message; course.go reads the turn that answers
+// it; words.go has the rules and outcomes in words.
+package why
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+)
+
+// Config says where is read what became of messages.
+type Config struct {
+	Sessions Sessions
+	Book     Book
+	Mail     Mail
+	Refusals func(ctx context.Context, q sessions.AuditQuery) ([]sessions.AuditRecord, error)
+	Agents   func() []string      // the names of all agents
+	Kept     func() time.Duration // how long conversations are kept; 0 means for ever
+}
+
+// Sessions is the part of the store of sessions that is read.
+type Sessions interface {
+	sessions.Reader
+	sessions.Finder
+}
+
+// Book is the part of the channels' book that is read.
+type Book interface {
+	Lookup(ctx context.Context, id string) (channels.Send, error)
+	Submission(ctx context.Context, id string) (channels.Submission, error)
+	LookupAsk(ctx context.Context, id string) (bus.Ask, error)
+	// ChatOfThread returns the chat in which a thread of that id is; "" if none is known.
+	ChatOfThread(ctx context.Context, channel, thread string) (chat string, err error)
+}
+
+// Mail is the part of the bus that is read.
+type Mail interface {
+	bus.Inspector
+	bus.DeadLetters
+}
+
+// A Why says what became of messages.
+type Why struct{ cfg Config }
+
+// New makes a Why.
+func New(cfg Config) *Why { return &Why{cfg} }
+
+// Routes returns the requests that the API serves.
+func (y *Why) Routes() []exchange.Route {
+	return []exchange.Route{{Pattern: "GET /v1/why/{id}", May: exchange.Caller.IsAdmin, Serve: y.show}}
+}
+
+// show answers with what became of a message, or of the newest messages of a session or a chat.
+func (y *Why) show(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("id")
+	if !bus.IsClean(w.ID) || len(w.ID) > bus.MaxID {
+		return exchange.BadRequest("bad_id", "that is no id of a message, no session's key and no address")
+	}
+	told, err := y.Tell(r.Context(), w.ID)
+	if err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, told)
+}
+
+// What a question can be about.
+const (
+	aMessage = "message"
+	aSession = "session"
+	aChat    = "chat"
+)
+
+// A Told is what became of a message, or of the newest messages of a session or a chat.
+type Told struct {
+	About    string  `json:"about"` // message, session or chat
+	ID       string  `json:"id"`
+	Messages []Story `json:"messages"` // the newest first
+	// Hints say, where nothing is known, what is kept for how long, and what to check.
+	Hints []string `json:"hints,omitempty"`
+}
+
+// newest is how many messages of a session or a chat are told of.
+const newest = 5
+
+// Tell says what became of a message with that id, or of the newest messages of the session with that key or
+// of the chat at that address.
+func (y *Why) Tell(ctx context.Context, id string) (Told, error) {
+	return (&asking{cfg: y.cfg, letters: map[bus.Topic][]bus.DeadLetter{}}).tell(ctx, id)
+}
+
+// An asking is one question, with the dead letters that were read for it.
+type asking struct {
+	cfg     Config
+	letters map[bus.Topic][]bus.DeadLetter
+}
+
+// tell does the work of Tell.
+func (q *asking) tell(ctx context.Context, id string) (Told, error) {
+	told := Told{About: aMessage, ID: id, Messages: []Story{}}
+	_, err := q.cfg.Sessions.Info(ctx, id)
+	switch at, bad := bus.ParseAddress(id); {
+	case err == nil:
+		told.About = aSession
+		told.Messages, err = q.ofSession(ctx, id)
+	case !errors.Is(err, sessions.ErrNotFound):
+		return told, err
+	case bad == nil && !strings.Contains(at.Chat, ":") && !strings.Contains(id, "#"):
+		told.About = aChat
+		told.Messages, err = q.ofChat(ctx, at)
+	default:
+		var one Story
+		one, err = q.ofMessage(ctx, id)
+		if len(one.Steps) > 0 {
+			told.Messages = append(told.Messages, one)
+		}
+	}
+	if err != nil {
+		return told, err
+	}
+	if len(told.Messages) == 0 {
+		told.Messages, told.Hints = []Story{}, q.hints(told.About)
+	}
+	return told, nil
+}
+
+// ofSession tells of the newest messages of a session, of those that were refused, and of its dead letters.
+func (q *asking) ofSession(ctx context.Context, key string) ([]Story, error) {
+	said, err := q.saidIn(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := q.refusals(ctx, sessions.AuditQuery{Session: key})
+	if err != nil {
+		return nil, err
+	}
+	buried, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.Key == key })
+	if err != nil {
+		return nil, err
+	}
+	return firstOf(slices.Concat(said, refused, buried)), nil
+}
+
+// ofChat tells of the newest messages at an address, of all the sessions there.
+func (q *asking) ofChat(ctx context.Context, at bus.Address) (all []Story, err error) {
+	for _, agent := range q.cfg.Agents() {
+		place, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
+		if err != nil {
+			continue // no session can be there
+		}
+		recent, err := q.cfg.Sessions.RecentIn(ctx, place, newest)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range recent {
+			said, err := q.ofSession(ctx, one.Key)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, said...)
+		}
+	}
+	refused, err := q.refusals(ctx, sessions.AuditQuery{Place: at.String()})
+	return firstOf(append(all, refused...)), err
+}
+
+// firstOf returns the newest of some stories, for each message the first one of them.
+func firstOf(all []Story) (first []Story) {
+	for _, s := range all {
+		if !slices.ContainsFunc(first, func(known Story) bool { return known.Message == s.Message }) {
+			first = append(first, s)
+		}
+	}
+	slices.SortStableFunc(first, func(a, b Story) int { return b.came().Compare(a.came()) })
+	return first[:min(len(first), newest)]
+}
+
+// lookedThrough is how many entries at the end of a session's log are looked through for messages.
+const lookedThrough = 300
+
+// saidIn tells of the newest messages in a session's log.
+func (q *asking) saidIn(ctx context.Context, key string) (all []Story, err error) {
+	info, err := q.cfg.Sessions.Info(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var said []sessions.Entry
+	for e, err := range q.cfg.Sessions.Read(ctx, key, max(1, info.Entries-lookedThrough+1)) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Cause != "" && (e.Kind == sessions.KindUser || e.Kind == sessions.KindCommand) {
+			e.Data = nil
+			said = append(said, e)
+		}
+	}
+	for _, e := range said[max(0, len(said)-newest):] {
+		s := Story{Message: e.Cause}
+		if err := q.follow(ctx, &s, key); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// hints say what is kept for how long, and what to check where nothing is known.
+func (q *asking) hints(about string) []string {
+	kept := "Conversations are kept until somebody erases them"
+	if days := int(q.cfg.Kept() / (24 * time.Hour)); days > 0 {
+		kept = "Conversations are kept for " + counted(days, "day")
+	}
+	what := map[string]string{
+		aMessage: "Nothing is known of this message. Is its id right? `parley logs` and the server's log have the ids of messages; an address like telegram:42 tells of the newest ones there.",
+		aChat:    "Nothing is known of messages there. `parley chats` lists the chats in which the bot was spoken to.",
+		aSession: "Nothing is known of messages in this conversation.",
+	}
+	return []string{
+		what[about],
+		kept + ", and refusals for " + counted(int(sessions.RefusalsKept/time.Hour), "hour") + ", the newest of each rule on each channel. What was erased is not told of.",
+		"If the platform has not handed the message over, nothing here can know of it: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there.",
+	}
+}
+
+// place returns the channel and the chat in the id of a platform's message, CHANNEL:ACCOUNT:CHAT:MESSAGE.
+func place(id string) (channel, chat string, ok bool) {
+	parts := strings.SplitN(id, ":", 4)
+	if len(parts) < 4 {
+		return "", "", false
+	}
+	return parts[0], parts[2], true
+}
+
+// find returns the key of the session that knows a message; "" if none does.
+func (q *asking) find(ctx context.Context, id string, at []bus.Address) (string, error) {
+	if channel, chat, ok := place(id); ok {
+		at = append(at, bus.Address{Channel: channel, Chat: chat})
+		within, err := q.cfg.Book.ChatOfThread(ctx, channel, chat) // where a thread's id is that of the place
+		if err != nil {
+			return "", err
+		}
+		if within != "" {
+			at = append(at, bus.Address{Channel: channel, Chat: within, Thread: chat})
+		}
+	}
+	for _, a := range at {
+		for _, agent := range q.cfg.Agents() {
+			key, err := sessions.Key(agent, a.Channel, a.Chat, a.Thread)
+			if err != nil {
+				continue // no session can be there
+			}
+			key, err = q.cfg.Sessions.FindIn(ctx, key, id)
+			if err == nil || !errors.Is(err, sessions.ErrNotFound) {
+				return key, err
+			}
+		}
+	}
+	return "", nil
+}
+
+// refusals tells of the messages that were refused and that a query is about, the newest ones.
+func (q *asking) refusals(ctx context.Context, of sessions.AuditQuery) (all []Story, err error) {
+	of.Kind, of.Newest, of.Limit = sessions.AuditRefusal, true, newest
+	found, err := q.cfg.Refusals(ctx, of)
+	for _, r := range found {
+		id := cmp.Or(of.Message, r.Turn)
+		if id == "" && len(r.Messages) > 0 {
+			id = r.Messages[len(r.Messages)-1]
+		}
+		s := Story{Message: id}
+		s.refuse(r)
+		all = append(all, s)
+	}
+	return all, err
+}
+
+// mostLetters is how many dead letters of a topic are looked through.
+const mostLetters = 2000
+
+// deadLetters returns the dead letters of a topic, without their bodies.
+func (q *asking) deadLetters(ctx context.Context, topic bus.Topic) ([]bus.DeadLetter, error) {
+	if known, ok := q.letters[topic]; ok {
+		return known, nil
+	}
+	all := []bus.DeadLetter{}
+	for after := ""; len(all) < mostLetters; {
+		page, err := q.cfg.Mail.DeadLetters(ctx, topic, after, exchange.PageDefault)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page {
+			d.Message.Body = nil
+			all = append(all, d)
+			after = d.Message.ID
+		}
+		if len(page) < exchange.PageDefault {
+			break
+		}
+	}
+	q.letters[topic] = all
+	return all, nil
+}

@@ -1,0 +1,179 @@
+package why_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/server/why"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+)
+
+// A rig is a Why over a real bus, store and book.
+type rig struct {
+	*testing.T
+	*why.Why
+	bus   *sqlitebus.Bus
+	store *sqlstore.Store
+	book  *sqlbook.Book
+}
+
+func newRig(t *testing.T) *rig {
+	x, dir := &rig{T: t}, t.TempDir()
+	var err error
+	x.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	x.must(err)
+	t.Cleanup(func() { x.bus.Close() })
+	x.store, err = sqlstore.Open(t.Context(), filepath.Join(dir, "store.db"))
+	x.must(err)
+	t.Cleanup(func() { x.store.Close() })
+	x.book, err = sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	x.must(err)
+	t.Cleanup(func() { x.book.Close() })
+	x.Why = why.New(why.Config{
+		Sessions: x.store, Book: x.book, Mail: x.bus, Refusals: x.store.AuditRecords,
+		Agents: func() []string { return []string{"main", "ops"} }, Kept: func() time.Duration { return 90 * 24 * time.Hour },
+	})
+	return x
+}
+
+func (x *rig) must(err error) {
+	x.Helper()
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+// entry returns an entry; kind is the name of its kind, and data its fields.
+func entry(turn string, kind sessions.Kind, cause string, data any) sessions.Entry {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // the data of these tests can be encoded
+	}
+	e := sessions.Entry{Turn: turn, Kind: kind, Cause: cause, Data: raw}
+	if cause != "" {
+		e.Person = "discord:U1"
+	}
+	return e
+}
+
+// write appends entries to the log of a session.
+func (x *rig) write(key string, entries ...sessions.Entry) {
+	x.Helper()
+	l, err := x.store.Open(x.Context(), key, 1)
+	x.must(err)
+	x.must(l.Append(x.Context(), l.Next(), entries...))
+}
+
+// one returns what became of one message, and checks its outcome.
+func (x *rig) one(id, outcome string) string {
+	x.Helper()
+	told, err := x.Tell(x.Context(), id)
+	x.must(err)
+	if len(told.Messages) != 1 || told.Messages[0].Outcome != outcome {
+		x.Errorf("of %s it tells %+v, want %s", id, told, outcome)
+		return ""
+	}
+	var all []string
+	for _, s := range told.Messages[0].Steps {
+		all = append(all, s.Text)
+	}
+	text := strings.Join(all, "\n")
+	if strings.Contains(text+told.Messages[0].Says, "xyzzyplugh") {
+		x.Errorf("it tells what was said: %s", text)
+	}
+	return text
+}
+
+func (x *rig) wants(text string, words ...string) {
+	x.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			x.Errorf("there is no %q in\n%s", w, text)
+		}
+	}
+}
+
+// A message in a thread of Discord, whose id names the thread alone, is found with another agent than the
+// main one; one that joined its turn is told to have; and a turn that runs is told to.
+func TestAMessageThatJoinsATurn(t *testing.T) {
+	x := newRig(t)
+	at := bus.Address{Channel: "discord", Chat: "C1", Thread: "T1"}
+	key := "ops:discord:C1:T1"
+	x.must(x.book.Meet(t.Context(), channels.Chat{Address: at, Session: key, Group: true, Seen: time.Now()}))
+	const first, second = "discord:B:T1:1", "discord:B:T1:2"
+	x.write(key, entry(first, sessions.KindTurnStarted, "", sessions.TurnStarted{Agent: "ops"}), entry(first, sessions.KindUser, first, sessions.User{Text: "xyzzyplugh"}),
+		entry(first, sessions.KindUser, second, sessions.User{Text: "xyzzyplugh"}), entry(first, sessions.KindResumed, "", nil))
+	text := x.one(second, "running")
+	x.wants(text, "it came from discord:U1, was let in, and is in conversation "+key, "it joined the turn "+first, "another process went on with it")
+	x.wants(x.one(first, "running"), "the turn "+first+" of agent ops began with it")
+
+	x.write(key, entry(first, sessions.KindTurnDone, "", sessions.TurnDone{State: "failed", Code: "timeout", Outbound: []sessions.Reply{{ID: first + "#reply", Text: "xyzzyplugh"}}}))
+	x.wants(x.one(first, "sending"), "the turn ended as failed: timeout", first+"#reply is on the bus")
+	part := channels.SentPart{Text: "xyzzyplugh", State: channels.Sending}
+	_, _, err := x.book.Begin(t.Context(), channels.Send{ID: first + "#reply", To: at, Session: key, Parts: []channels.SentPart{part}, At: time.Now()})
+	x.must(err)
+	part.State, part.PlatformID = channels.Sent, "99"
+	x.must(x.book.Mark(t.Context(), first+"#reply", 0, part))
+	x.wants(x.one(second, "failed"), "was sent to discord:C1/T1 as 99")
+}
+
+// What was given up before any session knew it is told of, and what became of it when it was tried again.
+func TestAMessageThatWasGivenUp(t *testing.T) {
+	x := newRig(t)
+	const id, key = "telegram:4242:7:1", "main:telegram:7"
+	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: []byte("xyzzyplugh")}))
+	x.wants(x.one(id, "waiting"), "conversation "+key+" has mail on which nobody has begun")
+	lease, err := x.bus.Claim(t.Context(), bus.InboundTopic)
+	x.must(err)
+	mail, err := lease.Mail(t.Context(), 0)
+	x.must(err)
+	x.must(lease.Settle(t.Context(), bus.End{Dead: mail[0].Seq, Reason: "its log cannot be opened"}))
+	x.wants(x.one(id, "given_up"), "it was given up after 1 attempt and is a dead letter of topic inbound: its log cannot be opened")
+	again, err := x.bus.Replay(t.Context(), bus.InboundTopic, id)
+	x.must(err)
+	x.write(key, entry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(again, sessions.KindUser, again, sessions.User{}),
+		entry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
+	x.wants(x.one(id, "done"), "published again as "+again, "the turn ended as done")
+}
+
+// What a program handed over is told of for each of its destinations.
+func TestWhatAProgramHandedOver(t *testing.T) {
+	x := newRig(t)
+	to := []bus.Address{{Channel: "slack", Chat: "C1"}, {Channel: "telegram", Chat: "-7"}}
+	p, _, err := x.book.Accept(t.Context(), channels.Submission{ID: "m_1", Origin: "ci", Destinations: to, At: time.Now()})
+	x.must(err)
+	_, _, err = x.book.Begin(t.Context(), channels.Send{ID: "m_1/0", To: to[0], Parts: []channels.SentPart{{State: channels.Failed, Code: "channel_not_found"}}, At: time.Now()})
+	x.must(err)
+	text := x.one(p.ID, "undelivered")
+	x.wants(text, "ci handed it over for slack:C1, telegram:-7", "m_1/0 was not sent to slack:C1: the platform says channel_not_found", "m_1/1 is on the bus")
+	x.wants(x.one("m_1/1", "undelivered"), "ci handed it over")
+}
+
+// Of a chat with many conversations and refusals it tells of the newest messages alone.
+func TestTheNewestOfAChat(t *testing.T) {
+	x := newRig(t)
+	for n := range 12 {
+		id := fmt.Sprintf("slack:T:C1:%d", n)
+		x.write(fmt.Sprintf("main:slack:C1:%d", n), entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
+			entry(id, sessions.KindTurnDone, "", sessions.TurnDone{State: "cancelled"}))
+	}
+	x.must(x.store.AuditNotes(t.Context(), []sessions.AuditRecord{{
+		At: time.Now(), Kind: sessions.AuditRefusal, By: "slack:U9", Result: "stranger", Address: "slack:C1/99", Messages: []string{"slack:T:C1:98", "slack:T:C1:99"}, Count: 2,
+	}}))
+	told, err := x.Tell(t.Context(), "slack:C1")
+	x.must(err)
+	if told.About != "chat" || len(told.Messages) != 5 || told.Messages[0].Message != "slack:T:C1:99" || told.Messages[0].Outcome != "refused" ||
+		told.Messages[1].Message != "slack:T:C1:11" || told.Messages[1].Outcome != "cancelled" {
+		t.Errorf("it tells %+v", told)
+	}
+	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and was refused by the rule stranger", "in all 2 messages")
+}
