@@ -20,7 +20,7 @@ FUZZTIME  ?= 10s
 SEEDS     ?= random
 MESSAGES  ?= 5000
 TABLE     ?=
-PLATFORMS ?= linux-amd64 linux-arm64 linux-armv7 darwin-arm64
+PLATFORMS ?= linux-amd64 linux-arm64 linux-armv7 darwin-arm64 darwin-amd64
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # vet is lint's and not done twice.
@@ -38,7 +38,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help arrows recipes build test race fleet chaos mcp bench fuzz cover release clean \
+.PHONY: help arrows recipes demo demo-check build test race fleet chaos mcp bench fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits
 
 help: ## list the targets
@@ -71,6 +71,12 @@ arrows: ## print which uses between a package's files point up, and what is near
 recipes: ## follow the recipes of docs/recipes.md on a copy, and lint and test what they add
 	$(GO) test ./.ci/recipes
 	$(GO) run ./.ci/recipes
+
+demo: build ## record the terminal that the README shows, in docs/demo.svg
+	$(GO) run ./.ci/demo bin/parley docs/demo.svg
+
+demo-check: build
+	$(GO) run ./.ci/demo -check bin/parley docs/demo.svg
 
 # Each part is a target of its own: `make -k lint` goes on after a finding.
 lint-format:

@@ -53,6 +53,48 @@ func (t *Terminal) Rows() []string {
 	return rows
 }
 
+// A Span is a part of a row whose text is of one style.
+type Span struct {
+	Text        string
+	Bold, Faint bool
+}
+
+// The attributes of a cell, as the emulator counts them.
+const (
+	boldAttr  = 1 << 0
+	faintAttr = 1 << 1
+)
+
+// Spans returns the rows of the screen with their styles, without trailing blanks.
+func (t *Terminal) Spans() [][]Span {
+	rows := t.Rows()
+	all := make([][]Span, len(rows))
+	for y, row := range rows {
+		var line []Span
+		for x, left := 0, len(row); x < t.emulator.Width() && left > 0; {
+			text, width, attrs := " ", 1, uint8(0)
+			if cell := t.emulator.CellAt(x, y); cell != nil && cell.Width > 0 {
+				text, width, attrs = cell.Content, cell.Width, cell.Style.Attrs
+			}
+			span := Span{text, attrs&boldAttr != 0, attrs&faintAttr != 0}
+			if n := len(line); n > 0 && line[n-1].Bold == span.Bold && line[n-1].Faint == span.Faint {
+				line[n-1].Text += text
+			} else {
+				line = append(line, span)
+			}
+			x, left = x+width, left-len(text)
+		}
+		all[y] = line
+	}
+	return all
+}
+
+// Cursor returns where the cursor is, counted from 0.
+func (t *Terminal) Cursor() (x, y int) {
+	at := t.emulator.CursorPosition()
+	return at.X, at.Y
+}
+
 // Seen returns the text that a terminal of that size shows after written was written to it: the
 // rows that have scrolled away first, then the visible ones, without trailing blanks.
 func Seen(written string, width, height int) string {

@@ -5,12 +5,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"parley/channels/console/consoletest"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
+
+	"parley/channels/console/consoletest"
 )
 
 // A Seat is somebody at a terminal with a chat on it.
@@ -33,23 +32,9 @@ func Sit(w *World, args ...string) *Seat {
 // TakeSeat starts a command on a terminal.
 func TakeSeat(t *testing.T, cmd *exec.Cmd) *Seat {
 	t.Helper()
-	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	front, back, err := consoletest.OpenPTY(80, 24)
 	if err != nil {
 		t.Skip("no terminals here: ", err)
-	}
-	var unlock, number int32
-	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
-			t.Skip("no terminals here: ", e)
-		}
-	}
-	back, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no terminals here: ", err)
-	}
-	size := [4]uint16{24, 80}
-	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
-		t.Fatal("resize: ", e)
 	}
 	s := &Seat{t: t, Cmd: cmd, Keyboard: front, Shown: &SyncBuffer{}, Ended: make(chan error, 1)}
 	s.Cmd.Stdin, s.Cmd.Stdout, s.Cmd.Stderr = back, back, back

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels/console/consoletest"
+)
+
+const (
+	width, height = 80, 24
+	patience      = 30 * time.Second
+	prompt        = "› "
+)
+
+// A frame is what the terminal shows for a while.
+type frame struct {
+	rows   [][]consoletest.Span
+	cursor [2]int // column and row
+	holds  time.Duration
+}
+
+// A recorder looks at the terminal of a program.
+type recorder struct {
+	keys     io.Writer
+	terminal *consoletest.Terminal
+	ended    <-chan error // what the program ended with
+	frames   []frame
+}
+
+// record starts the program on a terminal, types the lines one after another, and returns what was seen.
+func record(ctx context.Context, program string, lines []line) (frames []frame, err error) {
+	dir, err := os.MkdirTemp("", "demo-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cmd, err := chat(ctx, program, dir)
+	if err != nil {
+		return nil, err
+	}
+	front, back, err := consoletest.OpenPTY(width, height)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, front.Close()) }()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = back, back, back
+	if err = errors.Join(cmd.Start(), back.Close()); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	r := &recorder{keys: front, terminal: consoletest.NewTerminal(width, height), ended: ended}
+	go func() { _, _ = io.Copy(r.terminal, front) }() // ends in an error with the terminal
+	go func() { ended <- cmd.Wait() }()
+	defer func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+	}()
+	for _, l := range lines {
+		if err := r.say(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	r.frames[len(r.frames)-1].holds = 5 * time.Second
+	return r.frames, nil
+}
+
+// chat returns the command that talks in the folder dir, which it fills.
+func chat(ctx context.Context, program, dir string) (*exec.Cmd, error) {
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return nil, err
+	}
+	for name, content := range files() {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, program, "chat", "--workspace", ".")
+	cmd.Dir = work
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "TMPDIR=" + dir}
+	return cmd, nil
+}
+
+// say types a line, and waits for its answer.
+func (r *recorder) say(ctx context.Context, l line) error {
+	if err := r.wait(ctx, "the prompt", r.idle); err != nil {
+		return err
+	}
+	r.take(time.Second)
+	for n := 0; n < len(l.typed); {
+		next := min(n+2, len(l.typed))
+		if _, err := io.WriteString(r.keys, l.typed[n:next]); err != nil {
+			return err
+		}
+		n = next
+		if err := r.wait(ctx, l.typed[:n], func(rows []string) bool { return r.typed(rows) == l.typed[:n] }); err != nil {
+			return err
+		}
+		r.take(90 * time.Millisecond)
+	}
+	r.frames[len(r.frames)-1].holds = 700 * time.Millisecond
+	if _, err := io.WriteString(r.keys, "\r"); err != nil {
+		return err
+	}
+	answered := func(rows []string) bool { return r.idle(rows) && strings.Contains(strings.Join(rows, "\n"), l.answer) }
+	if err := r.wait(ctx, l.answer, answered); err != nil {
+		return err
+	}
+	r.take(3 * time.Second)
+	return nil
+}
+
+// idle reports whether the program waits for the person to type.
+func (r *recorder) idle(rows []string) bool {
+	return r.typed(rows) == "" && !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "… ") })
+}
+
+// typed returns what stands before the cursor in the line that is typed; "?" if the cursor is in no such
+// line, because the program draws.
+func (r *recorder) typed(rows []string) string {
+	x, y := r.terminal.Cursor()
+	row := []rune(rows[y] + strings.Repeat(" ", width)) // of rows, trailing blanks are gone
+	text, is := strings.CutPrefix(string(row[:x]), prompt)
+	if !is {
+		return "?"
+	}
+	return text
+}
+
+// wait waits until the terminal shows something.
+func (r *recorder) wait(ctx context.Context, what string, shows func(rows []string) bool) error {
+	for deadline := time.Now().Add(patience); ; {
+		rows := r.terminal.Rows()
+		if shows(rows) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited in vain for %q; the terminal shows\n%s", what, strings.Join(rows, "\n"))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-r.ended:
+			return fmt.Errorf("the program has ended (%w); the terminal shows\n%s", err, strings.Join(rows, "\n"))
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// take adds what the terminal shows now to the frames.
+func (r *recorder) take(holds time.Duration) {
+	x, y := r.terminal.Cursor()
+	r.frames = append(r.frames, frame{r.terminal.Spans(), [2]int{x, y}, holds})
+}
