@@ -92,7 +92,7 @@ func find(list []instruction, name string) (args []string) {
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	names, of := stages(t, deployed(t, "Dockerfile"))
-	if want := []string{"build", "parley", "parley-worker"}; !slices.Equal(names, want) {
+	if want := []string{"build", "parley"}; !slices.Equal(names, want) {
 		t.Fatalf("the stages are %q, want %q", names, want)
 	}
 	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
@@ -132,13 +132,10 @@ func TestDockerfile(t *testing.T) {
 		}
 		accepts(t, args)
 	}
-	if from := find(of["parley"], "FROM")[0]; !strings.HasPrefix(from, "scratch ") || len(find(of["parley"], "RUN")) > 0 {
-		t.Errorf("the static image is made from %s, and runs %q", from, find(of["parley"], "RUN"))
-	}
-	worker := strings.Join(find(of["parley-worker"], "RUN"), "\n")
+	installed := strings.Join(find(of["parley"], "RUN"), "\n")
 	for _, program := range []string{"git", "python3", "bubblewrap", "ca-certificates"} {
-		if !strings.Contains(worker, " "+program) {
-			t.Errorf("the worker's image has no %s", program)
+		if !strings.Contains(installed, " "+program) {
+			t.Errorf("the image has no %s", program)
 		}
 	}
 }
@@ -214,77 +211,111 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-func TestCompose(t *testing.T) {
-	t.Parallel()
-	one, many := flatten(t, deployed(t, "compose.yaml")), flatten(t, deployed(t, "compose.scaled.yaml"))
-	for _, service := range []string{"parley", "redis", "postgres"} {
-		if one["services."+service+".restart"] != "unless-stopped" || one["services."+service+".stop_grace_period"] == "" {
+// checkComposed looks at what all shapes have in common: the services come back, have their secrets, are
+// bounded and checked, run what the image holds, and mount volumes that there are.
+func checkComposed(t *testing.T, file map[string]string, config string, services ...string) {
+	t.Helper()
+	for _, service := range services {
+		if file["services."+service+".restart"] != "unless-stopped" || file["services."+service+".stop_grace_period"] == "" {
 			t.Errorf("%s does not come back, or has no time to end", service)
 		}
-		for _, secret := range words(t, one["services."+service+".secrets"]) {
-			if file := one["secrets."+secret+".file"]; file != "./secrets/"+secret {
-				t.Errorf("%s wants the secret %s, which is in %q", service, secret, file)
+		for _, secret := range words(t, file["services."+service+".secrets"]) {
+			if from := file["secrets."+secret+".file"]; from != "./secrets/"+secret {
+				t.Errorf("%s wants the secret %s, which is in %q", service, secret, from)
 			}
 		}
 	}
 	// It is bounded, and clears up before it is ended.
-	soft, hard := bytesOf(t, one["services.parley.environment.GOMEMLIMIT"]), bytesOf(t, one["services.parley.mem_limit"])
+	soft, hard := bytesOf(t, file["services.parley.environment.GOMEMLIMIT"]), bytesOf(t, file["services.parley.mem_limit"])
 	if soft < 256<<20 || hard < soft+soft/4 {
 		t.Errorf("memory is bounded by %d and %d", soft, hard)
 	}
-	check := words(t, one["services.parley.healthcheck.test"])
+	check := words(t, file["services.parley.healthcheck.test"])
 	if len(check) < 3 || check[0] != "CMD" || check[1] != "/usr/local/bin/parley" || !slices.Contains(check, "--live") {
 		t.Fatalf("it is checked by %q", check)
 	}
 	accepts(t, check[2:])
-	redis := one["services.redis.command"]
-	for _, want := range []string{"--appendonly yes", "--appendfsync everysec", "--maxmemory-policy noeviction", "--requirepass"} {
-		if !strings.Contains(redis, want) {
-			t.Errorf("Redis runs as %s, without %s", redis, want)
-		}
+	if at := file["services.parley.environment.PARLEY_CONFIG"]; at == "" || file["services.parley.volumes.0"] != "./"+config+":"+at+":ro" {
+		t.Errorf("the program looks for %q, and %q is mounted", at, file["services.parley.volumes.0"])
 	}
-	if at := one["services.parley.environment.PARLEY_CONFIG"]; at == "" || one["services.parley.volumes.0"] != "./parley.toml:"+at+":ro" {
-		t.Errorf("the program looks for %q, and %q is mounted", at, one["services.parley.volumes.0"])
+	if port := file["services.parley.ports"]; !strings.Contains(port, `"127.0.0.1:`) {
+		t.Errorf("the bot listens on %s: others than this machine reach it", port)
 	}
-	// Two gateways and the workers, and while they are replaced as many again.
-	const conns = 12 // that a component of a process opens at most
-	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
-	_, most, _ := strings.Cut(words(t, one["services.postgres.command"])[2], "=")
-	if number(t, most) < processes*home.StorePools*conns {
-		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*home.StorePools*conns)
+	if _, built := file["services.parley.build.target"]; built || file["services.parley.image"] != "parley" {
+		t.Errorf("there is one image, and this is %q", file["services.parley.image"])
 	}
-	_, of := stages(t, deployed(t, "Dockerfile"))
-	served := 0
-	for _, file := range []map[string]string{one, many} {
+}
+
+// checkServing looks at the commands that serve and at the volumes, and returns how many serve.
+func checkServing(t *testing.T, volumes map[string]string, files ...map[string]string) (served int) {
+	t.Helper()
+	for _, file := range files {
 		for path, value := range file {
-			service, ok := strings.CutSuffix(path, ".build.target")
-			if ok && (of[value] == nil || file[service+".image"] != value) {
-				t.Errorf("%s builds %q and calls it %q", service, value, file[service+".image"])
-			}
 			if strings.HasSuffix(path, ".command") && strings.Contains(value, `"serve"`) {
 				accepts(t, words(t, value))
 				served++
 			}
 			name, _, mounts := strings.Cut(value, ":/")
 			if mounts && strings.Contains(path, ".volumes.") && name[0] != '.' && name[0] != '/' {
-				if _, known := one["volumes."+name]; !known {
+				if _, known := volumes["volumes."+name]; !known {
 					t.Errorf("%s mounts %s, which is no volume", path, value)
 				}
 			}
 		}
 	}
-	if served != 4 {
+	return served
+}
+
+// One machine: a process, whose home is the volume that the fleet's file mounts too, so that it notices
+// whose home that is.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	one, fleet := flatten(t, deployed(t, "compose.yaml")), flatten(t, deployed(t, "compose.fleet.yaml"))
+	checkComposed(t, one, "parley.toml", "parley")
+	if served := checkServing(t, one, one); served != 1 {
+		t.Errorf("%d commands serve", served)
+	}
+	if one["name"] != fleet["name"] || one["services.parley.volumes.1"] != fleet["services.parley.volumes.1"] {
+		t.Errorf("the home is %q here and %q there", one["services.parley.volumes.1"], fleet["services.parley.volumes.1"])
+	}
+	for path := range one {
+		if strings.Contains(path, "redis") || strings.Contains(path, "postgres") {
+			t.Errorf("one process needs no server, and there is %s", path)
+		}
+	}
+}
+
+func TestComposeOfAFleet(t *testing.T) {
+	t.Parallel()
+	fleet, many := flatten(t, deployed(t, "compose.fleet.yaml")), flatten(t, deployed(t, "compose.scaled.yaml"))
+	checkComposed(t, fleet, "parley.fleet.toml", "parley", "redis", "postgres")
+	redis := fleet["services.redis.command"]
+	for _, want := range []string{"--appendonly yes", "--appendfsync everysec", "--maxmemory-policy noeviction", "--requirepass"} {
+		if !strings.Contains(redis, want) {
+			t.Errorf("Redis runs as %s, without %s", redis, want)
+		}
+	}
+	// Two gateways and the workers, and while they are replaced as many again.
+	const conns = 12 // that a component of a process opens at most
+	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
+	_, most, _ := strings.Cut(words(t, fleet["services.postgres.command"])[2], "=")
+	if number(t, most) < processes*home.StorePools*conns {
+		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*home.StorePools*conns)
+	}
+	if served := checkServing(t, fleet, fleet, many); served != 4 {
 		t.Errorf("%d commands serve, want the one and those of the three that take its place", served)
 	}
-	if port := one["services.parley.ports"]; !strings.Contains(port, `"127.0.0.1:`) {
-		t.Errorf("the bot listens on %s: others than this machine reach it", port)
+	for path, file := range many {
+		if strings.HasSuffix(path, ".extends.file") && file != "compose.fleet.yaml" {
+			t.Errorf("%s is %s", path, file)
+		}
 	}
 	if n := many["services.worker.deploy.replicas"]; n != "3" {
 		t.Errorf("%s workers", n)
 	}
 }
 
-func TestDeployedConfiguration(t *testing.T) {
+func TestDeployedConfigurations(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const password = "0123456789abcdef"
@@ -295,20 +326,28 @@ func TestDeployedConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(dir, "parley.toml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, "parley.toml"), "/run/secrets/", dir+"/")), 0o644); err != nil { // as in a checkout
-		t.Fatal(err)
+	load := func(name string) *config.Config {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, name), "/run/secrets/", dir+"/")), 0o644); err != nil { // as in a checkout
+			t.Fatal(err)
+		}
+		cfg, err := loadConfig(config.Options{File: file, Home: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.CheckServe(); err != nil {
+			t.Error(err)
+		}
+		if notices := cfg.Notices(); len(notices) > 0 {
+			t.Errorf("of %s it is told %q", name, notices)
+		}
+		return cfg
 	}
-	cfg, err := loadConfig(config.Options{File: file, Home: dir})
-	if err != nil {
-		t.Fatal(err)
+	if one := load("parley.toml"); one.Bus.URL != "" || one.Store.URL != "" {
+		t.Error("one process needs a server")
 	}
-	if err := cfg.CheckServe(); err != nil {
-		t.Error(err)
-	}
-	if notices := cfg.Notices(); len(notices) > 0 {
-		t.Errorf("it is told %q", notices)
-	}
+	cfg := load("parley.fleet.toml")
 	if !strings.Contains(string(cfg.Bus.URL), ":"+password+"@redis:6379") || !strings.Contains(string(cfg.Store.URL), ":"+password+"@postgres:") {
 		t.Error("the bus and the store are not reached with their passwords")
 	}

@@ -23,10 +23,14 @@ type fleetNote struct {
 
 func fleetPath(home string) string { return filepath.Join(home, fleetFile) }
 
-// remedy returns what the operator should do, as the end of an error.
-func (n fleetNote) remedy() string {
-	if n.Config == "" {
+// remedy returns what the operator should do who has loaded the configuration file loaded, as the end of
+// an error.
+func (n fleetNote) remedy(loaded string) string {
+	switch n.Config {
+	case "":
 		return ": use the configuration that names it, with --config or the environment"
+	case loaded: // in a container another file has taken its place
+		return ", as " + n.Config + " said then: start with a configuration that names it, which is compose.fleet.yaml where deploy/compose.yaml was started before"
 	}
 	return ": add --config " + n.Config
 }

@@ -54,7 +54,7 @@ func CheckData(c *config.Config) error {
 		case part.Location == "" && part.fleet != "":
 			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
 				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
-				part.fleet, fleet.remedy(), fleetPath(c.Home))}
+				part.fleet, fleet.remedy(c.File), fleetPath(c.Home))}
 		case part.Location != "" && part.moved == "":
 			if err := checkLeft(c, part.key, part.files); err != nil {
 				return err

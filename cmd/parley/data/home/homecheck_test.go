@@ -2,6 +2,7 @@ package home
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,32 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 				t.Errorf("it says %v, want %s, the line and migrate", err, c.want)
 			}
 		})
+	}
+}
+
+// The volumes of a fleet's Compose file hold a home whose data is elsewhere. The file with SQLite, which
+// mounts them at the same place, begins no second bot in it, and names the other one.
+func TestAFleetsHomeIsNotServedWithoutItsStore(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "parley.toml")
+	load := func(text string) *config.Config {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{File: file, Home: dir, Env: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	fleet := load("[bus]\nurl = \"redis://127.0.0.1:1\"\n[store]\nurl = \"postgres://u:secret@127.0.0.1:1/d\"\n")
+	if err := errors.Join(CheckData(fleet), NoteWhereDataIs(fleet), CheckData(fleet)); err != nil {
+		t.Fatal(err)
+	}
+	err := CheckData(load(""))
+	if _, setting := errors.AsType[*config.SettingError](err); !setting || !strings.Contains(err.Error(), "compose.fleet.yaml") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("without the store: %v", err)
 	}
 }
 
