@@ -85,6 +85,7 @@ type Channel struct {
 	*downloads
 	*historian
 	*examiner
+	*channels.Unaddressed
 
 	name      string
 	token     string
@@ -106,6 +107,8 @@ var (
 	_ channels.Reactor       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Historian     = (*Channel)(nil)
+
+	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
 
 // New makes a Channel and checks its settings. It makes no request yet.
@@ -141,14 +144,15 @@ func New(c Config) (*Channel, error) {
 	if book == nil {
 		book = noBook{}
 	}
-	t := &translator{name: c.Name, book: book, mention: c.Mention, markPattern: newMarkPattern(), directory: newDirectory(a)}
+	t := &translator{name: c.Name, book: book, mention: c.Mention, unaddressed: &channels.Unaddressed{}, markPattern: newMarkPattern(), directory: newDirectory(a)}
 	return &Channel{
-		api:       a,
-		sender:    &sender{api: a, sendsOnly: c.SendsOnly},
-		downloads: &downloads{api: a, client: clients.fileClient},
-		historian: &historian{api: a, translator: t, directory: t.directory, book: book},
-		examiner:  &examiner{api: a, sendsOnly: c.SendsOnly},
-		name:      c.Name, token: token, sendsOnly: c.SendsOnly, paced: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,
+		api:         a,
+		Unaddressed: t.unaddressed,
+		sender:      &sender{api: a, sendsOnly: c.SendsOnly},
+		downloads:   &downloads{api: a, client: clients.fileClient},
+		historian:   &historian{api: a, translator: t, directory: t.directory, book: book},
+		examiner:    &examiner{api: a, sendsOnly: c.SendsOnly},
+		name:        c.Name, token: token, sendsOnly: c.SendsOnly, paced: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,
 	}, nil
 }
 

@@ -64,6 +64,9 @@ func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 		return nil
 	}
 	in, concerns, err := p.translator.messageInbound(ctx, n.message)
+	if err == nil && !concerns && !n.edited {
+		p.translator.unaddressed.Note(in.ID, in.At)
+	}
 	if err != nil || !concerns {
 		return err
 	}

@@ -22,12 +22,13 @@ type translator struct {
 	name        string // the channel's name
 	book        Book
 	mention     channels.MentionIn
-	markPattern *regexp.Regexp // finds Discord's marks, such as <@id>, in a text
+	unaddressed *channels.Unaddressed // is told of messages that are not handed on
+	markPattern *regexp.Regexp        // finds Discord's marks, such as <@id>, in a text
 	directory   *directory
 }
 
 // messageInbound translates a message into what the agent gets; false if the message is not meant
-// for the bot. It fails if that cannot be found out now.
+// for the bot: then only its id and its place count. It fails if that cannot be found out now.
 func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
 	me := t.directory.botUser()
 	p, err := t.directory.findPlace(ctx, m.Channel)
@@ -47,7 +48,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inboun
 		in.Mentioned = true
 	}
 	if err != nil || !concerns {
-		return bus.Inbound{}, false, err
+		return in, false, err
 	}
 	in.Text, in.Called = t.typedText(m, called), called && t.withoutOwnName(m.Content) != m.Content
 	if m.Answers != nil && m.Reference != nil {

@@ -116,6 +116,15 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if g.Events != nil {
 		wg.Go(func() { bus.Follow(inner, g.Events, g.Name, d.pace) })
 	}
+	if t, ok := channels.AsUnaddressedTeller(g.Channel); ok {
+		t.TellUnaddressed(func(id string, at bus.Address) {
+			rule := RuleMention
+			if g.Gate.Mention(at.Chat) == channels.MentionNowhere {
+				rule = RuleChat
+			}
+			d.refused(bus.Inbound{ID: id, At: at}, rule, "")
+		})
+	}
 	err := g.Channel.Receive(inner, d.accept)
 	cancel()
 	wg.Wait()

@@ -52,7 +52,8 @@ func (d *receiver) refused(in bus.Inbound, rule, session string) {
 	r := Refusal{Rule: rule, Message: in.ID, Person: in.From.ID, At: in.At, Session: session}
 	level := slog.LevelInfo
 	if rule == RuleMention || rule == RuleChat {
-		r.Person, level = "", slog.LevelDebug
+		// Nor does the thread matter: on Slack each message would begin one, and have a record of its own.
+		r.Person, r.At.Thread, level = "", "", slog.LevelDebug
 	}
 	if d.Refused != nil {
 		d.Refused(r)
@@ -66,6 +67,9 @@ func (d *receiver) refused(in bus.Inbound, rule, session string) {
 
 // write logs a refusal, with the number of those before it that came too fast to be logged.
 func (l *refusalLog) write(channel string, level slog.Level, r Refusal) {
+	if !l.log.Enabled(context.Background(), level) {
+		return
+	}
 	attrs := []slog.Attr{slog.String("channel", channel), slog.String("id", r.Message), slog.String("chat", r.At.String()), slog.String("rule", r.Rule)}
 	if r.Person != "" {
 		attrs = append(attrs, slog.String("person", r.Person))

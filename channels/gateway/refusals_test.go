@@ -70,6 +70,36 @@ func TestRefusalsAreTold(t *testing.T) {
 	})
 }
 
+// A quiet channel does not hand on what is not meant for the bot.
+type quiet struct {
+	channels.Channel
+	*channels.Unaddressed
+}
+
+// What a channel does not hand on is told of as well, by the rule of its group, and without the thread, so that a
+// group has one record and not one for each of its threads.
+func TestWhatIsNotHandedOnIsTold(t *testing.T) {
+	var told []gateway.Refusal
+	ch := quiet{Unaddressed: &channels.Unaddressed{}}
+	ch.Note("early", bus.Address{Channel: "c", Chat: "room"}) // nobody listens yet
+	setup := func(_ *stage, g *gateway.Gateway) {
+		ch.Channel = g.Channel
+		g.Channel, g.Refused = ch, func(r gateway.Refusal) { told = append(told, r) }
+	}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.Chat{{ID: "room"}}}, setup, func(t *testing.T, s *stage) {
+		s.say(t, stagetest.Said("m0", "1", "x")) // from now on it receives
+		ch.Note("m1", bus.Address{Channel: "c", Chat: "room", Thread: "t1"})
+		ch.Note("m2", bus.Address{Channel: "c", Chat: "elsewhere"})
+		want := []gateway.Refusal{
+			{Rule: gateway.RuleMention, Message: "m1", At: bus.Address{Channel: "c", Chat: "room"}},
+			{Rule: gateway.RuleChat, Message: "m2", At: bus.Address{Channel: "c", Chat: "elsewhere"}},
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %+v, want %+v", told, want)
+		}
+	})
+}
+
 // A flood of strangers does not fill the log: the next line says how many have none.
 func TestAFloodOfRefusalsIsLoggedInPart(t *testing.T) {
 	const flood = 5000

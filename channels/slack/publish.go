@@ -87,6 +87,9 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	if err != nil || !concerns {
 		// A message that is not meant for the bot is not recorded as published: Slack sends
 		// two events for a mention, and the one that is meant for the bot may come second.
+		if err == nil {
+			p.translator.unaddressed.Note(in.ID, in.At)
+		}
 		return err
 	}
 	p.speakers.note(in.At.Chat, in.At.Thread, m.User)

@@ -273,6 +273,9 @@ func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
 		return
 	}
 	if !m.mayConcernBot(r.me, r.catchUp.mention) {
+		if t := r.publisher.translator; m.isSpeech(r.me) {
+			t.unaddressed.Note(t.messageID(m, r.me), t.replyAddress(m))
+		}
 		ack()
 		return
 	}

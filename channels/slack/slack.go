@@ -105,6 +105,7 @@ type Channel struct {
 	*panes
 	*requests
 	*socketAddresses
+	*channels.Unaddressed
 
 	name       string
 	api        *slackgo.Client
@@ -134,6 +135,7 @@ var (
 	_ channels.ButtonShower      = (*Channel)(nil)
 	_ channels.Historian         = (*Channel)(nil)
 	_ channels.HTTPReceiver      = (*Channel)(nil)
+	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
 
 // appToken is the name of the setting with the token for sockets.
@@ -208,13 +210,14 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 		me, err := self.current(ctx)
 		return me.Team, err
 	}
-	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joins: c.Joins, mention: c.Mention}
+	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joins: c.Joins, mention: c.Mention, unaddressed: &channels.Unaddressed{}}
 	read, chats := &histories{api}, &conversations{api: api, name: c.Name, directChats: newCache[string](24 * time.Hour)}
 	speakers := &speakers{histories: read, translator: t, last: newCache[string](24 * time.Hour), log: c.Log}
 	surfaces := assistant.New(api, callRepeatable)
 	return &Channel{
 		identity:      self,
 		people:        t.people,
+		Unaddressed:   t.unaddressed,
 		conversations: chats,
 		historian:     &historian{identity: self, histories: read, translator: t, joins: c.Joins},
 		finder:        &finder{identity: self, conversations: chats, histories: read},

@@ -23,6 +23,8 @@ type translator struct {
 	people  *people
 	joins   Joins
 	mention channels.MentionIn
+	// unaddressed is told of messages that are not handed on.
+	unaddressed *channels.Unaddressed
 }
 
 // replyAddress returns the address to which the answer to a message goes. In a channel
@@ -45,7 +47,7 @@ func (t *translator) messageID(m *message, me Account) string {
 }
 
 // messageInbound translates a message into what the agent gets; false if the message is not meant
-// for the bot. It fails if the book cannot tell now whether it is.
+// for the bot: then only its id and its place count. It fails if the book cannot tell now whether it is.
 func (t *translator) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
 		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
@@ -61,10 +63,10 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 		since, joined, err := t.joins.Joined(ctx, in.At)
 		// Replies from before the bot joined the thread were meant for people.
 		if err != nil || !joined || in.SentAt.Before(since) {
-			return bus.Inbound{}, false, err
+			return in, false, err
 		}
 		if in.Mentioned = holds == channels.MentionThreads; !in.Mentioned && !strings.HasPrefix(m.Text, commandPrefix) {
-			return bus.Inbound{}, false, nil // a command may still be for it: to stop, or to answer what it asks
+			return in, false, nil // a command may still be for it: to stop, or to answer what it asks
 		}
 	}
 	in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart

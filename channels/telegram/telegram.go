@@ -76,6 +76,7 @@ type Channel struct {
 	*downloads
 	*pollReceiver
 	*webhookReceiver
+	*channels.Unaddressed
 
 	translator *translator
 	menus      *menus
@@ -96,6 +97,8 @@ var (
 	_ channels.HTTPReceiver  = (*Channel)(nil)
 	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
+
+	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
 
 // New makes a Channel and checks its settings. It makes no call yet.
@@ -123,15 +126,16 @@ func New(c Config) (*Channel, error) {
 		book = noBook{}
 	}
 	self := &identity{api: a, name: c.Name, id: id, accountKnown: make(chan struct{})}
-	moves, forums := newMovedGroups(book, c.Name), new(forums)
+	moves, forums, unaddressed := newMovedGroups(book, c.Name), new(forums), new(channels.Unaddressed)
 	return &Channel{
 		identity:        self,
+		Unaddressed:     unaddressed,
 		movedGroups:     moves,
 		sender:          &sender{api: a, moves: moves, forums: forums, sendsOnly: c.SendsOnly},
 		downloads:       &downloads{a},
 		pollReceiver:    &pollReceiver{api: a},
 		webhookReceiver: &webhookReceiver{identity: self, webhook: c.Webhook, deliveries: make(chan webhook.Delivery), book: book},
-		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, moves: moves, forums: forums},
+		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, unaddressed: unaddressed, moves: moves, forums: forums},
 		menus:           &menus{a},
 		paced:           c.RateLimit != NoPace,
 	}, nil

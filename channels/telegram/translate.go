@@ -18,9 +18,11 @@ import (
 type translator struct {
 	*identity
 	mention channels.MentionIn
-	quoter  quoter
-	moves   *movedGroups
-	forums  *forums
+	// unaddressed is told of messages in groups that are not among the channel's chats.
+	unaddressed *channels.Unaddressed
+	quoter      quoter
+	moves       *movedGroups
+	forums      *forums
 }
 
 // messageInbound translates a message into what the agent gets; false if no person says anything to
@@ -39,13 +41,16 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	everything := private
 	if !private {
 		mention, err := t.mentionIn(ctx, chat)
+		if err == nil && mention == channels.MentionNowhere {
+			t.unaddressed.Note(t.messageID(chat, message), bus.Address{Channel: t.name, Chat: chat})
+		}
 		if err != nil || mention == channels.MentionNowhere {
 			return bus.Inbound{}, false, err
 		}
 		everything = mention == channels.MentionNever
 	}
 	in := bus.Inbound{
-		ID:        t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":" + message,
+		ID:        t.messageID(chat, message),
 		Kind:      bus.Said,
 		From:      bus.Person{ID: t.personID(m.From.ID), Name: displayName(m.From)},
 		At:        bus.Address{Channel: t.name, Chat: chat},
@@ -83,6 +88,11 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 		t.forums.add(m.Chat.ID)
 	}
 	return in, true, nil
+}
+
+// messageID returns the id that a message of a chat has on the bus.
+func (t *translator) messageID(chat, message string) string {
+	return t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":" + message
 }
 
 // mentionIn returns which messages the bot answers in a group. A group that is not among the

@@ -17,6 +17,7 @@ const (
 	noteAgain    = 10 * time.Second // how soon again after a failure
 	mostTurns    = 4096             // how many turns wait to be written
 	mostRefusals = 256              // how many different refusals do
+	mostUnmeant  = 64               // how many of these are of messages that were not meant for the bot
 	// flushTime bounds the last write of a process that ends.
 	flushTime = 5 * time.Second
 )
@@ -27,7 +28,8 @@ type notes struct {
 	mu       sync.Mutex
 	turns    []sessions.AuditRecord
 	refusals map[refusal]sessions.AuditRecord
-	dropped  int           // refusals for which there was no room
+	unmeant  int           // how many of refusals name nobody: their messages were not meant for the bot
+	dropped  int           // other refusals for which there was no room
 	wake     chan struct{} // signals that something waits
 }
 
@@ -45,9 +47,15 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 	switch like := (refusal{r.Result, r.Address, r.By}); {
 	case r.Kind == sessions.AuditRefusal:
 		earlier, known := n.refusals[like]
-		if !known && len(n.refusals) >= mostRefusals {
+		switch unmeant := r.By == ""; {
+		case known:
+		case unmeant && n.unmeant >= mostUnmeant: // people talk as much as they like
+			return true
+		case len(n.refusals) >= mostRefusals:
 			n.dropped++
 			return true
+		case unmeant:
+			n.unmeant++
 		}
 		n.refusals[like] = merge(earlier, r)
 	case len(n.turns) >= mostTurns:
@@ -85,7 +93,7 @@ func (n *notes) take() (records []sessions.AuditRecord, dropped int) {
 	for _, r := range n.refusals {
 		records = append(records, r)
 	}
-	n.turns, n.dropped = nil, 0
+	n.turns, n.unmeant, n.dropped = nil, 0, 0
 	clear(n.refusals)
 	slices.SortStableFunc(records, func(a, b sessions.AuditRecord) int { return a.At.Compare(b.At) })
 	return records, dropped

@@ -109,6 +109,36 @@ func TestAFloodOfRefusalsCostsOneWriteASecond(t *testing.T) {
 	})
 }
 
+// What people say in groups, and not to the bot, takes no stranger's place, and nobody is told that it is left
+// out.
+func TestWhatIsNotMeantForTheBotTakesLittleRoom(t *testing.T) {
+	store := &countingStore{}
+	noting(t, store, func(trail *audit.Trail, _ *atomic.Int32, log *testlog.Buffer) {
+		for n := range 1000 {
+			trail.Note(sessions.AuditRecord{Kind: sessions.AuditRefusal, Result: "not_mentioned", Address: fmt.Sprint("slack:C", n), Messages: []string{"m"}})
+		}
+		for n := range 100 {
+			trail.Note(refusal(fmt.Sprint("slack:U", n), "m"))
+			trail.Note(sessions.AuditRecord{Kind: sessions.AuditRefusal, Result: "not_mentioned", Address: "slack:C0", Messages: []string{fmt.Sprint("m", n)}})
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		writes, records := store.written()
+		strangers := 0
+		for _, r := range records {
+			if r.By != "" {
+				strangers++
+			}
+			if r.Address == "slack:C0" && (r.Count != 101 || len(r.Messages) != sessions.MostRefused) {
+				t.Errorf("the group in which most is said has %+v", r)
+			}
+		}
+		if writes != 1 || len(records) != 164 || strangers != 100 || log.String() != "" {
+			t.Errorf("%d writes of %d records, of which %d are of strangers, and the log has %q", writes, len(records), strangers, log)
+		}
+	})
+}
+
 // What the store does not take is written later, and what the process has noted last when it ends.
 func TestNotesWaitForTheStoreAndTheEnd(t *testing.T) {
 	store := &countingStore{away: true}

@@ -168,3 +168,37 @@ func wantUnanswered(t *testing.T, w *parleytest.World) {
 	wantStory(t, told.Messages[0], "refused", "received: it came from telegram:4", "refused: the rule too_many_turns ended the turn", "was sent to telegram:4")
 	wantStory(t, told.Messages[2], "answered")
 }
+
+// A message in a group of Slack or Discord that is not said to the bot is told of, with no record of who said
+// it, though nothing of it is handed on; and a thread in which the bot takes part is none of that.
+func TestWhyAGroupIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	sw, sl := parleytest.NewSlack(t, whyModel)
+	sw.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+	dw, dc := parleytest.NewDiscord(t, whyModel, "")
+	dw.Serve("DISCORD=" + parleytest.DiscordToken)
+	sl.Say("D001", "U001", "hello")
+	parleytest.SlackSaid(t, sl, "D001", 1)
+	parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+	dc.Say("100", "7", "xyzzyplugh")
+	for about, w := range map[string]*parleytest.World{"slack:C001": sw, "discord:100": dw} {
+		parleytest.WaitFor(t, "the refusal at "+about, func() bool {
+			if about == "slack:C001" {
+				sl.Say("C001", "U001", "xyzzyplugh") // until the socket is open
+			}
+			told, _ := readWhy(t, w, about)
+			return len(told.Messages) == 1
+		})
+		told, text := readWhy(t, w, about)
+		wantStory(t, told.Messages[0], "refused", "it came at "+about+", and was refused by the rule not_mentioned")
+		parleytest.Wants(t, text, "`mention` of the channel")
+		if again, _ := readWhy(t, w, told.Messages[0].Message); len(again.Messages) != 1 || again.Messages[0].Outcome != "refused" {
+			t.Errorf("of %s it tells %+v", told.Messages[0].Message, again)
+		}
+		for _, r := range readAudit(t, w, "--filter", "refusal") {
+			if r.By != "" || r.Address != about {
+				t.Errorf("the record is %+v", r)
+			}
+		}
+	}
+}

@@ -149,7 +149,6 @@ type course struct {
 	asked       int    // how often a model was asked
 	askedAt     time.Time
 	parked      bool
-	resumes     int
 	done        *sessions.TurnDone
 	ended       time.Time
 	published   bool

@@ -1,0 +1,33 @@
+package channels
+
+import (
+	"sync/atomic"
+
+	"parley/bus"
+)
+
+// An UnaddressedTeller tells of messages in groups that it does not hand on, because they are not meant for
+// the bot: so that operators can find out why a message was not answered.
+type UnaddressedTeller interface {
+	// TellUnaddressed has f called with the id of each such message and where it was said. f must not
+	// wait.
+	TellUnaddressed(f func(id string, at bus.Address))
+}
+
+// AsUnaddressedTeller returns the channel as an UnaddressedTeller; false if it is none.
+func AsUnaddressedTeller(ch Channel) (UnaddressedTeller, bool) { return ability[UnaddressedTeller](ch) }
+
+// An Unaddressed is an UnaddressedTeller for a channel to have. Its zero value tells nobody.
+type Unaddressed struct {
+	tell atomic.Pointer[func(id string, at bus.Address)]
+}
+
+// TellUnaddressed implements UnaddressedTeller.
+func (u *Unaddressed) TellUnaddressed(f func(id string, at bus.Address)) { u.tell.Store(&f) }
+
+// Note tells of a message that is not handed on.
+func (u *Unaddressed) Note(id string, at bus.Address) {
+	if f := u.tell.Load(); f != nil {
+		(*f)(id, at)
+	}
+}
