@@ -12,7 +12,7 @@ import (
 )
 
 type whyCmd struct {
-	Message string `arg:"" name:"message" help:"The id of a message, the key of a conversation, or a chat as CHANNEL:CHAT."`
+	Message string `arg:"" name:"message" help:"The id of a message, the key of a conversation, a chat as CHANNEL:CHAT, or a person as CHANNEL:USER."`
 }
 
 // Help shows examples.

@@ -102,6 +102,9 @@ func TestWhy(t *testing.T) {
 		t.Errorf("of a message that never was it tells %+v", told)
 	}
 	parleytest.Wants(t, text, "Nothing is known of this message", "24 hours", "parley status")
+	if told, _ := readWhy(t, w, "telegram:4/5"); told.About != "chat" || len(told.Messages) != 0 {
+		t.Errorf("of a thread that never was it tells %+v", told)
+	}
 	if told, _ := readWhy(t, w, "telegram:31415"); told.About != "chat" || len(told.Messages) != 0 || len(told.Hints) == 0 {
 		t.Errorf("of a chat that never was it tells %+v", told)
 	}

@@ -83,11 +83,12 @@ const (
 	aMessage = "message"
 	aSession = "session"
 	aChat    = "chat"
+	aPerson  = "person"
 )
 
-// A Told is what became of a message, or of the newest messages of a session or a chat.
+// A Told is what became of a message, or of the newest messages of a session, a chat or a person.
 type Told struct {
-	About    string  `json:"about"` // message, session or chat
+	About    string  `json:"about"` // message, session, chat or person
 	ID       string  `json:"id"`
 	Messages []Story `json:"messages"` // the newest first
 	// Hints say, where nothing is known, what is kept for how long, and what to check.
@@ -98,7 +99,7 @@ type Told struct {
 const newest = 5
 
 // Tell says what became of a message with that id, or of the newest messages of the session with that key or
-// of the chat at that address.
+// of the chat at that address; if nothing is known of such a chat, of the person with that id.
 func (y *Why) Tell(ctx context.Context, id string) (Told, error) {
 	return (&asking{cfg: y.cfg, letters: map[bus.Topic][]bus.DeadLetter{}}).tell(ctx, id)
 }
@@ -121,7 +122,11 @@ func (q *asking) tell(ctx context.Context, id string) (Told, error) {
 		return told, err
 	case bad == nil && !strings.Contains(at.Chat, ":") && !strings.Contains(id, "#"):
 		told.About = aChat
-		told.Messages, err = q.ofChat(ctx, at)
+		if told.Messages, err = q.ofChat(ctx, at); err == nil && len(told.Messages) == 0 {
+			if told.Messages, err = q.ofPerson(ctx, id); len(told.Messages) > 0 {
+				told.About = aPerson
+			}
+		}
 	default:
 		var one Story
 		one, err = q.ofMessage(ctx, id)
@@ -138,9 +143,27 @@ func (q *asking) tell(ctx context.Context, id string) (Told, error) {
 	return told, nil
 }
 
+// ofPerson tells of the newest messages of a person, in the sessions in which they have spoken last, and of
+// those that were refused.
+func (q *asking) ofPerson(ctx context.Context, person string) (all []Story, err error) {
+	recent, err := q.cfg.Sessions.Recent(ctx, sessions.SessionQuery{Person: person, Limit: newest})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range recent {
+		said, err := q.saidIn(ctx, one.Key, person)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, said...)
+	}
+	refused, err := q.refusals(ctx, sessions.AuditQuery{Person: person})
+	return firstOf(append(all, refused...)), err
+}
+
 // ofSession tells of the newest messages of a session, of those that were refused, and of its dead letters.
 func (q *asking) ofSession(ctx context.Context, key string) ([]Story, error) {
-	said, err := q.saidIn(ctx, key)
+	said, err := q.saidIn(ctx, key, "")
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +215,8 @@ func firstOf(all []Story) (first []Story) {
 // lookedThrough is how many entries at the end of a session's log are looked through for messages.
 const lookedThrough = 300
 
-// saidIn tells of the newest messages in a session's log.
-func (q *asking) saidIn(ctx context.Context, key string) (all []Story, err error) {
+// saidIn tells of the newest messages in a session's log, of one person if that is not "".
+func (q *asking) saidIn(ctx context.Context, key, person string) (all []Story, err error) {
 	info, err := q.cfg.Sessions.Info(ctx, key)
 	if err != nil {
 		return nil, err
@@ -203,7 +226,7 @@ func (q *asking) saidIn(ctx context.Context, key string) (all []Story, err error
 		if err != nil {
 			return nil, err
 		}
-		if e.Cause != "" && (e.Kind == sessions.KindUser || e.Kind == sessions.KindCommand) {
+		if e.Cause != "" && (person == "" || e.Person == person) && (e.Kind == sessions.KindUser || e.Kind == sessions.KindCommand) {
 			e.Data = nil
 			said = append(said, e)
 		}

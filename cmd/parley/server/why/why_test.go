@@ -175,5 +175,11 @@ func TestTheNewestOfAChat(t *testing.T) {
 		told.Messages[1].Message != "slack:T:C1:11" || told.Messages[1].Outcome != "cancelled" {
 		t.Errorf("it tells %+v", told)
 	}
+	if told, err = x.Tell(t.Context(), "slack:U9"); err != nil || told.About != "person" || len(told.Messages) != 1 || told.Messages[0].Outcome != "refused" {
+		t.Errorf("of the stranger it tells %+v, %v", told, err)
+	}
+	if told, err = x.Tell(t.Context(), "discord:U1"); err != nil || told.About != "person" || len(told.Messages) != 5 || told.Messages[0].Message != "slack:T:C1:11" {
+		t.Errorf("of who has said all of it it tells %+v, %v", told, err)
+	}
 	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and was refused by the rule stranger", "in all 2 messages")
 }
