@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,71 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	growing := strings.Fields("sessions entries e audit counters tasks schedules jobs graves erased time_zones reservations spending")
 	mayScan := func(table, step string) bool {
 		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // of which there are few
+	}
+	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	t.Run("postgres", func(t *testing.T) {
+		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { pg.Close() })
+		sqldbtest.WantNoScan(t, pg, asked, mayScan)
+	})
+}
+
+// Who looks what a session or a place is at finds it by index, however much else there is.
+func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
+	var statements sqldbtest.Statements
+	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s, err := sqlstore.Use(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "main:telegram:-1"
+	sharedSession(t, s, key, 10)
+	l, err := s.Open(t.Context(), key, 1<<60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []sessions.Entry{{Turn: "t", Kind: sessions.KindTurnStarted, Data: []byte("{}")}, {Turn: "t", Kind: sessions.KindToolStarted, Call: "c", Data: []byte("{}")}} {
+		if err := l.Append(t.Context(), l.Next(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := sessions.Job{ID: "j", Session: key, Person: "telegram:7", Started: time.Now(), Deadline: time.Now().Add(time.Hour)}
+	if err := s.BeginJob(t.Context(), job, sessions.JobLimits{Session: 9, Person: 9}); err != nil {
+		t.Fatal(err)
+	}
+	statements.Forget()
+	open, err := s.OpenTurns(t.Context(), key)
+	if err != nil || len(open) != 1 || len(open[0].Calls) != 1 {
+		t.Fatal(open, err)
+	}
+	if _, err := s.FindIn(t.Context(), key, "nothing"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if found, err := s.RecentIn(t.Context(), key, 5); err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if all, err := s.AllRunningJobs(t.Context(), 5); err != nil || all.Count != 1 {
+		t.Fatal(all, err)
+	}
+	for _, q := range []sessions.AuditQuery{{Message: "m"}, {Place: "telegram:-1"}} {
+		if _, err := s.AuditRecords(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := statements.List()
+	if len(asked) < 9 {
+		t.Fatalf("only %d statements were seen", len(asked))
+	}
+	growing := strings.Fields("sessions s entries audit jobs")
+	mayScan := func(table, step string) bool {
+		return !slices.Contains(growing, table) || strings.Contains(step, "jobs_open") || strings.Contains(step, "audit_refusals") // of which there are few
 	}
 	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 	t.Run("postgres", func(t *testing.T) {

@@ -71,6 +71,8 @@ func TestCommandsOverAFleet(t *testing.T) {
 		{[]string{"status"}, "the whole fleet"},
 		{[]string{"sessions"}, "main:telegram:2"},
 		{[]string{"dead-letters"}, "Nothing was given up."},
+		{[]string{"why", "telegram:2"}, "It was answered."},
+		{[]string{"why", "main:telegram:2"}, "was sent to telegram:2 as"},
 		{[]string{"--json", "dead-letters", "list"}, "[]\n"},
 		{[]string{"backup", filepath.Join(elsewhere.Home, "backup")}, "files"},
 	} {

@@ -270,16 +270,23 @@ func place(id string) (channel, chat string, ok bool) {
 
 // find returns the key of the session that knows a message; "" if none does.
 func (q *asking) find(ctx context.Context, id string, at []bus.Address) (string, error) {
-	if channel, chat, ok := place(id); ok {
+	channel, chat, ok := place(id)
+	if ok {
 		at = append(at, bus.Address{Channel: channel, Chat: chat})
-		within, err := q.cfg.Book.ChatOfThread(ctx, channel, chat) // where a thread's id is that of the place
-		if err != nil {
-			return "", err
-		}
-		if within != "" {
-			at = append(at, bus.Address{Channel: channel, Chat: within, Thread: chat})
-		}
 	}
+	key, err := q.findAt(ctx, id, at)
+	if err != nil || key != "" || !ok {
+		return key, err
+	}
+	within, err := q.cfg.Book.ChatOfThread(ctx, channel, chat) // on Discord the id of a thread is that of the place
+	if err != nil || within == "" {
+		return "", err
+	}
+	return q.findAt(ctx, id, []bus.Address{{Channel: channel, Chat: within, Thread: chat}})
+}
+
+// findAt returns the key of the session at one of these addresses that knows a message; "" if none does.
+func (q *asking) findAt(ctx context.Context, id string, at []bus.Address) (string, error) {
 	for _, a := range at {
 		for _, agent := range q.cfg.Agents() {
 			key, err := sessions.Key(agent, a.Channel, a.Chat, a.Thread)
