@@ -33,25 +33,20 @@ func (i *inspector) Topics(ctx context.Context) ([]bus.Topic, error) {
 const scanAtOnce = 500
 
 // Depth implements bus.Inspector: it reads every mailbox that contains mail, some at a time, so its
-// figures are not of the same moment.
+// figures are not of the same moment. What is leased to a process that is gone waits.
 func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := i.keys.topic(topic)
 	now, err := i.now(ctx)
 	if err != nil {
 		return d, fmt.Errorf("count mail: %w", i.closedOr(err))
 	}
-	pipe := i.client.Pipeline()
-	leased, dead := pipe.ZCard(ctx, k.leased), pipe.ZCard(ctx, k.graves)
+	pipe, at := i.client.Pipeline(), strconv.FormatInt(now, 10)
+	held, dead, delayed := pipe.ZCount(ctx, k.leased, "("+at, "+inf"), pipe.ZCard(ctx, k.graves), pipe.ZCount(ctx, k.due, "("+at, "+inf")
+	over := pipe.ZRangeByScore(ctx, k.leased, &redis.ZRangeBy{Min: "-inf", Max: at, Count: scanAtOnce})
 	if _, err := pipe.Exec(ctx); err != nil {
 		return d, fmt.Errorf("count mail: %w", i.closedOr(err))
 	}
-	d.Leased, d.Dead = int(leased.Val()), int(dead.Val())
-	later := "(" + strconv.FormatInt(now, 10)
-	delayed, err := i.client.ZCount(ctx, k.due, later, "+inf").Result()
-	if err != nil {
-		return d, fmt.Errorf("count mail: %w", i.closedOr(err))
-	}
-	d.Delayed = int(delayed)
+	d.Leased, d.Dead, d.Delayed = int(held.Val()), int(dead.Val()), int(delayed.Val())
 	var oldest int64
 	for page, err := range i.mailboxPages(ctx, &k) {
 		if err != nil {
@@ -62,7 +57,7 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 			if err != nil {
 				continue // the repair will handle it
 			}
-			if !leased {
+			if !leased || slices.Contains(over.Val(), pair[0]) {
 				d.Waiting += count
 			}
 			if oldest == 0 || since < oldest {
