@@ -65,7 +65,7 @@ func outcomeOf(state string) string {
 // ruleInWords says why a rule refuses messages, and what changes that.
 func ruleInWords(rule string) string {
 	words := map[string]string{
-		gateway.RuleStranger:   "Its sender may not talk to the bot: `parley pairing list` shows who may and who asks to, and `access` of the channel says who may ask.",
+		gateway.RuleStranger:   "Its sender may not talk to the bot: `parley pairing list` shows who may and who asks to, and `access` of the channel how that is decided.",
 		gateway.RuleMention:    "It was said in a group, and not to the bot: `mention` of the channel says what is meant for it.",
 		gateway.RuleChat:       "The group is not among `chats` of the channel.",
 		gateway.RuleFull:       "Too many messages waited in its conversation.",

@@ -28,6 +28,6 @@ func Why(out io.Writer, told why.Told) error {
 	for _, hint := range told.Hints {
 		fmt.Fprintln(&b, terminal.Cell(hint))
 	}
-	_, err := io.WriteString(out, strings.TrimSuffix(b.String(), "\n\n")+"\n")
+	_, err := io.WriteString(out, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
