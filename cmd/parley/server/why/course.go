@@ -42,7 +42,7 @@ func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 		return q.followCommand(ctx, s, e, channel)
 	}
 	s.Turn = e.Turn
-	c := course{story: s, message: e, calls: map[string]*called{}}
+	c := course{story: s, message: e, calls: map[string]*called{}, asks: map[string]string{}}
 	n := 0
 	for entry, err := range q.cfg.Sessions.Read(ctx, key, max(1, e.N-before)) {
 		if err != nil {
@@ -142,8 +142,9 @@ type course struct {
 	story   *Story
 	message sessions.Entry // the one that is asked about
 	calls   map[string]*called
-	told    int // how many calls are told of one by one
-	more    int // how many are not
+	asks    map[string]string // the kinds of the requests to people, by their ids
+	told    int               // how many calls are told of one by one
+	more    int               // how many are not
 
 	agent, name string // the agent, and the model that was asked last
 	asked       int    // how often a model was asked
@@ -266,6 +267,7 @@ func (c *course) addWaiting(e sessions.Entry) error {
 			if one := c.calls[a.Call]; one != nil && a.Kind == bus.AskApproval {
 				tool = " of " + one.tool
 			}
+			c.asks[a.ID] = a.Kind
 			what = append(what, fmt.Sprintf("%s%s (%s, until %s)", a.Kind, tool, a.ID, a.Expires.UTC().Format(time.RFC3339)))
 		}
 		c.story.add(e.At, waits, "it waits for %s", strings.Join(what, ", "))
@@ -278,11 +280,25 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		if e.Person != "" {
 			by = " by " + e.Person
 		}
-		c.story.add(e.At, answered, "the request %s is %s%s", end.Ask, end.State, by)
+		c.story.add(e.At, answered, "the request %s is %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
 	default:
 		c.parked = false
 	}
 	return nil
+}
+
+// endInWords says how a request of that kind has ended. What somebody has answered to a question is theirs.
+func endInWords(end sessions.AskEnded, kind string) string {
+	if end.State != bus.AskAnswered || kind != bus.AskApproval {
+		return end.State
+	}
+	switch end.Answer {
+	case bus.Deny:
+		return "denied"
+	case bus.ApproveSession:
+		return "approved for the conversation"
+	}
+	return "approved"
 }
 
 // tellModel tells how often a model was asked, and of the calls that are not told of one by one.

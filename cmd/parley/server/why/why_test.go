@@ -183,3 +183,21 @@ func TestTheNewestOfAChat(t *testing.T) {
 	}
 	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and was refused by the rule stranger", "in all 2 messages")
 }
+
+// What a turn has waited for is told with how that ended, but not with what was answered to a question.
+func TestWhatATurnWaitedFor(t *testing.T) {
+	x := newRig(t)
+	const id = "telegram:4242:7:1"
+	of := func(e sessions.Entry, call string) sessions.Entry { e.Call = call; return e }
+	parked := sessions.TurnParked{Asks: []sessions.Ask{
+		{ID: "aaaaaaaaaa", Call: "c1", Kind: bus.AskApproval, Expires: time.Now()}, {ID: "bbbbbbbbbb", Call: "c2", Kind: bus.AskQuestion, Question: "xyzzyplugh", Expires: time.Now()},
+	}}
+	by := func(e sessions.Entry) sessions.Entry { e.Person = "telegram:1"; return e }
+	x.write("main:telegram:7", entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
+		of(entry(id, sessions.KindToolUse, "", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{"command":"xyzzyplugh"}`)}), "c1"),
+		entry(id, sessions.KindTurnParked, "", parked))
+	x.wants(x.one(id, "waiting_for_people"), "it waits for approval of exec_shell (aaaaaaaaaa, until ", "question (bbbbbbbbbb, until ")
+	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
+		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
+	x.wants(x.one(id, "running"), "the request aaaaaaaaaa is denied by telegram:1", "the request bbbbbbbbbb is answered by telegram:1")
+}
