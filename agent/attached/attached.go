@@ -59,7 +59,7 @@ func (f *Files) Apply(r journal.Record) {
 func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
-		text := fmt.Sprintf("I did not get %s: %s. It can be sent again once that is over.", nameOf(a.Name, a.Kind), why)
+		text := fmt.Sprintf("I didn't get %s: %s. You can send it again once that is over.", nameOf(a.Name, a.Kind), why)
 		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, Of: in.ID})
 		e.Person = in.From.ID
 		entries = append(entries, e)
@@ -166,9 +166,9 @@ func (f *Files) Notes() []string {
 		switch got := a.fetched; {
 		case got == nil:
 		case got.Problem != "":
-			notes = append(notes, fmt.Sprintf("_(I did not get %s: %s.)_", name, got.Problem))
+			notes = append(notes, fmt.Sprintf("_(I didn't get %s: %s.)_", name, got.Problem))
 		case got.Unheard != "":
-			notes = append(notes, fmt.Sprintf("_(I could not listen to %s: %s.)_", name, got.Unheard))
+			notes = append(notes, fmt.Sprintf("_(I couldn't listen to %s: %s.)_", name, got.Unheard))
 		}
 	}
 	return notes

@@ -73,7 +73,7 @@ func (e *OverError) next() string {
 // which setting bounds it. Nobody is told that more was used than was.
 func (e *OverError) Words() string {
 	b := e.words()
-	raise := fmt.Sprintf("Who runs me can raise it: `%s`.", b.setting)
+	raise := fmt.Sprintf("My operator can raise it: `%s`.", b.setting)
 	aside := ""
 	if e.Aside > 0 {
 		aside = fmt.Sprintf(", and %s more is set aside for answers that are under way", e.amount(e.Aside))
@@ -83,25 +83,25 @@ func (e *OverError) Words() string {
 		c = *e.Cap
 	}
 	opens := c.Opens(e.At)
-	then := fmt.Sprintf("I go on from %s UTC, which is in %s.", opens.Format("2 January, 15:04"), waitText(opens.Sub(e.At)))
+	then := fmt.Sprintf("I can go on after %s UTC, which is in %s.", opens.Format("2 January, 15:04"), waitText(opens.Sub(e.At)))
 	used := fmt.Sprintf("%s %s %s of %s%s.", b.subject, e.verb(), e.amount(e.Spent), b.size, aside)
 	switch {
 	case e.Spent >= e.most() && e.most() > 0:
 		text := fmt.Sprintf(b.allUsed, b.size)
 		return fmt.Sprintf("%s %s %s", strings.ToUpper(text[:1])+text[1:], then, raise)
 	case e.Want > e.most():
-		return fmt.Sprintf("One answer here %s, which is more than %s, so I cannot answer. Waiting does not change that. %s", e.next(), b.size, raise)
+		return fmt.Sprintf("One answer here %s, which is more than %s, so I can't answer. Waiting won't change that. %s", e.next(), b.size, raise)
 	case e.Waits():
-		return fmt.Sprintf("%s One answer more %s, and what is under way has not ended yet. Ask again in a while. %s", used, e.next(), raise)
+		return fmt.Sprintf("%s One more answer %s, and what is under way hasn't ended yet. Ask again in a while. %s", used, e.next(), raise)
 	}
-	return fmt.Sprintf("%s One answer more %s. %s %s", used, e.next(), then, raise)
+	return fmt.Sprintf("%s One more answer %s. %s %s", used, e.next(), then, raise)
 }
 
 // WaitWords tells people that the call waits until others are over, until when it does, and how they
 // end that.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
-	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers that are under way. I wait for these until %s UTC and answer then; %s ends it at once. Who runs me can raise it: `%s`.",
+	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers that are under way. I'll wait for these until %s UTC and answer then; %s ends it at once. My operator can raise it: `%s`.",
 		b.subject, e.verb(), e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 

@@ -429,10 +429,10 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
 	}
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
-		return fmt.Sprintf("There is little to sum up: this conversation has about %d tokens.", before), nil, nil
+		return fmt.Sprintf("There's little to sum up: this conversation has about %d tokens.", before), nil, nil
 	}
 	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
-	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
+	return fmt.Sprintf("I've summed up the conversation so far: about %d tokens instead of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
 }
 
 // ContextText returns the reply to /context: how much of what the model can read at once
@@ -449,11 +449,11 @@ func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error)
 	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own)}
 	info := a.Agent.Model.Info()
 	var b strings.Builder
-	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
+	fmt.Fprintf(&b, "I'm reading about %d of at most %d tokens now:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
 		a.countTokens(&llm.Request{System: r.System}), a.countTokens(&llm.Request{Tools: r.Tools}), a.countTokens(&llm.Request{Messages: r.Messages}))
 	if info.ContextTokens > 0 {
 		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
 	}
-	fmt.Fprintf(&b, "Where it would be more, I look at old results no longer, and sum up what is past; %[1]scompact does that now, and %[1]snew begins afresh.", a.CommandPrefix(in.At))
+	fmt.Fprintf(&b, "When it gets longer, I drop old results and sum up what was said; %[1]scompact does that now, and %[1]snew starts over.", a.CommandPrefix(in.At))
 	return b.String(), nil
 }

@@ -285,7 +285,7 @@ func missedText(s schedules.Schedule) string {
 		return t.Format(form)
 	}
 	if s.Missed == 0 {
-		return fmt.Sprintf("Schedule `%s` was due at %s, when I could not do it. I do it now.", s.ID, in(s.Slot))
+		return fmt.Sprintf("Schedule `%s` was due at %s, when I couldn't do it. I'm doing it now.", s.ID, in(s.Slot))
 	}
 	times := "once"
 	if s.Missed > 1 {

@@ -20,15 +20,15 @@ func Text(a llm.Answer, some bool) string {
 	case a.Stop == llm.StopLength && some:
 		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
 	case a.Stop == llm.StopLength && slices.ContainsFunc(a.Blocks, isThought):
-		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
+		return "_(The model reached its length limit while it was still thinking, and gave no answer. Ask for less at once, or say “go on”.)_"
 	case a.Stop == llm.StopLength:
 		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
 	case a.Stop == llm.StopWindow && some:
 		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
 	case a.Stop == llm.StopFiltered && some:
-		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
+		return "_(The provider's content filter" + reason + " cut the answer off here.)_"
 	case a.Stop == llm.StopFiltered:
-		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
+		return "_(The provider's content filter" + reason + " held the answer back. Ask in other words.)_"
 	case a.Stop == llm.StopBroken:
 		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
 	case a.Stop == llm.StopLost && some:
@@ -36,7 +36,7 @@ func Text(a llm.Answer, some bool) string {
 	case a.Stop == llm.StopLost:
 		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
 	case a.Stop == llm.StopUnknown && some:
-		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
+		return "_(The model stopped for a reason that I don't know" + reason + ", so this may not be all.)_"
 	case !some:
 		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
 	}
@@ -52,23 +52,23 @@ func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+
 func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	switch {
 	case fault.Fault == llm.Overflow:
-		return "context_too_long", fmt.Sprintf("This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
+		return "context_too_long", fmt.Sprintf("This conversation is longer now than the model can read. %snew starts over; files and memory stay.", prefix)
 	case fault.Fault == llm.Refused && quote:
 		return "model_refused", fault.Explain()
 	case fault.Fault == llm.Refused:
-		return "model_refused", fmt.Sprintf("The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
+		return "model_refused", fmt.Sprintf("The model's provider refuses this bot%s. The operator has to check the model's name and key; the server's log says more.", statusOf(fault))
 	case fault.Fault == llm.Rejected && quote:
-		return "model_rejected", fmt.Sprintf("%s %snew begins afresh.", fault.Explain(), prefix)
+		return "model_rejected", fmt.Sprintf("%s %snew starts over.", fault.Explain(), prefix)
 	case fault.Fault == llm.Rejected:
-		return "model_rejected", fmt.Sprintf("The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
+		return "model_rejected", fmt.Sprintf("The model's provider doesn't accept this request%s. The server's log says more; %snew starts over.", statusOf(fault), prefix)
 	case quote:
-		return "model_busy", fmt.Sprintf("%s I have given up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider takes no request before %s."))
+		return "model_busy", fmt.Sprintf("%s I gave up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider takes no requests before %s."))
 	}
-	when := pauseText(fault, "Its provider takes no request before %s: please ask again then.")
+	when := pauseText(fault, "Its provider takes no requests before %s: please ask again then.")
 	if when == "" {
 		when = "Please ask again a little later."
 	}
-	return "model_busy", fmt.Sprintf("The model cannot be reached or is too busy, and I have given up after %s. %s", triesOf(fault), when)
+	return "model_busy", fmt.Sprintf("I can't reach the model, or it is too busy. I gave up after %s. %s", triesOf(fault), when)
 }
 
 // longPause is from how long a pause on people are told that the provider asks for one.
@@ -87,12 +87,12 @@ func pauseText(fault *llm.Error, format string) string {
 // asked is for how long the provider asks to be left alone. prefix is what a command begins with.
 func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	free := clock(time.Now().Add(asked))
-	text := fmt.Sprintf("The model cannot be reached or is too busy. I keep trying until %s and answer then", clock(until))
+	text := fmt.Sprintf("I can't reach the model, or it is too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
 	switch {
 	case asked >= longPause && asked <= after:
-		text = fmt.Sprintf("The model is too busy: its provider takes no request before %s. I ask again then, keep trying until %s, and answer then", free, clock(until))
+		text = fmt.Sprintf("The model is too busy: its provider takes no requests before %s. I'll ask again then, keep trying until %s, and answer as soon as I can", free, clock(until))
 	case asked >= longPause:
-		text = fmt.Sprintf("The model is too busy: its provider takes no request before %s. I wait until %s, try a last time, and answer or give up then", free, clock(until))
+		text = fmt.Sprintf("The model is too busy: its provider takes no requests before %s. I'll wait until %s, try a last time, and answer or give up then", free, clock(until))
 	}
 	return text + "; " + prefix + "stop ends it at once."
 }

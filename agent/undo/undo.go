@@ -84,7 +84,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
 	switch {
 	case d.cfg.Off():
-		return "I keep nothing of what I change here, so I cannot undo it: `[workspace] undo_turns` is 0.", nil
+		return "I don't keep copies of what I change here, so I can't undo it: `[workspace] undo_turns` is 0.", nil
 	case word == "list":
 		return d.list(w, s)
 	case word != "" && (err != nil || n <= 0):
@@ -107,7 +107,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	case errors.Is(err, snapshots.ErrNotTheirs):
 		return s.notTheirsText(undone), nil
 	case errors.Is(err, snapshots.ErrTooMany):
-		return "That cannot be undone: there are too many files here to note first what they are.", nil
+		return "I can't undo that: there are too many files here to note first what they are.", nil
 	case err != nil:
 		return "", err
 	}

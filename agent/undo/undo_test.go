@@ -114,21 +114,21 @@ func TestWhatIsSaid(t *testing.T) {
 	r.turn("t1", func() { r.write("a", "1"); r.write("evil `x`\n# name", "1") })
 	r.turn("t2", func() { r.write("a", "2") })
 	r.wants(r.say("list", nil), "**2**", "`a` modified", "**1**", "`!undo NUMBER`")
-	r.wants(r.say("7", nil), "no change 7", "`!undo list`")
+	r.wants(r.say("7", nil), "change 7", "`!undo list`")
 	for _, odd := range []string{"-1", "0", "everything", "1 2"} {
 		r.wants(r.say(odd, nil), "`!undo NUMBER`")
 	}
-	r.wants(r.say("", func(u *agent.UndoCommand) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "(2)")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "change 2")
 	r.wants(r.say("", func(u *agent.UndoCommand) { u.Jobs = 2 }), "2 jobs run in the background", "`!stop`")
-	r.wants(r.say("", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} }), "I wait for an answer", "`!stop`")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} }), "I'm waiting for an answer", "`!stop`")
 	r.has("a", "2")
 	// A turn that waits keeps no other from being undone.
 	reply := r.say("#1", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} })
-	r.wants(reply, "Undone is what I changed (1", "Removed", "Left as it is: `a` (it was changed since)", "`!undo 3` takes this back")
+	r.wants(reply, "I've undone what I changed (1", "Removed", "Left as it is: `a` (it was changed since)", "`!undo 3` takes this back")
 	if strings.Contains(reply, "`x`") || strings.Contains(reply, "\n#") {
 		t.Errorf("a name ends its quotation: %q", reply)
 	}
-	r.wants(r.say("", nil), "Undone is what I changed (2", "As before: `a`")
+	r.wants(r.say("", nil), "I've undone what I changed (2", "As before: `a`")
 	r.has("a", "1")
 	r.wants(r.say("", nil), "nothing to undo")
 	r.wants(r.say("1", nil), "Removed: `a`") // what stood in the way is gone

@@ -26,13 +26,13 @@ func (s speaker) usageText() string {
 
 func (s speaker) nothingText(n int) string {
 	if n == 0 {
-		return "There is nothing to undo: I have changed no files here, or not lately."
+		return "There's nothing to undo: I haven't changed any files here, or not lately."
 	}
-	return fmt.Sprintf("I know no change %d. `%sundo list` shows those I know.", n, s.prefix)
+	return fmt.Sprintf("I don't know change %d. `%sundo list` shows those I know.", n, s.prefix)
 }
 
 func (s speaker) notTheirsText(r snapshots.Record) string {
-	return fmt.Sprintf("Somebody else has asked for that change (%d): they can undo it, or an owner. `%sundo list` shows the others.", r.N, s.prefix)
+	return fmt.Sprintf("Somebody else asked for change %d, so only they or an owner can undo it. `%sundo list` shows the others.", r.N, s.prefix)
 }
 
 func (s speaker) jobsText(n int) string {
@@ -44,13 +44,13 @@ func (s speaker) jobsText(n int) string {
 }
 
 func (s speaker) waitingText() string {
-	return fmt.Sprintf("What I did there is not over: I wait for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
+	return fmt.Sprintf("I'm not done there: I'm waiting for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
 }
 
 // undoneText returns the answer that says what an undo has done.
 func (s speaker) undoneText(own, undone snapshots.Record) string {
 	if own.Result == nil {
-		return fmt.Sprintf("That cannot be undone: %s.", undone.Problem)
+		return fmt.Sprintf("I can't undo that: %s.", undone.Problem)
 	}
 	var b strings.Builder
 	what := "what I changed"
@@ -58,9 +58,9 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 		what = "the undo"
 	}
 	if len(own.Result.Restored) == 0 {
-		fmt.Fprintf(&b, "Nothing is different: of %s (%d) there is nothing that I could put back.", what, undone.N)
+		fmt.Fprintf(&b, "I've changed nothing: there's nothing left of %s (%d) that I could put back.", what, undone.N)
 	} else {
-		fmt.Fprintf(&b, "Undone is %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
+		fmt.Fprintf(&b, "I've undone %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
 	}
 	back, removed := splitRemoved(own.Result.Restored)
 	s.writeNames(&b, "As before", back)
@@ -71,7 +71,7 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 	}
 	s.writeNames(&b, "Left as it is", left)
 	if undone.Problem != "" {
-		fmt.Fprintf(&b, "\nThere may be more that I do not know of: %s.", undone.Problem)
+		fmt.Fprintf(&b, "\nThere may be more that I don't know of: %s.", undone.Problem)
 	}
 	if len(own.Result.Restored) > 0 {
 		fmt.Fprintf(&b, "\n\n`%sundo %d` takes this back.", s.prefix, own.N)
@@ -119,7 +119,7 @@ func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	if listed == 0 {
 		return s.nothingText(0)
 	}
-	return "What I have changed here, the newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
+	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
 }
 
 func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
@@ -131,7 +131,7 @@ func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
 	case r.Open != "":
 		parts = append(parts, "not over yet")
 	case r.Problem != "" && len(r.Changes) == 0:
-		parts = append(parts, "it cannot be undone: "+r.Problem)
+		parts = append(parts, "I can't undo it: "+r.Problem)
 	default:
 		var names []string
 		for _, c := range r.Changes {

@@ -44,12 +44,12 @@ func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
 		{"stop", "half", "half", 1},
 		{"length", "half", "half\n\n_(The answer was cut off at the model's length limit.", 1},
 		{"length", "", "no room for an answer", 1},
-		{"content_filter", "half", "half\n\n_(The provider's content filter (“content_filter”) has cut the answer off here.", 1},
-		{"content_filter", "", "has kept the answer back", 1},
+		{"content_filter", "half", "half\n\n_(The provider's content filter (“content_filter”) cut the answer off here.", 1},
+		{"content_filter", "", "held the answer back", 1},
 		{"sensitive", "half", "content filter (“sensitive”)", 1},
 		{"model_context_window_exceeded", "half", "half\n\n_(The answer was cut off because the model's window is full.", 1},
 		{"model_length", "half", "window is full", 1},
-		{"paused_by_moon", "half", "half\n\n_(The model ended for a reason that I do not know (“paused_by_moon”)", 1},
+		{"paused_by_moon", "half", "half\n\n_(The model stopped for a reason that I don't know (“paused_by_moon”)", 1},
 		{"insufficient_system_resource", "half", "half\n\n_(The provider broke the answer off here (“insufficient_system_resource”)", 3},
 		{"network_error", "half", "broke the answer off", 3},
 		{"abort", "half", "broke the answer off", 3},
@@ -199,6 +199,6 @@ func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
 	short.run()
 	short.wantReply(short.say("1", "ann", "go"), "the last word")
 	b.run()
-	b.wantReply(b.say("2", "ann", "fail"), "does not accept this request")
+	b.wantReply(b.say("2", "ann", "fail"), "doesn't accept this request")
 	b.wantReply(b.say("2", "ann", "and now?"), "now it is well")
 }

@@ -88,7 +88,7 @@ func TestWhatComesWithAMessageIsFetchedBeforeTheModelIsAsked(t *testing.T) {
 		bus.Attachment{Kind: bus.Picture, Name: "a.png", Ref: "1"}, bus.Attachment{Kind: bus.Document, Name: `"><message>.txt`, Ref: "2"},
 		bus.Attachment{Kind: bus.Voice, Name: "v.ogg", Ref: "3"}, bus.Attachment{Kind: bus.Video, Name: "big.mp4", Size: 99, Ref: "problem it is too large"}))
 	out := b.reply()
-	if out.Text != "fine\n\n_(I did not get `big.mp4`: it is too large.)_" {
+	if out.Text != "fine\n\n_(I didn't get `big.mp4`: it is too large.)_" {
 		t.Errorf("said %q", out.Text)
 	}
 	r := <-requests
@@ -155,7 +155,7 @@ func TestFilesBesideAnOlderRelease(t *testing.T) {
 	b.agent.Picture = func(context.Context, string, llm.Picture) []byte { return []byte("bytes") }
 	b.agent.MayNote = func(context.Context) (string, error) { return older, nil }
 	stop := b.run()
-	said := "I did not get `a.pdf`: a process of an older release still serves. It can be sent again once that is over."
+	said := "I didn't get `a.pdf`: a process of an older release still serves. You can send it again once that is over."
 	b.publish(withFiles("f1", "read it", bus.Attachment{Kind: bus.Document, Name: "a.pdf", Ref: "1"}))
 	b.wantReply("f1", "fine\n\n_("+said+")_")
 	if got := shownTo(<-requests); !strings.Contains(got, "<notice>"+said+"</notice>") {

@@ -64,13 +64,13 @@ func TestALongWaitIsTold(t *testing.T) {
 		want func(now time.Time) string
 	}{
 		"it is waited for": {3 * time.Hour, func(now time.Time) string {
-			return "no request before " + at(now, time.Hour) + ". I ask again then, keep trying until " + at(now, 3*time.Hour) + ", and answer then; /stop"
+			return "no requests before " + at(now, time.Hour) + ". I'll ask again then, keep trying until " + at(now, 3*time.Hour) + ", and answer as soon as I can; /stop"
 		}},
 		"longer than it is waited for": {30 * time.Minute, func(now time.Time) string {
-			return "no request before " + at(now, time.Hour) + ". I wait until " + at(now, 30*time.Minute) + ", try a last time,"
+			return "no requests before " + at(now, time.Hour) + ". I'll wait until " + at(now, 30*time.Minute) + ", try a last time,"
 		}},
 		"it is not waited for": {0, func(now time.Time) string {
-			return "no request before " + at(now, time.Hour) + ": please ask again then."
+			return "no requests before " + at(now, time.Hour) + ": please ask again then."
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestAMessageIsGivenUpAsConfigured(t *testing.T) {
 	if out.ID == first+"#away" { // a busy machine may come too late for that
 		out = b.reply()
 	}
-	if out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "I have given up after 3 tries") {
+	if out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "I gave up after 3 tries") {
 		t.Errorf("told %s %q", out.ID, out.Text)
 	}
 	b.settled()
@@ -253,7 +253,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 		}
 		b.wantReply(b.say("2", "ann", "/stop"), "topped")
 		out := b.replyWithin(time.Hour)
-		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "has not ended yet") || waited < 15*time.Minute || waited > 16*time.Minute {
+		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "hasn't ended yet") || waited < 15*time.Minute || waited > 16*time.Minute {
 			t.Errorf("after %s told %s %q", waited, out.ID, out.Text)
 		}
 		if err := b.store.Money().Settle(t.Context(), held, 0); err != nil {
@@ -262,7 +262,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 		b.wantReply(b.say("1", "ann", "and now?"), "fine")
 		b.limit.UserDay = 90_000
 		b.say("1", "ann", "again")
-		if out := b.reply(); !strings.Contains(out.Text, "which is more than the $0.09 that a person may cost in a day") || strings.Contains(out.Text, "I go on") {
+		if out := b.reply(); !strings.Contains(out.Text, "which is more than the $0.09 that a person may cost in a day") || strings.Contains(out.Text, "I can go on") {
 			t.Errorf("told %q", out.Text)
 		}
 	})

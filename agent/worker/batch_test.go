@@ -257,7 +257,7 @@ func TestNewInMidTurnIsAnsweredAtOnce(t *testing.T) {
 	first := b.say("1", "ann", "first")
 	<-started
 	id := b.say("1", "ann", "/new")
-	if out := b.reply(); out.ID != "noted:"+id || !strings.Contains(out.Text, "first finish") {
+	if out := b.reply(); out.ID != "noted:"+id || !strings.Contains(out.Text, "before this first") {
 		t.Errorf("in mid-turn /new is told %+v", out)
 	}
 	close(goOn)
@@ -356,7 +356,7 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 		long := strings.Repeat("x", bus.MaxID)
 		b.piece(long, "hello", false)
 		b.run()
-		if out := b.reply(); !strings.HasPrefix(out.ID, "unsent:") || !strings.Contains(out.Text, "cannot be sent") {
+		if out := b.reply(); !strings.HasPrefix(out.ID, "unsent:") || !strings.Contains(out.Text, "I can't send") {
 			t.Errorf("the sender was told %+v", out)
 		}
 		b.wantReply(b.say("1", "ann", "/help"), "begins a new conversation")
@@ -374,7 +374,7 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.run()
-		if out := b.reply(); out.ID != "p0#failed" || !strings.Contains(out.Text, "no conversation can be kept") {
+		if out := b.reply(); out.ID != "p0#failed" || !strings.Contains(out.Text, "can't keep a conversation") {
 			t.Errorf("the sender was told %+v", out)
 		}
 		b.settled()

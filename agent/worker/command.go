@@ -25,14 +25,14 @@ import (
 const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
 
 - %[1]snew begins a new conversation; files and memory stay
-- %[1]sstop ends what I am doing
-- %[1]sstatus says what I am doing, %[1]susage what you have used and what it has cost
+- %[1]sstop ends what I'm doing
+- %[1]sstatus says what I'm doing, %[1]susage what you've used and what it cost
 - %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
-- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up what is past
-- %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
-- %[1]sexport sends you what you have said to me, %[1]sforget erases it
-- %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
-- %[1]shelp says this`
+- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up the past
+- %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I'm waiting for
+- %[1]sexport sends you what you've said to me, %[1]sforget erases it
+- %[1]smemory shows what I remember about you in all conversations, %[1]slink tells me who you are on another channel
+- %[1]shelp shows this list`
 
 // The commands that a session carries out itself, besides the answers to asks and the one that stops
 // its turns. The gateway recognises them.
@@ -81,7 +81,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	to := route.Of(in)
 	err := c.publish(ctx, bus.Outbound{
 		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I first finish what was asked before this, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
+		Text: fmt.Sprintf("I'll finish what was asked before this first, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
 	})
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
@@ -144,7 +144,7 @@ func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string
 		return "", nil, err
 	}
 	if parked != nil {
-		return "I wait for an answer, and what I have done until then has to stay as it is. Say this again after that.", nil, nil
+		return "I'm waiting for an answer, and what I've done so far has to stay as it is until then. Say this again after that.", nil, nil
 	}
 	return c.askers.New(c.Session).CompactNow(ctx, in)
 }
@@ -219,7 +219,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		return c.status(ctx, it)
 	case cmdUsage:
 		if c.Config.Usage == nil {
-			return "Here nobody keeps count.", nil
+			return "Nobody keeps count here.", nil
 		}
 		return c.Config.Usage(ctx, it.in)
 	case cmdContext:
@@ -232,11 +232,11 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	case cmdForget, cmdExport: // gateways answer these in chats on platforms
 		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
 	case cmdMemory, cmdLink: // likewise
-		return "That works in a chat with me on a chat platform, where we are alone.", nil
+		return "That works only in a private chat with me on a chat platform.", nil
 	case cmdHelp:
 		return fmt.Sprintf(helpText, c.CommandPrefix(it.in.At)), nil
 	}
-	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.CommandPrefix(it.in.At), it.in.Text), nil
+	return fmt.Sprintf("I don't know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.CommandPrefix(it.in.At), it.in.Text), nil
 }
 
 // stopBeside asks the session's background jobs and sub-agents to end, and returns in words
@@ -268,7 +268,7 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 // taken back, and returns the reply.
 func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.History == nil {
-		return "I keep nothing of what I change here, so I cannot undo it.", nil
+		return "I don't keep copies of what I change here, so I can't undo it.", nil
 	}
 	u := agent.UndoCommand{Session: c.Key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.CommandPrefix(in.At), Held: c.Lease.Held}
 	account, err := c.AccountOf(ctx, in.From.ID)
@@ -420,7 +420,7 @@ func toolsAtWork(t *turn.Turn) string {
 func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
 	p := c.CommandPrefix(in.At)
 	if c.Config.Asks == nil {
-		return "Nothing can be asked here, so there is nothing to answer.", nil
+		return "I can't ask anything here, so there's nothing to answer.", nil
 	}
 	id, answer := asks.Parse(in)
 	if id == "" {

@@ -271,7 +271,7 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	}
 	b.wantReply(b.say("1", "ann", "/context"), "of at most 6144 tokens")
 	b.wantReply(b.say("1", "ann", "/context"), "m reads 8192, as the configuration says")
-	b.wantReply(b.say("1", "ann", "/compact"), "I have summed up what is past")
+	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 	b.wantReply(b.say("1", "ann", "what was it?"), "fine")
 	asked := s.Requests()
 	last := asked[len(asked)-1].Body
@@ -301,7 +301,7 @@ func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
 	away.Store(true)
 	b.wantReply(b.say("1", "ann", "/compact"), "provider refuses this bot (status 401)")
 	away.Store(false)
-	b.wantReply(b.say("1", "ann", "/compact"), "I have summed up what is past")
+	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 }
 
 // A summary that saves nothing is not tried for ever: after two of them the turn is given
@@ -322,7 +322,7 @@ func TestSummariesThatSaveNothingEnd(t *testing.T) {
 	b.run()
 	b.say("1", "ann", instructions)
 	out := b.reply()
-	if !out.Failed || !strings.Contains(out.Text, "longer than the model can read") || !strings.Contains(out.Text, "/new") {
+	if !out.Failed || !strings.Contains(out.Text, "longer now than the model can read") || !strings.Contains(out.Text, "/new") {
 		t.Errorf("reply %+v", out)
 	}
 	if n := summaries.Load(); n == 0 || n > 16 {
@@ -340,7 +340,7 @@ func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 	b.agent.MaxIterations = 100
 	b.run()
 	b.say("1", "ann", "hello")
-	if out := b.reply(); out.Text != "finished" && !strings.Contains(out.Text, "longer than the model can read") {
+	if out := b.reply(); out.Text != "finished" && !strings.Contains(out.Text, "longer now than the model can read") {
 		t.Errorf("reply %+v", out)
 	}
 	b.settled()

@@ -477,8 +477,8 @@ func TestTheNextWordsAnswerAQuestion(t *testing.T) {
 		ID: "told", Kind: bus.Said, From: bus.Person{ID: "test:ann", Name: "ann", Owner: true}, At: bus.Address{Channel: "test", Chat: "1"},
 		Text: "An agent has this told to you.", Quotes: []bus.Quote{{Kind: bus.Told, Text: "red"}},
 	})
-	b.wantReply("told", "I wait for an answer")                   // these are not Ann's words
-	b.wantReply(b.say("1", "bob", "red"), "I wait for an answer") // it was not asked of Bob
+	b.wantReply("told", "I'm waiting for an answer")                   // these are not Ann's words
+	b.wantReply(b.say("1", "bob", "red"), "I'm waiting for an answer") // it was not asked of Bob
 	b.wantReply(b.command("1", stranger, "answer "+id+" red"), "You may not answer")
 	b.say("1", "ann", "2")
 	b.wantEnd(id, "Answered by ann (test:ann)")

@@ -104,7 +104,7 @@ func TestCallsThatAreCutOffNeverRun(t *testing.T) {
 			b := inProtocol(t, api, s, countedEcho(&ran))
 			b.run()
 			b.say("1", "ann", "go")
-			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "longer than it may be, twice") {
+			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "too long, twice") {
 				t.Errorf("told %q", out.Text)
 			}
 			if ran.Load() != 0 || s.Asked() != 2 || !bytes.Contains(s.Requests()[1].Body, []byte(c.room)) {

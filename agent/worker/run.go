@@ -221,7 +221,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 		}
 		model.Reservations.Settle(ctx)
 		// Its message becomes a dead letter when those before it are done.
-		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.Resumes))
+		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, "I was cut off %d times while I worked on this, so I've given it up. What I did until then stays done. Ask again if it still matters.", t.Resumes))
 	}
 	if err := delayResume(ctx, r.closing, t.Resumes); err != nil {
 		return err

@@ -217,10 +217,10 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	} else if err == nil {
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
-			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
+			Text: "I couldn't work on your message: I can't use this conversation's record. The server's log says why.",
 		}
 		if errors.Is(cause, sessions.ErrInvalidKey) {
-			reply.Text = "I could not take your message: no conversation can be kept under this name."
+			reply.Text = "I couldn't take your message: I can't keep a conversation under this name."
 		}
 		if err := publish(ctx, w.cfg.Bus, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry

@@ -578,7 +578,7 @@ func TestATurnThatTakesTooLong(t *testing.T) {
 		if got := b.kinds("1"); strings.Contains(got, "turn_done") {
 			t.Fatalf("it is over before its time: %s", got)
 		}
-		b.wantReply(long, "I have worked on this for 30m0s")
+		b.wantReply(long, "I've worked on this for 30m0s")
 		b.wantReply(behind, "behind")
 		b.settled()
 	})
@@ -651,7 +651,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b.limit.TurnsHour = 1
 		b.run()
 		b.wantReply(b.say("1", "ann", "one"), "fine")
-		b.wantReply(b.say("1", "ann", "two"), "Ask again from")
+		b.wantReply(b.say("1", "ann", "two"), "Ask again after")
 		b.wantReply(b.say("1", "bob", "one"), "fine")
 	})
 	t.Run("turns of an hour with one agent", func(t *testing.T) {
@@ -707,7 +707,7 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
 		"quota":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
 		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Look at model.base_url"},
-		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new begins afresh"},
+		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new starts over"},
 	}
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		said := strings.Split(heard(r), "|")

@@ -366,13 +366,13 @@ func TestALongTextGoesAsAFile(t *testing.T) {
 					if len(sent) != 4 || last.File == nil || last.File.Name != "message.md" || string(last.File.Data) != text {
 						t.Fatalf("sent %d parts, the last is %+v", len(sent), last)
 					}
-					if !strings.HasPrefix(said, "Line 0 of many") || !strings.Contains(sent[2].Part.Text, "There is more") {
+					if !strings.HasPrefix(said, "Line 0 of many") || !strings.Contains(sent[2].Part.Text, "There's more") {
 						t.Errorf("the chat shows %q", said)
 					}
 					return
 				}
 				if c.refused {
-					if !strings.Contains(said, "There is more") || s.state(t, "a").Parts[3].Code != "file:no_files" {
+					if !strings.Contains(said, "There's more") || s.state(t, "a").Parts[3].Code != "file:no_files" {
 						t.Errorf("book: %+v", s.state(t, "a"))
 					}
 					said = said[strings.LastIndex(said, "Line 0 of many"):]

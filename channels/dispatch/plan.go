@@ -71,7 +71,7 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 const (
 	mostMessages = 15
 	firstShown   = 2
-	moreNotice   = "_(There is more: the whole text is in the file below.)_"
+	moreNotice   = "_(There's more: the whole text is in the file below.)_"
 )
 
 // shorten cuts a very long text of a session so that its beginning is shown and the whole can be

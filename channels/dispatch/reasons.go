@@ -12,9 +12,9 @@ import (
 func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 	to := markup.Verbatim(d.out.To.String())
 	if code == unknownOutcome {
-		return fmt.Sprintf("This may not have reached %s: sending was cut off, and nobody can tell whether it arrived.", to)
+		return fmt.Sprintf("This may not have reached %s: sending was cut off, and I can't tell whether it arrived.", to)
 	}
-	return fmt.Sprintf("This could not be delivered to %s: %s.", to, reasonInWords(ch, code))
+	return fmt.Sprintf("I couldn't deliver this to %s: %s.", to, reasonInWords(ch, code))
 }
 
 // reasonInWords returns, for people, why a message was given up.

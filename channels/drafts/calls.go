@@ -118,7 +118,7 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	}
 	first := max(d.limits.EditBytes-moreNoteLength, 0)
 	start := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
-	words := "_… (%d characters so far; the whole comes at the end)_"
+	words := "_… (%d characters so far; you get all of it at the end)_"
 	if one.last {
 		words = "_… (Stopped after %d characters.)_"
 	}

@@ -130,7 +130,7 @@ func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 			if !d.welcomed.add(p.Person+admitted, d.Now()) {
 				continue
 			}
-			text := "You are admitted now: just write to me. What you wrote before was not kept, so please say it again."
+			text := "You're admitted now: just write to me. I didn't keep what you wrote before, so please say it again."
 			if !d.publishOwn(ctx, bus.Outbound{ID: bus.DerivedID(p.Person, admitted), To: at, Text: text, At: d.Now()}) {
 				d.welcomed.forget(p.Person + admitted)
 				waiting = true

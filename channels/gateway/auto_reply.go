@@ -77,7 +77,7 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 			return "", fmt.Errorf("ask for admission: %w", err)
 		}
 		if asked.Approved { // an owner approved the request meanwhile
-			return "You are admitted now. Please say it again.", nil
+			return "You're admitted now. Please say it again.", nil
 		}
 		d.noteName(ctx, in.From)
 		d.announceRequest(ctx, in, asked)

@@ -218,7 +218,7 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 			}
 		}
 		d.refused(in, RuleUnreadable, "")
-		d.explain(in, "I cannot read this message; something in it is too much for me.")
+		d.explain(in, "I can't read this message: something in it is too much for me.")
 		err = nil
 	}()
 	return d.handle(ctx, in)

@@ -60,7 +60,7 @@ func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 	if w.About != nil {
 		to, err := w.Route(ctx, in)
 		if err != nil {
-			return "I cannot be talked to here: no session could be found for this chat."
+			return "You can't talk to me here: I found no session for this chat."
 		}
 		text = w.About(to.Session, in)
 	}

@@ -58,9 +58,9 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 	}()
 	person, done, err := d.carryOut(ctx, v)
 	if errors.Is(err, channels.ErrNoCode) {
-		text := "This request is over: it was decided, or is older than an hour. Whoever it was can write to me again."
+		text := "This request is over: somebody decided it, or it's older than an hour. The person can write to me again."
 		if v.command == removeCommand {
-			text = "This person is not admitted here."
+			text = "This person isn't admitted here."
 		}
 		if v.command == admitCommand { // the process that admitted them may have died before it could tell them
 			d.welcomeAdmitted(ctx)

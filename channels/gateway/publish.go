@@ -52,7 +52,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	if err != nil { // another attempt would fail the same way
 		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
-			compose: fixedText("I could not take what you have pressed. Please write it instead.")})
+			compose: fixedText("I couldn't take what you pressed. Please write it instead.")})
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.refused(in, RuleNoSession, "")
-		d.explain(in, "This message could not be taken: no session could be found for this chat.")
+		d.explain(in, "I couldn't take this message: I found no session for this chat.")
 		return nil
 	}
 	if to.Named {
@@ -131,12 +131,12 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	switch {
 	case errors.Is(err, bus.ErrFull):
 		d.refused(in, RuleFull, to.Session)
-		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
+		d.explain(in, "Too many messages are waiting here already, so I didn't take this one. Please say it again once I've answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
 		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.refused(in, RuleTooLong, to.Session)
-		d.explain(in, "This message could not be taken: it is too long.")
+		d.explain(in, "I couldn't take this message: it's too long.")
 		return nil
 	case err != nil:
 		return err

@@ -63,9 +63,9 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 		if err := d.clear(ctx, in); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, "It is erased: I remember nothing of you beyond the logs and files of our conversations. "+fmt.Sprintf("`%sforget` erases those too.", p))
+		return d.reply(ctx, in, "I've erased it: I remember nothing about you beyond the logs and files of our conversations. "+fmt.Sprintf("`%sforget` erases those too.", p))
 	case in.Text == Memory:
-		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]smemory` to see what I remember of you in all conversations, and `%[1]smemory clear` to erase it.", p))
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]smemory` to see what I remember about you in all conversations, and `%[1]smemory clear` to erase it.", p))
 	case words == "":
 		return d.offer(ctx, in)
 	case words == "off":
@@ -98,9 +98,9 @@ func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	}
 	p := d.Prefix(in.At.Channel)
 	if content == "" {
-		return d.reply(ctx, in, "I remember nothing of you in all conversations. What a conversation keeps for itself stands in its file MEMORY.md: ask me for it.")
+		return d.reply(ctx, in, "I don't remember anything about you across conversations. What a conversation keeps for itself is in its file MEMORY.md: ask me for it.")
 	}
-	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember of you in all conversations where we are alone. `%smemory clear` erases it; or tell me what is wrong.", p)}
+	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember about you in all our private conversations. `%smemory clear` erases it; or tell me what's wrong.", p)}
 	if len(content) > maxShown {
 		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
 	} else {
@@ -121,8 +121,8 @@ func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	p := d.Prefix(in.At.Channel)
-	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me alone on another channel, within ten minutes: then I know that both are you. "+
-		"I remember the same of you in both places, and your limits are counted together. Never give the code to somebody else.", code)
+	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me in a private chat on another channel, within ten minutes. Then I know that both are you. "+
+		"I'll remember the same about you in both places, and count your limits together. Never give the code to anybody else.", code)
 	if others := namesOf(all, in.From.ID); others != "" {
 		text += fmt.Sprintf("\n\nYou are linked with %s; `%slink off` parts you here from there.", others, p)
 	}
@@ -137,14 +137,14 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error 
 		return err
 	}
 	if wrong >= mostWrong {
-		return d.reply(ctx, in, fmt.Sprintf("You have said %d codes that were wrong. I take the next one after %s UTC.", wrong, since.Add(wrongFor).UTC().Format("15:04")))
+		return d.reply(ctx, in, fmt.Sprintf("You've entered %d wrong codes. I'll take the next one after %s UTC.", wrong, since.Add(wrongFor).UTC().Format("15:04")))
 	}
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	if errors.Is(err, channels.ErrNoCode) {
 		if err := d.Book.SetNote(ctx, wrongNote, in.From.ID, fmt.Sprintf("%d %d", wrong+1, since.Unix())); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("This code is not good: it was used, or is older than ten minutes, or you made it here. Say `%slink` on the one channel for a new one, and the code on the other.", p))
+		return d.reply(ctx, in, fmt.Sprintf("This code doesn't work: it was used, is older than ten minutes, or you made it here. Say `%slink` on one channel for a new code, and say that code on the other.", p))
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error 
 			return err
 		}
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
+	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I treat you as one person, remember the same about you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
 }
 
 // A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
@@ -196,7 +196,7 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if len(all) == 0 {
-		return d.reply(ctx, in, "You are linked with nobody.")
+		return d.reply(ctx, in, "You aren't linked with anybody.")
 	}
 	for _, l := range all {
 		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
@@ -206,7 +206,7 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
 		return err
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", namesOf(all, in.From.ID)))
+	return d.reply(ctx, in, fmt.Sprintf("You're no longer linked with %s. Each of you keeps what I remembered about you until now.", namesOf(all, in.From.ID)))
 }
 
 // tellLinked tells a linked person of what somebody has done with a command, in the chat where

@@ -83,14 +83,14 @@ func TestLinking(t *testing.T) {
 	s.take(s.command("telegram:1", "link", ""))
 	code := linkCode.FindStringSubmatch(s.says("telegram", "ten minutes").Text)[1]
 	s.take(s.command("telegram:1", "link", code))
-	s.says("telegram", "not good")
+	s.says("telegram", "doesn't work")
 	s.take(s.command("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
 	s.says("slack", "`telegram:1`", "!link off")
 	if out := s.says("telegram", "`slack:U1` has been linked", "/link off"); out.To.Chat != "D1" {
 		t.Errorf("it is said at %s", out.To)
 	}
 	s.take(s.command("discord:9", "link", code))
-	s.says("discord", "not good")
+	s.says("discord", "doesn't work")
 	s.take(s.command("slack:U1", "memory", ""))
 	s.says("slack", "likes tea", "lives in Ulm", "!memory clear")
 	if a, err := s.book.Account(t.Context(), "slack:U1"); err != nil || a != "telegram:1" {
@@ -104,13 +104,13 @@ func TestLinking(t *testing.T) {
 		t.Errorf("it is counted as %s, %v", a, err)
 	}
 	s.take(s.command("telegram:1", "link", "off"))
-	s.says("telegram", "linked with nobody")
+	s.says("telegram", "aren't linked")
 }
 
 func TestMemoryIsShownAndErased(t *testing.T) {
 	s := newStage(t)
 	s.take(s.command("telegram:1", "memory", ""))
-	s.says("telegram", "remember nothing")
+	s.says("telegram", "don't remember anything")
 	s.remember("telegram:1", "likes tea\n\nhates rain")
 	s.remember("telegram:2", "another's")
 	s.take(s.command("telegram:1", "memory", ""))
@@ -164,16 +164,16 @@ func TestCodesAreNotGuessed(t *testing.T) {
 	}
 	for range 10 {
 		say("slack:U1", "aaaaaaaaaa")
-		s.says("slack", "not good")
+		s.says("slack", "doesn't work")
 	}
 	say("slack:U1", code)
-	s.says("slack", "10 codes that were wrong", now.Add(10*time.Minute).UTC().Format("15:04"))
+	s.says("slack", "10 wrong codes", now.Add(10*time.Minute).UTC().Format("15:04"))
 	if all, err := s.book.Linked(t.Context(), "slack:U1"); err != nil || len(all) > 0 {
 		t.Errorf("linked are %+v, %v", all, err)
 	}
 	now = now.Add(10 * time.Minute)
 	say("slack:U1", "aaaaaaaaaa")
-	s.says("slack", "not good")
+	s.says("slack", "doesn't work")
 	say("slack:U2", code)
 	s.says("slack", "You are linked")
 }

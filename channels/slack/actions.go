@@ -136,7 +136,7 @@ func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at 
 // shows for a command that is answered in the person's own chat with the bot.
 const (
 	askAboutText = "Look at this message and tell me what it is about, and what I should know or do."
-	aloneText    = "I do not take part in this conversation, so my answer comes in our own chat."
+	aloneText    = "I'm not in this conversation, so I'll answer in our own chat."
 )
 
 // actionInbound translates an action into what the agent gets, and returns what Slack is

@@ -302,11 +302,11 @@ func TestAnAnswerThatCannotGrowOnIsEdited(t *testing.T) {
 			if step.act != nil {
 				r.server.Fail("chat.appendStream", "", 1, step.act)
 			}
-			step.next.Text = "the whole"
+			step.next.Text = "all of it"
 			if err := r.Edit(t.Context(), to, id, step.next); err != nil {
 				t.Fatal(err)
 			}
-			if m := one(t, r, to); m.TS != id || m.Streaming || m.Text != "the whole" {
+			if m := one(t, r, to); m.TS != id || m.Streaming || m.Text != "all of it" {
 				t.Errorf("it shows %+v", m)
 			}
 			if err := r.Edit(t.Context(), to, id, growing(0, "One two three", "")); err != nil || one(t, r, to).Text != "One two three …" {

@@ -101,7 +101,7 @@ func (s *storm) answerAsks(random *rand.Rand, over <-chan struct{}) {
 				if id == nil {
 					answer, id = s.answerQuestion, wantsAnswer.FindStringSubmatch(m.text)
 				}
-				if id == nil || seen[id[1]] || strings.HasPrefix(m.text, notedReply) {
+				if id == nil || seen[id[1]] || isNoted(m.text) {
 					continue
 				}
 				seen[id[1]] = true
@@ -350,8 +350,11 @@ func (l *logAudit) finishAsks() {
 // A shownAsk is an ask that must be shown at an address.
 type shownAsk struct{ id, mark string }
 
-// notedReply begins what people are told when they say something to a turn that waits.
-const notedReply = "I have noted that."
+// isNoted reports whether a text is what people are told when they say something to a turn that waits, in the
+// words of this release or of the one before.
+func isNoted(text string) bool {
+	return strings.HasPrefix(text, "I've noted that.") || strings.HasPrefix(text, "I have noted that.")
+}
 
 // readAsks reads from the book how each ask has ended.
 func (a *audit) readAsks() {
@@ -370,7 +373,7 @@ var endings = regexp.MustCompile(`(?i)(approved by|approved for this conversatio
 // isAboutAsk reports whether a message at an address asks people something, or tells them
 // how an ask has ended.
 func (a *audit) isAboutAsk(address, text string) bool {
-	if strings.HasPrefix(text, notedReply) || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
+	if isNoted(text) || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
 		return true
 	}
 	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return strings.Contains(text, s.mark) })

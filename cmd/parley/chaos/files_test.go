@@ -283,14 +283,14 @@ const filesExcuse = "Files cannot be sent now"
 // is not known whether all processes would understand the file; whyNot is the reason that
 // it gives.
 const (
-	notFetched = "I did not get "
+	notFetched = "I didn't get "
 	whyNot     = "a process of an older release still serves"
 )
 
 // withoutExcuse removes the lines of a text that say one of these.
 func withoutExcuse(text string) string {
 	end := len(text)
-	for _, words := range []string{filesExcuse, notFetched} {
+	for _, words := range []string{filesExcuse, notFetched, "I did not get "} { // the last is the release before's
 		if at := strings.Index(text, words); at >= 0 {
 			end = min(end, at)
 		}

@@ -399,7 +399,7 @@ func (s *storm) answered(i int) int {
 		for _, n := range answersTo(m.text, s.chats[i].who) {
 			seen[n] = true
 		}
-		if strings.Contains(m.text, "have given it up") {
+		if strings.Contains(m.text, "given it up") {
 			givenUp++
 		}
 	}
@@ -476,7 +476,7 @@ func (s *storm) gaveUpLast(i int) bool {
 
 func (s *storm) saysItGaveUp(i int) bool {
 	all := s.sentTo(s.chats[i].address())
-	return len(all) > 0 && strings.Contains(all[len(all)-1].text, "have given it up")
+	return len(all) > 0 && strings.Contains(all[len(all)-1].text, "given it up")
 }
 
 // countFault counts a harm that was done to the fleet.

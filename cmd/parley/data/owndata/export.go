@@ -76,11 +76,11 @@ func (d *Commands) export(ctx context.Context, id string, r request) error {
 		return err
 	}
 	if f.lines == 0 {
-		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
+		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There's nothing to send: I hold nothing that you've said."})
 	}
-	text := fmt.Sprintf("This is what you have said to me and what I answered, a line of JSON each: entries %d, conversations %d, your 👍 and 👎 at my answers %d, schedules %d. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
+	text := fmt.Sprintf("This is what you've said to me and what I answered, one line of JSON each: entries %d, conversations %d, your 👍 and 👎 at my answers %d, schedules %d. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
 	if f.remembered {
-		text += " The last line is what I remember of you."
+		text += " The last line is what I remember about you."
 	}
 	return f.send(ctx, text)
 }

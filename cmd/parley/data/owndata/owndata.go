@@ -129,7 +129,7 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	case "yes":
 		return d.handleForget(ctx, in)
 	}
-	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
+	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to see what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
 }
 
 // explain tells the person what would be erased and how to confirm that, and records that they
@@ -145,7 +145,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("What that erases I have told you a moment ago. Say `%sforget yes` within ten minutes to erase it.", p))
+		return d.reply(ctx, in, fmt.Sprintf("I told you a moment ago what that erases. Say `%sforget yes` within ten minutes to erase it.", p))
 	}
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
@@ -155,9 +155,9 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
-		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember of you in all conversations, also on channels that you have linked\n\n"+
-		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
-		"`%sexport` sends you what you have said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
+		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember about you in all conversations, also on channels that you've linked\n\n"+
+		"It doesn't erase your permission to talk to me, ids of messages, backups, and what this platform keeps. You can't undo it. "+
+		"`%sexport` sends you what you've said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
 		in.From.ID, len(alone), len(shared), p, p)
 	return d.reply(ctx, in, text)
 }
@@ -194,7 +194,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
-		return d.reply(ctx, in, "I have sent it to you a moment ago. I do so again ten minutes after that.")
+		return d.reply(ctx, in, "I sent it to you a moment ago. I can send it again in ten minutes.")
 	}
 	if last.Value != in.ID { // else it came again
 		if err := d.record(ctx, in); err != nil {
@@ -327,13 +327,13 @@ func (d *Commands) forgetOldCommands(ctx context.Context) error {
 // receiptInWords returns a receipt in words for the person.
 func receiptInWords(r erase.Receipt) string {
 	var b strings.Builder
-	b.WriteString("It is erased.\n\n")
+	b.WriteString("I've erased it.\n\n")
 	for _, line := range []struct {
 		what string
 		n    int64
 	}{
-		{"conversations, whole", int64(len(r.Log.Sessions))},
-		{"shared conversations, of which your part", int64(len(r.Log.Shared))},
+		{"whole conversations", int64(len(r.Log.Sessions))},
+		{"your part of shared conversations", int64(len(r.Log.Shared))},
 		{"entries of the log", r.Log.Entries},
 		{"folders with files and memory", int64(len(r.Workspaces))},
 		{"messages on the way", int64(r.Bus.Messages + r.Bus.DeadLetters)},

@@ -141,7 +141,7 @@ func TestErasingIsAskedForTwice(t *testing.T) {
 		s.take(t, command("5", "forget", ""))
 		s.take(t, command("6", "forget", "YES"))
 		s.serve(t, time.Minute)
-		if got := s.sent(t); len(got) != 2 || s.done.Load() != 1 || !strings.Contains(got[1].Text, "It is erased") {
+		if got := s.sent(t); len(got) != 2 || s.done.Load() != 1 || !strings.Contains(got[1].Text, "I've erased it") {
 			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
 		}
 	})
@@ -212,7 +212,7 @@ func TestWhatIsErasedIsNotErasedAgainToSaySo(t *testing.T) {
 		s.spoke(t, "main:telegram:7", "hello again")
 		s.restart()
 		s.serve(t, time.Minute)
-		if got := s.sent(t); s.done.Load() != 1 || len(got) != 1 || !strings.Contains(got[0].Text, "conversations, whole: 1") {
+		if got := s.sent(t); s.done.Load() != 1 || len(got) != 1 || !strings.Contains(got[0].Text, "whole conversations: 1") {
 			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
 		}
 		if alone, _, err := s.Store.SessionsOf(t.Context(), person); err != nil || len(alone) != 1 {
@@ -273,7 +273,7 @@ func TestAnErasureThatIsCutOffIsDone(t *testing.T) {
 		s.take(t, command("2", "forget", "yes")) // and again, after all
 		s.serve(t, 5*time.Minute)
 		got := s.sent(t)
-		if len(got) != 2 || got[1].ID != bus.ReplyID("2") || !strings.Contains(got[1].Text, "It is erased") || s.done.Load() != 1 {
+		if len(got) != 2 || got[1].ID != bus.ReplyID("2") || !strings.Contains(got[1].Text, "I've erased it") || s.done.Load() != 1 {
 			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
 		}
 		if alone, shared, err := s.Store.SessionsOf(t.Context(), person); err != nil || len(alone)+len(shared) > 0 {
@@ -410,7 +410,7 @@ func TestAnExportHasWhatIsRemembered(t *testing.T) {
 		s.serve(t, time.Second)
 		got := s.sent(t)
 		want := `"kind":"memory","person":"telegram:42","data":{"content":"of telegram:42"}`
-		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "what I remember of you") {
+		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "what I remember about you") {
 			t.Errorf("sent %+v", got)
 		}
 	})

@@ -524,7 +524,7 @@ func TestASubAgentAsks(t *testing.T) {
 		t.Fatalf("it said %q", asked)
 	}
 	w.Telegram.Say(2, 2, "hurry")
-	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "I wait for the sub-agent main")
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "I'm waiting for the sub-agent main")
 	w.Telegram.Say(2, 2, "/answer "+id[1]+" blue")
 	parleytest.WaitFor(t, "the answer", func() bool {
 		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), `"state":"done"`)

@@ -119,17 +119,17 @@ func TestUndoInAChat(t *testing.T) {
 	parleytest.Wants(t, say("changes"), `"number":2`, `"change":"modified"`, `"path":"edited"`, `"path":"made/"`)
 	say("run ls; cat edited") // which changes nothing
 	parleytest.Wants(t, say("/undo list"), "• 2, ", "• 1, ", "/undo NUMBER")
-	parleytest.Wants(t, say("/undo"), "Undone is what I changed (2", "As before", "edited", "Removed", "made/", "/undo 3 takes this back")
+	parleytest.Wants(t, say("/undo"), "I've undone what I changed (2", "As before", "edited", "Removed", "made/", "/undo 3 takes this back")
 	wantContents(t, "undone", contents(t, dir), before)
-	parleytest.Wants(t, say("what happened?"), "read: ", "Undone is what I changed")
-	parleytest.Wants(t, say("/undo 3"), "Undone is the undo (3")
+	parleytest.Wants(t, say("what happened?"), "read: ", "I've undone what I changed")
+	parleytest.Wants(t, say("/undo 3"), "I've undone the undo (3")
 	wantContents(t, "the undo undone", contents(t, dir), after)
 	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "edited"), []byte("by hand"), 0o600))
 	parleytest.Wants(t, say("/undo"), "edited (it was changed since)")
 	if raw, err := os.ReadFile(filepath.Join(dir, "edited")); err != nil || string(raw) != "by hand" {
 		t.Errorf("what was written by hand is %q, %v", raw, err)
 	}
-	parleytest.Wants(t, say("/undo 99"), "no change 99")
+	parleytest.Wants(t, say("/undo 99"), "change 99")
 	parleytest.Wants(t, say("/undo it please"), "/undo NUMBER")
 
 	p.Stop()
@@ -151,7 +151,7 @@ func TestUndoInAGroup(t *testing.T) {
 	w.Telegram.Say(group, 2, "@parleybot run echo x > a")
 	w.WaitSaid(group, 1)
 	w.Telegram.Say(group, 3, "/undo@parleybot")
-	parleytest.Wants(t, w.WaitSaid(group, 2)[1], "Somebody else has asked for that change (1)")
+	parleytest.Wants(t, w.WaitSaid(group, 2)[1], "Somebody else asked for change 1")
 	w.Telegram.Say(group, parleytest.Owner, "/undo@parleybot")
 	parleytest.Wants(t, w.WaitSaid(group, 3)[2], "Removed: a")
 	p.Stop()
@@ -185,7 +185,7 @@ func TestUndoAfterAKill(t *testing.T) {
 			w.Telegram.Say(2, 2, "/undo")
 			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			p = w.Serve()
-			parleytest.Wants(t, w.WaitSaid(2, 3)[2], "Undone is what I changed", "edited", "/undo 3")
+			parleytest.Wants(t, w.WaitSaid(2, 3)[2], "I've undone what I changed", "edited", "/undo 3")
 			p.Stop()
 			wantContents(t, "undone", contents(t, dir), before)
 		})
@@ -234,7 +234,7 @@ func TestUndoOfATurnThatWaits(t *testing.T) {
 	w.Telegram.Say(2, 2, "make them")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "go on?")
 	w.Telegram.Say(2, 2, "/undo")
-	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "I wait for an answer")
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "I'm waiting for an answer")
 	for name, content := range map[string]string{"by hand": "3", "first": "by hand"} {
 		parleytest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
@@ -273,6 +273,6 @@ func TestUndoInOnesOwnDirectory(t *testing.T) {
 	if maps.Equal(contents(t, dir), before) {
 		t.Fatal("the shell has changed nothing")
 	}
-	parleytest.Wants(t, say("/undo"), "Undone is what I changed")
+	parleytest.Wants(t, say("/undo"), "I've undone what I changed")
 	wantContents(t, "undone", contents(t, dir), before)
 }

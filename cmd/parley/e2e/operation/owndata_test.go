@@ -52,14 +52,14 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 		t.Errorf("without the question it is answered %q", got)
 	}
 	w.Telegram.Say(2, 2, "/forget")
-	if got := w.WaitSaid(2, 4)[3]; !strings.Contains(got, "of yours alone, with their files and memory: 1") || !strings.Contains(got, "of which your part: 1") {
+	if got := w.WaitSaid(2, 4)[3]; !strings.Contains(got, "your own conversations, with their files and memory: 1") || !strings.Contains(got, "your part of conversations that others share: 1") {
 		t.Errorf("it would erase %q", got)
 	}
 	if n := len(parleytest.FilesWith(t, w.Home, "secret-two")); n == 0 {
 		t.Error("it is erased already")
 	}
 	w.Telegram.Say(2, 2, "/forget yes")
-	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "It is erased") || !strings.Contains(got, "backups that were made before") {
+	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "I've erased it") || !strings.Contains(got, "backups that were made before") {
 		t.Errorf("it is answered %q", got)
 	}
 	parleytest.WaitFor(t, "the rewriting of the database", func() bool { return len(parleytest.FilesWith(t, w.Home, "secret-two")) == 0 })

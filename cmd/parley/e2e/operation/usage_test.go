@@ -112,7 +112,7 @@ func TestCapsOfAServer(t *testing.T) {
 	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
 		t.Errorf("/usage says %q", text)
 	}
-	if text := said(2, 3); !strings.Contains(text, "You have cost $0.2950 of the $0.30 that a person may cost in a day. One answer more may cost $0.0") || !strings.Contains(text, "I go on from") {
+	if text := said(2, 3); !strings.Contains(text, "You have cost $0.2950 of the $0.30 that a person may cost in a day. One more answer may cost $0.0") || !strings.Contains(text, "I can go on after") {
 		t.Errorf("over the cap of a person: %q", text)
 	}
 	serving.Stop()

@@ -49,7 +49,7 @@ func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 			if r.Free >= low {
 				return nil, nil
 			}
-			return []Concern{{ID: id, Text: fmt.Sprintf("The disk of %s is nearly full: %s of %s are free. When it is full I accept nothing any more.",
+			return []Concern{{ID: id, Text: fmt.Sprintf("The disk of %s is nearly full: %s of %s are free. When it's full, I can't accept anything.",
 				place, formatSize(r.Free), formatSize(r.Size))}}, nil
 		},
 		Over: func(string) string { return fmt.Sprintf("The disk of %s has room again.", place) },

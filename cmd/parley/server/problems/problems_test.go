@@ -207,7 +207,7 @@ func TestADiskThatIsNearlyFull(t *testing.T) {
 		measure(4 << 30)
 		measure(49 << 27) // a little more than the bound
 		measure(0)
-		f.want(t, "The disk of the home on `host` is nearly full: 4096 MB of 100 GB are free. When it is full I accept nothing any more.")
+		f.want(t, "The disk of the home on `host` is nearly full: 4096 MB of 100 GB are free. When it's full, I can't accept anything.")
 		measure(10 << 30)
 		if len(f.order) != 2 || f.order[1] != "The disk of the home on `host` has room again." {
 			t.Errorf("told %q", f.order)
@@ -242,7 +242,7 @@ func TestAFolderThatIsNearlyFull(t *testing.T) {
 		}
 		write("main:c:1", 1000<<10)
 		write("main:c:2", 100<<10)
-		const full = "The folder of the conversation `main/c:1` is nearly full: at 1 MB (`[workspace] max_mb`) I can write no more files there."
+		const full = "The folder of the conversation `main/c:1` is nearly full: at 1 MB (`[workspace] max_mb`) I can't write any more files there."
 		f.want(t, full)
 		if err := all.Close(); err != nil {
 			t.Error(err)
@@ -335,7 +335,7 @@ func TestLeftTools(t *testing.T) {
 	}
 	left["b"], left["a"] = []string{"x__y"}, slices.Repeat([]string{"s__t"}, 23)
 	all := look()
-	if len(all) != 2 || all[0].ID != "tools/here/a" || all[0].Count != 23 || !strings.Contains(all[0].Text, "`s__t` and 3 more.") || !strings.Contains(all[1].Text, "the model `b` does not take some tools, so I do without them: `x__y`.") {
+	if len(all) != 2 || all[0].ID != "tools/here/a" || all[0].Count != 23 || !strings.Contains(all[0].Text, "`s__t` and 3 more.") || !strings.Contains(all[1].Text, "the model `b` does not take some tools, so I work without them: `x__y`.") {
 		t.Errorf("it says %+v", all)
 	}
 }

@@ -46,7 +46,7 @@ func Quotas(w Workspaces, megabytes int) Source {
 			var all []Concern
 			for _, name := range full[:min(len(full), mostFull)] {
 				all = append(all, Concern{ID: prefix + name, Text: fmt.Sprintf(
-					"The folder of the conversation `%s` is nearly full: at %d MB (`[workspace] max_mb`) I can write no more files there.", name, megabytes)})
+					"The folder of the conversation `%s` is nearly full: at %d MB (`[workspace] max_mb`) I can't write any more files there.", name, megabytes)})
 			}
 			return all, nil
 		},
