@@ -2,10 +2,12 @@ package console_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,6 +105,7 @@ func answer(kind string, first, n int) string {
 		"code":       "before\n\n```go\n" + each("\tcode(", ")", "\n\n") + "\n```\n\nafter",
 		"a table":    "| name | mark |\n|---|---|\n" + each("| x | ", " |", "\n"),
 		"wide":       each("你好世界 ", " 🙂👍 漢字", "\n"),
+		"many rows":  each("", " begins a paragraph that has more than one row on most terminals, if not on all, and so is broken anew", "\n\n"),
 		"everything": "# All\n\n- a\n- b " + each("", "", "\n\n```\ncode\n\n\ncode\n```\n\n"),
 	}[kind]
 }
@@ -141,6 +144,65 @@ func TestAnswersOfEachLengthAreDrawnWholeAndOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A terminal is resized in the middle of answers, as by somebody who pulls at its corner. All of them are
+// there whole and once, at each moment, with the line that is typed as the lowest.
+func TestAnswersAreDrawnWholeAndOnceWhileTheTerminalIsResized(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		name  string
+		sizes [][2]int
+	}{
+		{"reflows", "xterm-kitty", [][2]int{{60, 24}, {40, 24}, {100, 24}, {132, 50}, {132, 25}, {80, 24}, {70, 20}, {90, 12}}},
+		{"cuts off", "linux", [][2]int{{60, 24}, {30, 24}, {100, 24}, {132, 50}, {132, 25}, {80, 24}, {70, 20}, {90, 12}}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Setenv("TERM", c.name)
+			for _, name := range []string{"TMUX", "STY", "XTERM_VERSION"} {
+				t.Setenv(name, "")
+			}
+			w := &watcher{terminal: consoletest.NewTerminal(80, 24)}
+			d := sitBefore(t, console.Config{}, 80, 24, w)
+			w.first = 100_000
+			for _, kind := range []string{"lines", "a list", "code", "steps", "many rows"} {
+				const lines = 120
+				first := w.begin()
+				said := answer(kind, first, lines)
+				d.press(t, "tell me\r")
+				in := d.next(t)
+				d.emit(in.ID, bus.Event{Type: bus.TurnStart}, bus.Event{Type: bus.BlockStart, Kind: "text"})
+				pieces := len(said) / (4 * len(c.sizes))
+				for n, begin := 0, 0; begin < len(said); n, begin = n+1, begin+pieces {
+					d.emit(in.ID, bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: said[begin:min(begin+pieces, len(said))]})
+					if n%4 == 3 && n/4 < len(c.sizes) {
+						w.seesLast(t, said[:begin])
+						w.pull(t, d.keyboard, c.sizes[n/4], c.kind == "reflows")
+					}
+				}
+				d.emit(in.ID, bus.Event{Type: bus.BlockStop, Kind: "text"}, bus.Event{Type: bus.TurnComplete})
+				d.answer(t, in.ID+"#reply", said)
+				w.waitFor(t, kind, markOf(first+lines-1))
+				w.check(t, kind, lines)
+			}
+		})
+	}
+}
+
+// pull gives the terminal another size, over one that lies between.
+func (w *watcher) pull(t *testing.T, keyboard *os.File, size [2]int, reflows bool) {
+	t.Helper()
+	w.mu.Lock()
+	now := w.terminal.Size()
+	between := [2]int{(now[0] + size[0]) / 2, (now[1] + size[1]) / 2}
+	for _, s := range [][2]int{between, size} {
+		w.terminal.Resize(s[0], s[1], reflows)
+		resize(t, keyboard, uint16(s[0]), uint16(s[1]))
+		if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+			t.Error(err)
+		}
+	}
+	w.mu.Unlock()
 }
 
 // begin returns the first mark of the next answer.
@@ -211,5 +273,29 @@ func (w *watcher) check(t *testing.T, kind string, lines int) {
 	}
 	if w.first += lines; n != lines {
 		t.Errorf("%s of %d lines: %d are there:\n%s", kind, lines, n, all)
+	}
+}
+
+// Who has set NO_COLOR gets nothing but text and what moves the cursor.
+func TestNoColorSendsNoStyles(t *testing.T) {
+	t.Setenv("NO_COLOR", "yes")
+	t.Setenv("FORCE_HYPERLINK", "1")
+	d := sitAt(t, console.Config{Commands: []string{"help", "history"}})
+	d.press(t, "/h")
+	d.see(t, "/help · /history")
+	d.press(t, "\x03tell me\r")
+	in := d.next(t)
+	d.emit(in.ID, bus.Event{Type: bus.TurnStart}, bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "hmm"},
+		bus.Event{Type: bus.BlockStop, Kind: "thinking"}, bus.Event{Type: bus.ToolStart, Tool: "exec_shell", Call: "c1", Delta: "make"},
+		bus.Event{Type: bus.ToolProgress, Tool: "exec_shell", Call: "c1", Delta: "building step 3 of 4"})
+	d.see(t, "· exec_shell make … building step 3 of 4\n")
+	d.emit(in.ID, bus.Event{Type: bus.ToolProgress, Tool: "exec_shell", Call: "c1", Delta: "building step 4 of 4"})
+	d.see(t, "· exec_shell make … building step 4 of 4\n")
+	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "exec_shell", Call: "c1"}, bus.Event{Type: bus.TurnComplete})
+	d.answer(t, in.ID+"#reply", "# Head\n\n**bold** `code` [words](https://example.org) ~~gone~~\n\n| a |\n|---|\n| *b* |")
+	d.see(t, "https://example.org")
+	d.ends(t, "›")
+	if codes := regexp.MustCompile(`\x1b\[[0-9;:]*m|\x1b\]`).FindAllString(d.shown.String(), -1); len(codes) > 0 {
+		t.Errorf("styles are sent: %q", codes)
 	}
 }

@@ -22,6 +22,10 @@ type pane struct {
 	at   position // where the cursor stands in them
 
 	cleared bool // whether the screen is to be emptied before the next drawing
+	plain   bool // whether nothing but what moves the cursor is sent, that is, no colors and styles
+
+	// The terminal's new size, if that has changed since the last drawing; 0 if not.
+	width, height int
 }
 
 // A position is a place in the window, counted from 0.
@@ -41,6 +45,13 @@ func reflowsLines(getenv func(string) string) bool {
 
 // draw writes finished lines above the window, and the window's rows with the cursor in them.
 func (p *pane) draw(finished, rows []string, at position) error {
+	if p.plain {
+		finished, rows = withoutStyles(finished), withoutStyles(rows)
+	}
+	if p.width > 0 { // all is drawn again, from where the window begins now
+		above, _ := p.stands()
+		p.rows, p.at, p.width, p.height = []string{}, position{row: above}, 0, 0
+	}
 	from := 0
 	if len(finished) == 0 { // rows that did not change are not drawn again
 		for from < len(rows)-1 && from < len(p.rows)-1 && rows[from] == p.rows[from] {
@@ -89,24 +100,46 @@ func (p *pane) moveTo(b *strings.Builder, row int) {
 	p.at = position{row: row}
 }
 
-// resize prepares the pane for drawing all rows again on a terminal of another size: where the terminal
-// has broken the rows anew, the window begins higher above the cursor than before.
+// resize has the next drawing draw all rows again, on a terminal of that size.
 func (p *pane) resize(width, height int) {
-	if p.rows == nil {
-		return
+	if p.rows != nil {
+		p.width, p.height = width, height
 	}
-	above := p.at.row
-	if p.reflows && width > 0 {
-		above = p.at.column / width
-		for _, row := range p.rows[:p.at.row] {
-			above += max((ansi.StringWidth(row)+width-1)/width, 1)
+}
+
+// stands returns how many rows of the window stand above the cursor, and how many it takes in all. Where a
+// terminal that was made narrower has broken the rows anew, these are more than were drawn.
+func (p *pane) stands() (above, all int) {
+	above, all = p.at.row, len(p.rows)
+	if p.width == 0 {
+		return above, all
+	}
+	if p.reflows {
+		above, all = p.at.column/p.width, 0
+		for i, row := range p.rows {
+			taken := max((ansi.StringWidth(row)+p.width-1)/p.width, 1)
+			if all += taken; i < p.at.row {
+				above += taken
+			}
 		}
 	}
-	p.rows, p.at.row = []string{}, min(above, max(height-1, 0))
+	return min(above, max(p.height-1, 0)), min(all, p.height)
+}
+
+// withoutStyles returns lines without the codes for colors and styles.
+func withoutStyles(lines []string) []string {
+	bare := make([]string, len(lines))
+	for i, line := range lines {
+		bare[i] = ansi.Strip(line)
+	}
+	return bare
 }
 
 // clear has the next drawing begin at the top of an empty screen.
-func (p *pane) clear() { p.rows, p.at, p.cleared = nil, position{}, true }
+func (p *pane) clear() {
+	p.rows, p.at, p.cleared = nil, position{}, true
+	p.width, p.height = 0, 0
+}
 
 // begin has the terminal say more exactly which keys are pressed, and mark what is pasted; end has
 // it stop that, and takes the window off the terminal.

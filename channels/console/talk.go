@@ -42,6 +42,9 @@ func (c *Channel) terminalSize() (width, height int, ok bool) {
 // a program such as tmux, which may not pass the sequence on. FORCE_HYPERLINK overrides all this,
 // as it does for other programs.
 func makesLinks(getenv func(string) string) bool {
+	if getenv("NO_COLOR") != "" { // nor anything else but what moves the cursor
+		return false
+	}
 	switch getenv("FORCE_HYPERLINK") {
 	case "":
 	case "0":

@@ -55,7 +55,8 @@ const betweenFrames = time.Second / 30
 func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Config) *window {
 	w := &window{
 		markdown: markup.New(), links: makesLinks(os.Getenv), hint: cfg.Hint, fd: fd, changed: make(chan struct{}, 1),
-		pane: pane{out: out, reflows: reflowsLines(os.Getenv)}, width: width, height: height, typed: []string{promptText},
+		pane:  pane{out: out, reflows: reflowsLines(os.Getenv), plain: os.Getenv("NO_COLOR") != ""},
+		width: width, height: height, typed: []string{promptText},
 		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
 	w.program = tea.NewProgram(newPrompt(w, cfg), tea.WithInput(in), tea.WithOutput(out),
@@ -111,7 +112,7 @@ func (w *window) drawOften(done <-chan struct{}) {
 			return
 		}
 		w.mu.Lock()
-		_ = w.draw() // what cannot be written now is written with the rest at the end, or never
+		w.drawSoon()
 		w.mu.Unlock()
 		select {
 		case <-time.After(betweenFrames):
@@ -202,10 +203,21 @@ func (w *window) resize(width, height int) {
 	})
 }
 
+// drawSoon draws the window, unless the terminal has another size now. The caller holds w.mu.
+func (w *window) drawSoon() {
+	if width, height, err := term.GetSize(w.fd); err == nil && width > 0 && height > 0 && (width != w.width || height != w.height) {
+		go w.program.Send(sizeMsg{width, height}) // then the typed line is laid out for it, and all is drawn
+		return
+	}
+	_ = w.draw() // what cannot be written now is written with the rest at the end, or never
+}
+
 // draw draws the window, and prints what is finished above it. The caller holds w.mu.
 func (w *window) draw() error {
 	below := 1 + len(w.typed)
-	room := max(min(w.height/2, w.height-below-1), 1)
+	// A third: so the window still fits where the terminal is made half as high. What does not fit
+	// scrolls away, unfinished, and nothing takes it back.
+	room := max(min(w.height/3, w.height-below-1), 1)
 	var rows []string
 	if w.growing != nil {
 		finished, rest := w.growing.advance(room, w.linesOf)
@@ -214,6 +226,9 @@ func (w *window) draw() error {
 	} else {
 		rows = w.linesOf(w.calls)
 		rows = rows[max(len(rows)-room, 0):]
+	}
+	if _, stands := w.pane.stands(); stands > 0 { // a window that got smaller would leave empty rows below it
+		rows = append(rows, make([]string, max(min(stands, w.height)-len(w.finished)-len(rows)-below, 0))...)
 	}
 	status := cmp.Or(w.aid, w.status, w.hint)
 	rows = append(rows, dimmedRow(oneRow(status), w.width))

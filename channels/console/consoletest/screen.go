@@ -3,6 +3,7 @@
 package consoletest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/vt"
@@ -12,17 +13,63 @@ import (
 const mostScrolled = 100_000
 
 // A Terminal is a terminal without a screen: tests read what it would show.
-type Terminal struct{ emulator *vt.SafeEmulator }
+type Terminal struct {
+	emulator *vt.SafeEmulator
+
+	lines []string // what stood on it before it was resized, until something is written
+	x, y  int      // where the cursor was in them
+}
 
 // NewTerminal returns a terminal of that size.
 func NewTerminal(width, height int) *Terminal {
 	e := vt.NewSafeEmulator(width, height)
 	e.SetScrollbackSize(mostScrolled)
-	return &Terminal{e}
+	return &Terminal{emulator: e}
 }
 
 // Write shows what a program has written.
-func (t *Terminal) Write(b []byte) (int, error) { return t.emulator.Write(b) }
+func (t *Terminal) Write(b []byte) (int, error) {
+	t.lines = nil
+	return t.emulator.Write(b)
+}
+
+// Resize gives the terminal another size, as terminals do: what stands lowest stays in sight. One that
+// reflows breaks its rows anew; others cut them off.
+func (t *Terminal) Resize(width, height int, reflows bool) {
+	if t.lines == nil || !reflows {
+		t.lines, t.x, t.y = t.Scrolled(), 0, 0
+		above, rows := len(t.lines), t.Rows()
+		x, y := t.Cursor()
+		for len(rows) > y+1 && rows[len(rows)-1] == "" {
+			rows = rows[:len(rows)-1]
+		}
+		t.lines, t.x, t.y = append(t.lines, rows...), x, above+y
+	}
+	var rows []string
+	at, column := 0, min(t.x, width-1)
+	for i, line := range t.lines {
+		if i == t.y {
+			at = len(rows)
+		}
+		cells := []rune(line) // each as wide as a cell: tests of sizes write no others
+		for reflows && len(cells) > width {
+			rows = append(rows, string(cells[:width]))
+			cells = cells[width:]
+		}
+		rows = append(rows, string(cells[:min(len(cells), width)]))
+	}
+	if reflows {
+		at, column = at+t.x/width, t.x%width
+	}
+	t.emulator = vt.NewSafeEmulator(width, height)
+	t.emulator.SetScrollbackSize(mostScrolled)
+	_, _ = t.emulator.Write([]byte(strings.Join(rows, "\r\n"))) // an emulator takes all
+	last := len(rows) - 1
+	_, _ = fmt.Fprintf(t.emulator, "\x1b[%d;%dH", min(last, height-1)-(last-at)+1, column+1)
+}
+
+// Size returns the columns and rows.
+func (t *Terminal) Size() [2]int { return [2]int{t.emulator.Width(), t.emulator.Height()} }
 
 // Scrolled returns the lines that have scrolled away, the oldest first, without trailing blanks.
 func (t *Terminal) Scrolled() []string {
