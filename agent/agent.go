@@ -88,6 +88,9 @@ type Config struct {
 	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel, as
 	// in a terminal; nil: on none.
 	ShowsAll func(channel string) bool
+	// Presses, if set, reports whether people on a channel press buttons, so that they need not be told what
+	// to write instead.
+	Presses func(channel string) bool
 	// Healthy, if set, returns an error if something that sessions need is missing. Until
 	// it returns nil, failures of sessions are not counted, and the sessions are tried
 	// again.

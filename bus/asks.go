@@ -54,8 +54,12 @@ type Ask struct {
 	// approved.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Hash      string          `json:"hash,omitempty"`
+	// Shown is what the call would do, as it would do it, such as a command line, in the place of the
+	// arguments that ShownOf names; "" shows them all.
+	Shown   string   `json:"shown,omitempty"`
+	ShownOf []string `json:"shown_of,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Hash    string   `json:"hash,omitempty"`
 	// Filed says that the call is too long for a message in a chat: there it is shown whole by a
 	// file, and can be approved only once that file has arrived. See FileID.
 	Filed bool `json:"filed,omitempty"`

@@ -356,6 +356,9 @@ type Ask struct {
 	// Args are the arguments to approve, if these differ from the model's own; nil otherwise.
 	Args json.RawMessage `json:"args,omitempty"`
 	Hash string          `json:"hash,omitempty"` // a hash of everything that people are to approve
+	// Shown is what people are shown in the place of the arguments that ShownOf names; "" shows them all.
+	Shown   string   `json:"shown,omitempty"`
+	ShownOf []string `json:"shown_of,omitempty"`
 	// Reason is why a call has to be approved.
 	Reason   string   `json:"reason,omitempty"`
 	Question string   `json:"question,omitempty"`

@@ -5,7 +5,7 @@
 // tools alike. The families of tools are in the folders below. They get what they need of the
 // rest of the program as small interfaces and functions.
 //
-// The files, in reading order: tools.go is the contract; touch.go holds what a call touches; new.go
+// The files, in reading order: tools.go is the contract; touch.go holds what a call touches, and show.go how it is shown to people; new.go
 // makes a tool of a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
 // and words.go read, repair and check the arguments that a model wrote; annotate.go adds to a result
 // what was repaired; truncate.go shortens a result; verdict.go holds a guard's decision on a call,
@@ -71,6 +71,9 @@ type Spec struct {
 	// Touches returns what a call touches: see Touch. It is called often, and must be quick. If it is nil,
 	// nobody has said what the tool's calls touch, and they count as the worst.
 	Touches func(call Call) Touch
+	// Shows returns what people are shown of a call that they are to approve: see Showing. If it is nil, they
+	// are shown the arguments by their names.
+	Shows func(ctx context.Context, call Call) Showing
 	// Quotes says that results hold nothing but what others have written, so that a model cannot have the
 	// tool print a text of its own.
 	Quotes bool

@@ -18,6 +18,14 @@ type View struct {
 	SubAgent string
 	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel.
 	ShowsAll func(channel string) bool
+	// Presses, if set, reports whether people on a channel press buttons. Where they do, no commands are
+	// written below them.
+	Presses func(channel string) bool
+}
+
+// Excerpt returns the call that the ask is about, as people are shown it.
+func (v View) Excerpt() excerpt.Call {
+	return excerpt.Call{Shown: v.Shown, Of: v.ShownOf, Arguments: v.Arguments}
 }
 
 // FiledAt reports whether people at an address are shown the call whole by a file.
@@ -31,7 +39,7 @@ func (v View) File() *bus.File {
 	if v.Reason != "" {
 		about += "Why: " + excerpt.ShowHidden(v.Reason) + "\n"
 	}
-	return &bus.File{Name: v.fileName(), Data: []byte(about + "\n" + excerpt.File(v.Arguments))}
+	return &bus.File{Name: v.fileName(), Data: []byte(about + "\n" + v.Excerpt().File())}
 }
 
 // fileName returns the name of the file that shows the whole call.
@@ -76,7 +84,7 @@ func (v View) Text(to bus.Address) string {
 		return b.String()
 	}
 	if !v.isAskedAt(to) {
-		return fmt.Sprintf("I wait for somebody to approve `%s`.", v.Tool)
+		return fmt.Sprintf("I'm waiting for somebody to approve `%s`.", v.Tool)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**`%s` needs an approval**", v.Tool)
@@ -91,9 +99,9 @@ func (v View) Text(to bus.Address) string {
 	}
 	b.WriteString(":\n\n")
 	if v.FiledAt(to) {
-		b.WriteString(excerpt.Ends(v.Arguments))
+		b.WriteString(excerpt.Ends(v.Excerpt().Text()))
 	} else {
-		b.WriteString(excerpt.Arguments(v.Arguments))
+		b.WriteString(v.Excerpt().Markdown())
 	}
 	return b.String()
 }
@@ -120,12 +128,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	if v.FiledAt(to) {
 		text += fmt.Sprintf("All of it is in the file `%s` above.\n\n", v.fileName())
 	}
-	from := "also from other chats"
-	if v.Filed {
-		from = "only where all of it is shown"
-	}
-	text += fmt.Sprintf("Owners and approvers decide, %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
-		until, from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
+	text += v.howToDecide(to, prefix)
 	return text, []bus.Button{
 		{Label: "Approve", Says: fmt.Sprintf("/%s %s", Approve, v.ID)},
 		{Label: "For this conversation", Says: fmt.Sprintf("/%s %s %s", Approve, v.ID, bus.ApproveSession)},
@@ -133,12 +136,29 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	}
 }
 
+// howToDecide says at an address who decides, until when, and with which commands, unless they press
+// buttons there.
+func (v View) howToDecide(to bus.Address, prefix string) string {
+	from := "also from other chats"
+	if v.Filed {
+		from = "only where all of it is shown"
+	}
+	if v.Presses != nil && v.Presses(to.Channel) {
+		return fmt.Sprintf("_(Request `%s`: owners and approvers decide, %s, until %s.)_", v.ID, from, v.until())
+	}
+	return fmt.Sprintf("Owners and approvers decide, until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
+		v.until(), from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
+}
+
 // Unshown returns what people at an address are told of the ask, and the button that they have, if
 // the file that shows the call whole did not arrive there: they can only deny it.
 func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
-	text = v.Text(to) + "\n\n" + fmt.Sprintf("**It cannot be approved here:** the file with all of it could not be sent. "+
-		"`parley approvals list` on the server's machine shows all, and `parley approvals approve %s` approves it, until %s. It can also be approved over HTTP (`/v1/asks`) and in another chat that was asked and shown all.\n\n- `%s%s %s REASON` works here, too",
-		v.ID, v.until(), prefix, Deny, v.ID)
+	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file with all of it. "+
+		"`parley approvals list` on the server's machine shows all, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), and in another chat that was asked and shown all.",
+		v.ID, v.until())
+	if v.Presses == nil || !v.Presses(to.Channel) {
+		text += fmt.Sprintf("\n\n- `%s%s %s REASON` works here, too", prefix, Deny, v.ID)
+	}
 	return text, []bus.Button{v.denyButton()}
 }
 
@@ -200,18 +220,18 @@ func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I know no request `%s`.", excerpt.Inline(id))
+		return fmt.Sprintf("I don't know a request `%s`.", excerpt.Inline(id))
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
-		return "You may not answer this: the person whom I have asked may, or an owner."
+		return "You can't answer this: the person whom I asked can, or an owner."
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return "You may not decide this: owners may, and the approvers of that channel."
+		return "You can't decide this: owners can, and the approvers of that channel."
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
 	case errors.Is(err, bus.ErrBadAnswer):
 		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
 	case errors.Is(err, bus.ErrNotShown):
-		return fmt.Sprintf("Request `%[1]s` cannot be approved from here: it is too long for a message, and not all of it was shown here. "+
-			"It can be approved where I have asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all, and `parley approvals approve %[1]s` approves it, as HTTP (`/v1/asks`) does; `%[2]s%[3]s %[1]s` denies it here.",
+		return fmt.Sprintf("You can't approve request `%[1]s` from here: it's too long for a message, and not all of it was shown here. "+
+			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all, and `parley approvals approve %[1]s` approves it, as HTTP (`/v1/asks`) does; `%[2]s%[3]s %[1]s` denies it here.",
 			of.ID, prefix, Deny, askedPlaces(of))
 	case errors.Is(err, bus.ErrDecided):
 		return fmt.Sprintf("Request `%s` is decided already: %s.", of.ID, of.Ending())

@@ -37,7 +37,7 @@ func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 		}
 	}
 	text, buttons := v.Unshown(at("discord"), "/")
-	if len(buttons) != 1 || buttons[0].Says != "/deny abcde23456" || !strings.Contains(text, "cannot be approved here") || !strings.Contains(text, "parley approvals approve abcde23456") {
+	if len(buttons) != 1 || buttons[0].Says != "/deny abcde23456" || !strings.Contains(text, "can't approve it here") || !strings.Contains(text, "parley approvals approve abcde23456") {
 		t.Errorf("without the file: %+v, %q", buttons, text)
 	}
 	if all, _ := v.Message(at("discord"), "/", clean); strings.Contains(all, "also from other chats") {
@@ -48,5 +48,23 @@ func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 	}
 	if file := v.File(); strings.Count(string(file.Data), "MIDDLE") != 2 || !strings.Contains(string(file.Data), "exec_shell") || !strings.HasPrefix(file.Name, "call-abcde23456") {
 		t.Errorf("the file %s has %d bytes", file.Name, len(file.Data))
+	}
+}
+
+// Where people press buttons, no commands stand below what would run; elsewhere they do.
+func TestWhoPressesButtonsReadsNoCommands(t *testing.T) {
+	at := bus.Address{Channel: "slack", Chat: "1"}
+	v := asks.View{
+		Ask:     bus.Ask{ID: "abcde23456", Kind: bus.AskApproval, Tool: "exec_shell", Arguments: json.RawMessage(`{"command":"git push"}`), Shown: "git push", ShownOf: []string{"command"}, At: at, Expires: time.Now()},
+		Presses: func(channel string) bool { return channel == "slack" },
+	}
+	clean := func(s string) string { return s }
+	text, buttons := v.Message(at, "!", clean)
+	if !strings.Contains(text, "```\ngit push\n```") || strings.Contains(text, "{") || strings.Contains(text, "!approve") || !strings.Contains(text, "Request `abcde23456`") || len(buttons) != 3 {
+		t.Errorf("%d buttons below %q", len(buttons), text)
+	}
+	v.At.Channel = "console"
+	if text, _ := v.Message(v.At, "/", clean); !strings.Contains(text, "`/approve abcde23456`") || !strings.Contains(text, "`/deny abcde23456 REASON`") {
+		t.Errorf("without buttons: %q", text)
 	}
 }

@@ -316,6 +316,8 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 	if !bytes.Equal(p.input.Args, p.Use.Args) {
 		a.Args = p.input.Args
 	}
+	showing := tools.ShowingOf(ctx, p.tool, p.input)
+	a.Shown, a.ShownOf = showing.Text, showing.Of
 	a.Places = asks.EncodePlaces(r.Approvals().To)
 	return nil, a, nil
 }

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// mostOfCall is how many bytes of a call's arguments a message in a chat may have. Of a longer
-	// call it has the first headOfCall and the last tailOfCall bytes, which with the words around
-	// them fit into one message on every platform, and so beside buttons.
-	mostOfCall = 2500
+	// mostOfCall is how many bytes of what a call would do a message in a chat may have: with the words
+	// around them they fit into one message on every platform, and so beside buttons. Of a longer call it
+	// has the first headOfCall and the last tailOfCall bytes.
+	mostOfCall = 1400
 	headOfCall = 700
 	tailOfCall = 500
+	mostInline = 200 // how many bytes of an argument's value stand in a line with its name
 )
 
 // mostOfReason is how many bytes of a denial's reason people are shown. That is no more
@@ -97,45 +98,127 @@ func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// IsLong reports whether a call's arguments are too long for a message in a chat.
-func IsLong(raw json.RawMessage) bool { return len(raw) > mostOfCall }
-
-// Arguments returns a call's arguments as a block of code.
-func Arguments(raw json.RawMessage) string {
-	return fenced(strings.ToValidUTF8(string(raw), "\uFFFD"))
+// A Call is a tool call that people are shown: what it would do, and its arguments. Neither has secrets or
+// characters that cannot be seen.
+type Call struct {
+	Shown     string          // what it would do, as it would do it; "" if nothing but the arguments is known
+	Of        []string        // the names of the arguments that Shown shows whole
+	Arguments json.RawMessage // all of them
 }
 
-// Ends returns the beginning and the end of a call's long arguments as blocks of code, with the
-// number of bytes between them.
-func Ends(raw json.RawMessage) string {
-	text := strings.ToValidUTF8(string(raw), "\uFFFD")
+// An argument is one by its name.
+type argument struct{ name, value string }
+
+// others returns the arguments that Shown does not show, in the order of their names; false if the arguments
+// are no object.
+func (c Call) others() (list []argument, ok bool) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(c.Arguments, &all) != nil {
+		return nil, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if c.Shown != "" && slices.Contains(c.Of, name) {
+			continue
+		}
+		text := string(EscapeHidden(all[name]))
+		var words string
+		if json.Unmarshal(all[name], &words) == nil {
+			text = ShowHidden(words)
+		}
+		list = append(list, argument{ShowHidden(name), text})
+	}
+	return list, true
+}
+
+// Text returns what the call would do, and the arguments of which that says nothing, as lines of text.
+func (c Call) Text() string {
+	others, ok := c.others()
+	if !ok {
+		return strings.ToValidUTF8(string(c.Arguments), "\uFFFD")
+	}
+	var b strings.Builder
+	b.WriteString(c.Shown)
+	for _, o := range others {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s: %s", o.name, o.value)
+	}
+	return b.String()
+}
+
+// Markdown returns the same as blocks of code and a list, in which no text can end early.
+func (c Call) Markdown() string {
+	others, ok := c.others()
+	if !ok || c.Shown == "" && len(others) == 0 {
+		return fenced(strings.ToValidUTF8(string(c.Arguments), "\uFFFD"))
+	}
+	var parts []string
+	if c.Shown != "" {
+		parts = append(parts, fenced(c.Shown))
+	}
+	var list []string
+	for _, o := range others {
+		if strings.ContainsAny(o.value, "\n`") || len(o.value) > mostInline || o.value == "" {
+			list = append(list, fmt.Sprintf("%s:\n\n%s", Words(o.name), fenced(o.value)))
+		} else {
+			list = append(list, fmt.Sprintf("%s: `%s`", Words(o.name), o.value))
+		}
+	}
+	if len(list) > 0 {
+		parts = append(parts, strings.Join(list, "\n\n"))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// IsLong reports whether what people are shown of a call is too long for a message in a chat.
+func IsLong(text string) bool { return len(text) > mostOfCall }
+
+// Ends returns the beginning and the end of a long text as blocks of code, with the number of bytes
+// between them.
+func Ends(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	// A run of broken bytes has become one character, so the text may be shorter than it was.
 	head := strings.ToValidUTF8(text[:min(headOfCall, len(text))], "")
 	tail := strings.ToValidUTF8(text[max(len(text)-tailOfCall, len(head)):], "")
 	return fmt.Sprintf("%s\n\n… %d bytes are left out here …\n\n%s", fenced(head), len(text)-len(head)-len(tail), fenced(tail))
 }
 
-// File returns a call's arguments as a page for a person: first exactly as they are, and then each
-// text among them that is long or has several lines, as whoever gets it will read it.
-func File(raw json.RawMessage) string {
+// File returns the call as a page for a person: what it would do, then the arguments exactly as they are, and
+// then each text among them that is long or has several lines, as whoever gets it will read it.
+func (c Call) File() string {
 	var b strings.Builder
-	b.WriteString("What it is called with, all of it. Characters that cannot be seen are written as escapes, such as \\u200b.\n\n")
+	b.WriteString("Characters that cannot be seen are written as escapes, such as \\u200b.\n")
+	if c.Shown != "" {
+		b.WriteString("\nWhat it would do, all of it, line by line:\n\n")
+		writeLines(&b, c.Shown)
+	}
+	b.WriteString("\nWhat it is called with, all of it:\n\n")
 	var indented bytes.Buffer
-	if json.Indent(&indented, EscapeHidden(raw), "", "  ") != nil {
+	if json.Indent(&indented, EscapeHidden(c.Arguments), "", "  ") != nil {
 		indented.Reset()
-		indented.WriteString(ShowHidden(string(raw)))
+		indented.WriteString(ShowHidden(string(c.Arguments)))
 	}
 	b.Write(indented.Bytes())
 	b.WriteByte('\n')
 	var args any
-	if json.Unmarshal(raw, &args) == nil {
+	if json.Unmarshal(c.Arguments, &args) == nil {
+		if all, ok := args.(map[string]any); ok && c.Shown != "" { // some of them are above
+			maps.DeleteFunc(all, func(name string, _ any) bool { return slices.Contains(c.Of, name) })
+		}
 		writeTexts(&b, "", args)
 	}
 	return b.String()
 }
 
-// writeTexts writes each long text of a JSON value line by line, under the path that leads to it. Every
-// line has a mark, so that no text looks like the end of another.
+// writeLines writes a text line by line. Every line has a mark, so that no text looks like the end of another.
+func writeLines(b *strings.Builder, text string) {
+	for line := range strings.SplitSeq(ShowHidden(text), "\n") {
+		b.WriteString("  | " + line + "\n")
+	}
+}
+
+// writeTexts writes each long text of a JSON value line by line, under the path that leads to it.
 func writeTexts(b *strings.Builder, path string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -143,9 +226,7 @@ func writeTexts(b *strings.Builder, path string, value any) {
 			return
 		}
 		fmt.Fprintf(b, "\nThe text %s, line by line:\n\n", strings.TrimPrefix(path, "."))
-		for line := range strings.SplitSeq(ShowHidden(v), "\n") {
-			b.WriteString("  | " + line + "\n")
-		}
+		writeLines(b, v)
 	case []any:
 		for i, one := range v {
 			writeTexts(b, fmt.Sprintf("%s[%d]", path, i), one)

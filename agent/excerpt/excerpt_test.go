@@ -58,11 +58,11 @@ func TestEveryHiddenCharacterIsShown(t *testing.T) {
 
 func TestNoQuotationEndsEarly(t *testing.T) {
 	t.Parallel()
-	if got := Arguments(json.RawMessage("\"```\\n\"")); !strings.HasPrefix(got, "````\n") || !strings.HasSuffix(got, "\n````") {
+	if got := (Call{Arguments: json.RawMessage("\"```\\n\"")}).Markdown(); !strings.HasPrefix(got, "````\n") || !strings.HasSuffix(got, "\n````") {
 		t.Errorf("the fence can be closed from inside: %s", got)
 	}
-	long := json.RawMessage(strings.Repeat("é", mostOfCall))
-	if got := Ends(long); !IsLong(long) || !strings.Contains(got, "… 3800 bytes are left out here …") || strings.Count(got, "é") != 600 {
+	long := strings.Repeat("é", mostOfCall)
+	if got := Ends(long); !IsLong(long) || !strings.Contains(got, "… 1600 bytes are left out here …") || strings.Count(got, "é") != 600 {
 		t.Errorf("of a long call is shown %s", got)
 	}
 	if got := Reason("no\n" + strings.Repeat("é", mostOfReason)); !strings.HasPrefix(got, "> no\n> é") || !strings.HasSuffix(got, "é …") {
@@ -70,6 +70,30 @@ func TestNoQuotationEndsEarly(t *testing.T) {
 	}
 	if got := Inline("a`b\u3164\n"); got != "a'b\\u3164\\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// People see what a call would do as it would do it, and every argument of which that says nothing. No text
+// can look like another argument, or hide one.
+func TestACallIsShownWhole(t *testing.T) {
+	t.Parallel()
+	raw := json.RawMessage(`{"command":"git push","timeout":60,"note":"a\n` + "```" + `\ntimeout: 1","odd\u200b":"x\u202ey","list":["a",1],"empty":""}`)
+	c := Call{Shown: "git push", Of: []string{"command"}, Arguments: raw}
+	want := "```\ngit push\n```\n\nempty:\n\n```\n\n```\n\nlist: `[\"a\",1]`\n\nnote:\n\n````\na\n```\ntimeout: 1\n````\n\nodd&#92;u200b: `x\\u202ey`\n\ntimeout: `60`"
+	if got := c.Markdown(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := (Call{Of: []string{"command"}, Arguments: json.RawMessage(`{"command":"ls"}`)}).Markdown(); got != "command: `ls`" {
+		t.Errorf("without a picture of the call, %s is shown", got)
+	}
+	if got := (Call{Arguments: json.RawMessage(`{}`)}).Markdown(); got != "```\n{}\n```" {
+		t.Errorf("of no arguments is shown %s", got)
+	}
+	file := c.File()
+	for _, part := range []string{"  | git push\n", `"timeout": 60`, `\u202e`, "  | ```\n  | timeout: 1\n"} {
+		if !strings.Contains(file, part) {
+			t.Errorf("the file lacks %q:\n%s", part, file)
+		}
 	}
 }
 
@@ -95,7 +119,7 @@ func FuzzEnds(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		text, got := strings.ToValidUTF8(string(raw), "\uFFFD"), Ends(raw)
+		text, got := strings.ToValidUTF8(string(raw), "\uFFFD"), Ends(string(raw))
 		between := regexp.MustCompile("\n\n… (\\d+) bytes are left out here …\n\n").FindStringSubmatchIndex(got)
 		if between == nil {
 			t.Fatalf("%q is shown as %q", raw, got)

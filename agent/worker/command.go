@@ -457,7 +457,7 @@ func (c *commander) endDouble(ctx context.Context, in bus.Inbound, of bus.Ask) e
 			to = at
 		}
 	}
-	v := asks.View{Ask: of, ShowsAll: c.Config.ShowsAll}
+	v := asks.View{Ask: of, ShowsAll: c.Config.ShowsAll, Presses: c.Config.Presses}
 	err := c.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(in.ID, "#double"), To: to, Subject: of.ID, Double: in.ReplyTo, Text: v.Text(to) + asks.EndText(of),
 	})

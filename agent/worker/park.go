@@ -129,7 +129,8 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 			v.Arguments = a.Args
 		}
 		v.Arguments = excerpt.EscapeHidden(s.Redactor().JSON(v.Arguments))
-		v.Filed, v.ShowsAll = excerpt.IsLong(v.Arguments), s.Config.ShowsAll
+		v.Shown, v.ShownOf = excerpt.ShowHidden(s.Redactor().Text(a.Shown)), a.ShownOf
+		v.Filed, v.ShowsAll, v.Presses = excerpt.IsLong(v.Excerpt().Text()), s.Config.ShowsAll, s.Config.Presses
 	}
 	return v
 }

@@ -146,7 +146,7 @@ func TestAnApprovedCallRunsOnce(t *testing.T) {
 	b.run()
 	first := b.say("1", "ann", "go")
 	id, out := b.asked()
-	if len(out.Buttons) != 3 || out.Subject != id || !strings.Contains(out.Text, `{"say":"x"}`) || !strings.Contains(out.Text, "a rule says so") {
+	if len(out.Buttons) != 3 || out.Subject != id || !strings.Contains(out.Text, "say: `x`") || !strings.Contains(out.Text, "a rule says so") {
 		t.Errorf("asked %+v", out)
 	}
 	b.settled() // nobody holds the session, and nothing waits in its mailbox
@@ -200,9 +200,9 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 	first := b.say("1", "ann", "go")
 	id, _ := b.asked()
 	for _, who := range []bus.Person{stranger, {ID: "test:ann"}, {ID: "other:app", Approver: true}, {ID: "web:ann", EveryApprover: false}} {
-		b.wantReply(b.command("1", who, "approve "+id), "You may not decide this")
+		b.wantReply(b.command("1", who, "approve "+id), "You can't decide this")
 	}
-	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I know no request")
+	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I don't know a request")
 	b.wantReply(b.command("1", owner, "approve"), "Which request?")
 	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "to be approved or denied")
 	b.command("1", approver, "approve `"+strings.ToUpper(id)+"`")
@@ -479,7 +479,7 @@ func TestTheNextWordsAnswerAQuestion(t *testing.T) {
 	})
 	b.wantReply("told", "I'm waiting for an answer")                   // these are not Ann's words
 	b.wantReply(b.say("1", "bob", "red"), "I'm waiting for an answer") // it was not asked of Bob
-	b.wantReply(b.command("1", stranger, "answer "+id+" red"), "You may not answer")
+	b.wantReply(b.command("1", stranger, "answer "+id+" red"), "You can't answer")
 	b.say("1", "ann", "2")
 	b.wantEnd(id, "Answered by ann (test:ann)")
 	b.wantReply(first, `{"answer":"blue"}; An agent has this told to you.|red`)
@@ -573,7 +573,7 @@ func TestApprovalsMayBeAskedForElsewhere(t *testing.T) {
 		out := b.reply()
 		said[out.To.Chat] = out
 	}
-	if out := said["1"]; !strings.Contains(out.Text, "I wait for somebody to approve") || strings.Contains(out.Text, "secret") || len(out.Buttons) > 0 {
+	if out := said["1"]; !strings.Contains(out.Text, "I'm waiting for somebody to approve") || strings.Contains(out.Text, "secret") || len(out.Buttons) > 0 {
 		t.Errorf("the conversation was told %+v", out)
 	}
 	if out := said["ops"]; !strings.Contains(out.Text, "secret plan") || !strings.Contains(out.Text, "`test:ann`") || len(out.Buttons) != 3 {
@@ -622,7 +622,7 @@ func TestARuleThatForbidsByNowStands(t *testing.T) {
 	b.run()
 	b.say("1", "ann", "go")
 	id, out := b.asked()
-	if !strings.Contains(out.Text, `{"say":"y"}`) {
+	if !strings.Contains(out.Text, "say: `y`") {
 		t.Errorf("asked about %q, not about what would run", out.Text)
 	}
 	forbidden.Store(true)

@@ -25,7 +25,9 @@ func (b fileTools) applyPatch() tools.Tool {
 		paths := tools.Paths(patchPaths(a.Patch))
 		return tools.Touch{Subject: paths, Reads: paths, Writes: paths, Outward: tools.Inside{}}
 	}
-	return tools.New(fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch)), b.patch, tools.Reconcile(b.reconcilePatch))
+	spec := fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch))
+	spec.Shows = tools.Shows(func(a patchArgs) tools.Showing { return tools.Showing{Text: a.Patch, Of: []string{"patch"}} })
+	return tools.New(spec, b.patch, tools.Reconcile(b.reconcilePatch))
 }
 
 // A change turns the content of one path into another; nil stands for no file.

@@ -20,7 +20,9 @@ func (b fileTools) writeFile() tools.Tool {
 	touch := func(a writeArgs) tools.Touch {
 		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.NoFiles{}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
 	}
-	return tools.New(fileSpec("write_file", about, tools.Idempotent, tools.FileWrite, tools.Touches(touch)), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+	spec := fileSpec("write_file", about, tools.Idempotent, tools.FileWrite, tools.Touches(touch))
+	spec.Shows = b.showWrite
+	return tools.New(spec, func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, asToolError(err)
@@ -43,7 +45,9 @@ func (b fileTools) editFile() tools.Tool {
 	touch := func(a editArgs) tools.Touch {
 		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
 	}
-	return tools.New(fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch)), b.edit, tools.Reconcile(b.reconcileEdit))
+	spec := fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch))
+	spec.Shows = tools.Shows(showEdit)
+	return tools.New(spec, b.edit, tools.Reconcile(b.reconcileEdit))
 }
 
 func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {

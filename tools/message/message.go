@@ -49,6 +49,7 @@ func New(deliver func(ctx context.Context, r Request) error) tools.Tool {
 		// unknown.
 		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Touches: tools.Touches(args.touch),
+		Shows:   tools.Shows(args.shown),
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
 			"It is shown there as told on behalf of the person who asks, and quoted, so give the text alone. " +
 			"With files, files of the workspace go with it, as they are now; a chart arrives as a picture. " +
@@ -73,6 +74,15 @@ func (a args) touch() tools.Touch {
 	return tools.Touch{
 		Subject: tools.Chat{Channel: a.Channel, Chat: a.ChatID}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.Inside{},
 	}
+}
+
+// shown returns to whom the message goes, and its text, as the approver is shown them.
+func (a args) shown() tools.Showing {
+	to := a.Channel
+	if a.ChatID != "" {
+		to += " " + a.ChatID
+	}
+	return tools.Showing{Text: "To " + tools.WholeLine(to) + ":\n\n" + a.Content, Of: []string{"channel", "chat_id", "content"}}
 }
 
 // A sendResult is what the model is told of a message that was handed over.

@@ -58,6 +58,7 @@ func New(c Config) []tools.Tool {
 		tools.New(tools.Spec{
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 			Touches:     tools.Touches(func(a shellArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
+			Shows:       tools.Shows(func(a shellArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
 			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out." + inBackground,
 		}, s.execShell, tools.EffectBy(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
@@ -65,9 +66,24 @@ func New(c Config) []tools.Tool {
 			Touches: tools.Touches(func(a spawnArgs) tools.Touch {
 				return touchOf(append(tools.Command{a.Command}, a.Args...))
 			}),
+			Shows: tools.Shows(func(a spawnArgs) tools.Showing {
+				return tools.Showing{Text: commandLine(append([]string{a.Command}, a.Args...)), Of: []string{"command", "args"}}
+			}),
 			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
 		}, s.spawn, tools.EffectBy(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
+}
+
+// commandLine returns a program and its arguments as one would type them in a shell.
+func commandLine(words []string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.Trim(w, plain) != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 // touchOf says what a command touches: it may do anything that the sandbox lets it.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,6 +50,19 @@ func effectOf(args fetchArgs) tools.Effect {
 // server.
 func (a fetchArgs) touch() tools.Touch {
 	return tools.Touch{Subject: tools.URL(a.URL), Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: a.outward()}
+}
+
+// shown returns the request as it goes over the wire, as the approver is shown it.
+func (a fetchArgs) shown() tools.Showing {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", tools.WholeLine(cmp.Or(strings.ToUpper(a.Method), http.MethodGet)), tools.WholeLine(a.URL))
+	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+		fmt.Fprintf(&b, "%s: %s\n", tools.WholeLine(name), tools.WholeLine(a.Headers[name]))
+	}
+	if a.Body != "" {
+		b.WriteString("\n" + a.Body)
+	}
+	return tools.Showing{Text: strings.TrimSuffix(b.String(), "\n"), Of: []string{"url", "method", "headers", "body"}}
 }
 
 func (a fetchArgs) outward() tools.Outward {

@@ -84,7 +84,7 @@ func saidIn(turn []agenttest.Message) (said, results []string) {
 func declined(result string) bool { return strings.Contains(result, `"code":"permission_denied"`) }
 
 var (
-	wantsApproval = regexp.MustCompile(`approve ([a-z2-7]{10})\b`)
+	wantsApproval = regexp.MustCompile(`(?:approve |Request ` + "`?" + `)([a-z2-7]{10})\b`)
 	wantsAnswer   = regexp.MustCompile(`answer ([a-z2-7]{10}) WORDS`)
 )
 
@@ -339,16 +339,29 @@ func (l *logAudit) finishAsks() {
 		if !known {
 			l.addViolation("%s: the book does not know ask %s", l.key, id)
 		}
-		mark := string(l.calls[a.Call].use.Args)
+		mark := shownCall(l.calls[a.Call].use.Args)
 		if a.Kind == bus.AskQuestion {
-			mark = a.Question
+			mark = regexp.QuoteMeta(a.Question)
 		}
-		l.shown[l.address] = append(l.shown[l.address], shownAsk{id: id, mark: mark})
+		l.shown[l.address] = append(l.shown[l.address], shownAsk{id: id, mark: regexp.MustCompile(mark)})
 	}
 }
 
 // A shownAsk is an ask that must be shown at an address.
-type shownAsk struct{ id, mark string }
+type shownAsk struct {
+	id   string
+	mark *regexp.Regexp // what stands in its messages
+}
+
+// shownCall returns a pattern of what people are shown of a call of ring: its number by its name, or, by the
+// release before, its arguments as JSON.
+func shownCall(args json.RawMessage) string {
+	var call struct{ N int }
+	if err := json.Unmarshal(args, &call); err != nil {
+		panic(err) // the model of the test has written it
+	}
+	return fmt.Sprintf("n: `?%[1]d(?:\\D|$)|\\{\"n\":%[1]d\\}", call.N)
+}
 
 // isNoted reports whether a text is what people are told when they say something to a turn that waits, in the
 // words of this release or of the one before.
@@ -373,10 +386,10 @@ var endings = regexp.MustCompile(`(?i)(approved by|approved for this conversatio
 // isAboutAsk reports whether a message at an address asks people something, or tells them
 // how an ask has ended.
 func (a *audit) isAboutAsk(address, text string) bool {
-	if isNoted(text) || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
+	if isNoted(text) || strings.HasPrefix(text, "You can't decide this") || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
 		return true
 	}
-	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return strings.Contains(text, s.mark) })
+	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return s.mark.MatchString(text) })
 }
 
 // checkShown checks that people are shown once how each ask has ended.
@@ -386,7 +399,7 @@ func (a *audit) checkShown() {
 		for _, s := range all {
 			shown, open := 0, 0
 			for _, m := range sent {
-				if strings.Contains(m.text, s.mark) {
+				if s.mark.MatchString(m.text) {
 					if shown++; !endings.MatchString(m.text) {
 						open++
 					}

@@ -27,7 +27,7 @@ func Wants(t *testing.T, said string, words ...string) {
 // Requested returns the id of the request for approval that a text makes.
 func Requested(t *testing.T, text string) string {
 	t.Helper()
-	m := regexp.MustCompile(`approve ([a-z2-7]{10})`).FindStringSubmatch(text)
+	m := regexp.MustCompile("(?:approve |Request `?)([a-z2-7]{10})").FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("%q is no request", text)
 	}

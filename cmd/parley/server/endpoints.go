@@ -150,6 +150,16 @@ func (all endpoints) prefix(channel string) string {
 	return "/"
 }
 
+// press reports whether people on a channel press buttons.
+func (all endpoints) press(channel string) bool {
+	l := all.named(channel)
+	if l == nil {
+		return false
+	}
+	_, can := channels.AsButtonShower(l.channel)
+	return can
+}
+
 // ofPlatforms returns the names of the channels to which messages may be sent: those that
 // are on a chat platform.
 func (all endpoints) ofPlatforms() []string {

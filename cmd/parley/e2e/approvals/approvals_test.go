@@ -47,11 +47,11 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	p.Kill()
 	p = w.Serve(env...)
 	w.Telegram.Say(2, 2, "/approve "+id)
-	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, "may not decide") {
+	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, "can't decide") {
 		t.Errorf("a guest was told %q", got)
 	}
 	sl.Say("D001", "U001", "!approve "+id)
-	if got := parleytest.SlackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "may not decide") {
+	if got := parleytest.SlackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "can't decide") {
 		t.Errorf("whose turn it is was told %q", got)
 	}
 	p.Kill()
@@ -122,11 +122,11 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	press := w.Telegram.PressButton(-5, 9, inGroup.ID, "Approve")
 	parleytest.WaitFor(t, "the stranger's refusal on Telegram", func() bool { return w.Telegram.PressResult(press).Text != "" })
 	sl.PressButton("C0OPS", "U001", onSlack.TS, approve)
-	if got := parleytest.SlackSaid(t, sl, "C0OPS", 2)[1].Text; !strings.Contains(got, "may not decide") {
+	if got := parleytest.SlackSaid(t, sl, "C0OPS", 2)[1].Text; !strings.Contains(got, "can't decide") {
 		t.Errorf("whose turn it is was told %q", got)
 	}
 	w.Telegram.PressButton(-5, 2, inGroup.ID, "Approve")
-	if got := w.WaitSaid(-5, 2)[1]; !strings.Contains(got, "may not decide") {
+	if got := w.WaitSaid(-5, 2)[1]; !strings.Contains(got, "can't decide") {
 		t.Errorf("a guest was told %q", got)
 	}
 

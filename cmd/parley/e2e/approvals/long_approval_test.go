@@ -222,12 +222,12 @@ func TestWhatCannotBeShownWholeIsNotApproved(t *testing.T) {
 				p.ask()
 				parleytest.WaitFor(t, "the request", func() bool { return len(p.shown().buttons) > 0 })
 				s := p.shown()
-				if strings.Join(s.buttons, "|") != "Deny" || !strings.Contains(s.text, "cannot be approved here") || !strings.Contains(s.text, "THE-TAIL") || s.file != "" {
+				if strings.Join(s.buttons, "|") != "Deny" || !strings.Contains(s.text, "can't approve it here") || !strings.Contains(s.text, "THE-TAIL") || s.file != "" {
 					t.Fatalf("the request says %q, with buttons %q", s.text, s.buttons)
 				}
 				id := parleytest.Requested(t, s.text)
 				p.say("approve " + id)
-				parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(p.texts(), "cannot be approved from here") })
+				parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(p.texts(), " from here: it's too long") })
 				if end == "denied" {
 					p.press("Deny")
 					parleytest.WaitFor(t, "what came of it", func() bool { return strings.Contains(p.texts(), "then: ") })

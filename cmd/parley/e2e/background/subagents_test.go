@@ -229,11 +229,7 @@ func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	w.Telegram.Say(2, 2, "go")
 	asked := w.WaitSaid(2, 1)[0]
 	parleytest.Wants(t, asked, "needs an approval", "for the sub-agent main")
-	id := regexp.MustCompile(`/approve ([a-z2-7]{10})`).FindStringSubmatch(asked)
-	if id == nil {
-		t.Fatalf("it said %q", asked)
-	}
-	w.Telegram.Say(1, 1, "/approve "+id[1])
+	w.Telegram.Say(1, 1, "/approve "+parleytest.Requested(t, asked))
 	parleytest.WaitFor(t, "the answer", func() bool {
 		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), `"state":"done"`)
 	})

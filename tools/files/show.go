@@ -1,0 +1,102 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"parley/tools"
+)
+
+const (
+	mostShown = 256 << 10 // how large a file may be whose change is shown line by line
+	around    = 3         // how many unchanged lines are shown on either side of a change
+)
+
+// showWrite shows what writing a file would change: the whole text of a new file, and of another one its
+// lines that would go and come.
+func (b fileTools) showWrite(ctx context.Context, call tools.Call) tools.Showing {
+	var args writeArgs
+	if json.Unmarshal(call.Args, &args) != nil {
+		return tools.Showing{}
+	}
+	text := fmt.Sprintf("%s, all of it:\n\n%s", args.Path, args.Content)
+	switch old, err := b.current(ctx, call, args.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		text = fmt.Sprintf("%s, a new file:\n\n%s", args.Path, args.Content)
+	case err == nil && len(old) <= mostShown && len(args.Content) <= mostShown:
+		text = diffOf(args.Path, old, args.Content)
+	}
+	return tools.Showing{Text: text, Of: []string{"path", "content"}}
+}
+
+// current returns the content of a file, or the first bytes of a larger one than is shown.
+func (b fileTools) current(ctx context.Context, call tools.Call, path string) (string, error) {
+	dir, err := b.open(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	name, err := dir.Name(path)
+	if err != nil {
+		return "", err
+	}
+	f, err := dir.Open(name)
+	if err != nil {
+		return "", err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, mostShown+1))
+	return string(raw), errors.Join(err, f.Close())
+}
+
+// showEdit shows the lines that an edit takes away, and those that it puts in their place.
+func showEdit(a editArgs) tools.Showing {
+	return tools.Showing{Text: fmt.Sprintf("%s\n%s%s", a.Path, marked("-", a.OldText), marked("+", a.NewText)), Of: []string{"path", "old_text", "new_text"}}
+}
+
+// diffOf returns the lines of a file that go and those that come, with some of the unchanged lines around
+// them. What is unchanged is only what the file begins and ends with.
+func diffOf(path, before, after string) string {
+	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
+	head := 0
+	for head < min(len(old), len(now)) && old[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(old), len(now))-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	if before == after {
+		return path + ": nothing would change"
+	}
+	from := max(0, head-around)
+	until := min(tail, around)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, from line %d:\n", path, from+1)
+	b.WriteString(marked(" ", strings.Join(old[from:head], "")))
+	b.WriteString(marked("-", strings.Join(old[head:len(old)-tail], "")))
+	b.WriteString(marked("+", strings.Join(now[head:len(now)-tail], "")))
+	b.WriteString(marked(" ", strings.Join(old[len(old)-tail:len(old)-tail+until], "")))
+	return b.String()
+}
+
+// marked returns a text with a mark before each line. It says so where the last line has no end.
+func marked(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		if line == "" {
+			break
+		}
+		b.WriteString(mark + line)
+		if !strings.HasSuffix(line, "\n") {
+			b.WriteString("\n\\ without a line end\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,15 @@
+package web
+
+import "testing"
+
+// Who is to approve a request sees it as it goes over the wire, and no line of it can be forged.
+func TestARequestIsShownWhole(t *testing.T) {
+	t.Parallel()
+	got := fetchArgs{URL: "https://a.example/x", Method: "post", Headers: map[string]string{"X-B": "2\nX-C: 3", "X-A": "1"}, Body: "a=1\n"}.shown()
+	if want := "POST https://a.example/x\nX-A: 1\nX-B: \"2\\nX-C: 3\"\n\na=1"; got.Text != want || len(got.Of) != 4 {
+		t.Errorf("got %q of %q, want %q", got.Text, got.Of, want)
+	}
+	if got := (fetchArgs{URL: "https://a.example/x"}).shown(); got.Text != "GET https://a.example/x" {
+		t.Errorf("got %q", got.Text)
+	}
+}
