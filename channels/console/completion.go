@@ -3,13 +3,15 @@ package console
 import (
 	"slices"
 	"strings"
+
+	"parley/channels/console/typedfiles"
 )
 
 // localCommands are the commands that the terminal carries out itself.
 func localCommands() []string { return []string{"clear", "quit", "exit"} }
 
 // keysHelp says what keys mean at the line that is typed.
-const keysHelp = `Keys here: Tab completes a command · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves`
+const keysHelp = `Keys here: Tab completes a command or a file · @path sends a file or picture along, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves`
 
 // matches returns the commands that a typed line may become, each with its slash, sorted; none if
 // the line is no beginning of a command.
@@ -28,6 +30,15 @@ func matches(line string, commands []string) []string {
 	return slices.Compact(all)
 }
 
+// begunWord returns where the last word of a typed line begins that Tab completes, and what it may become: a
+// command, or the @path of a file.
+func begunWord(line string, commands []string) (at int, may []string) {
+	if may = matches(line, commands); len(may) > 0 {
+		return 0, may
+	}
+	return typedfiles.Complete(line)
+}
+
 // complete returns a typed line with as much added as all that it may become have in common; a line
 // that can become one thing only gets a space after that.
 func complete(line string, may []string) string {
@@ -35,6 +46,9 @@ func complete(line string, may []string) string {
 	case 0:
 		return line
 	case 1:
+		if strings.HasSuffix(may[0], "/") { // a folder, in which the file is still to be named
+			return may[0]
+		}
 		return may[0] + " "
 	}
 	common := may[0]

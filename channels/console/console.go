@@ -29,6 +29,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/backoff"
+	"parley/channels/console/typedfiles"
 	"parley/channels/markup"
 )
 
@@ -198,6 +199,25 @@ func (c *Channel) personMessage(text string) bus.Inbound {
 		Text:      text,
 		SentAt:    time.Now(),
 	}
+}
+
+// withFiles returns a message with the files that its text names. wrong says why one cannot be sent. Their
+// references are paths on this machine: whoever publishes the message has to send the content.
+func (c *Channel) withFiles(in bus.Inbound) (with bus.Inbound, wrong string) {
+	if isCommand(in.Text) {
+		return in, ""
+	}
+	in.Attachments, wrong = typedfiles.Find(in.Text)
+	return in, wrong
+}
+
+// filesNote says which files go with a message.
+func filesNote(all []bus.Attachment) string {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = fmt.Sprintf("%s (%d bytes)", oneLine(a.Name), a.Size)
+	}
+	return bullet + "sent along: " + strings.Join(names, ", ")
 }
 
 // publish calls the publish that Receive was given until it succeeds. It fails only when ctx ends.

@@ -34,7 +34,12 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 	if wrong := c.cfg.refusalOf(text); wrong != "" {
 		return fmt.Errorf("%w: %s", ErrFailed, wrong)
 	}
-	in := c.personMessage(text)
+	in, wrong := c.personMessage(text), ""
+	if c.cfg.Once != "" { // what comes on standard input was not typed, and names no files
+		if in, wrong = c.withFiles(in); wrong != "" {
+			return fmt.Errorf("%w: %s", ErrFailed, wrong)
+		}
+	}
 	c.once.expect(in.ID, isCommand(text))
 	if err := c.publish(ctx, publish, in); err != nil {
 		return nil // ctx is done

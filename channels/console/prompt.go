@@ -6,6 +6,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
+
+	"parley/channels/console/typedfiles"
 )
 
 const (
@@ -84,14 +86,9 @@ func (p *prompt) aid() string {
 		}
 		return "search for “" + p.search.words + "” · " + found
 	}
-	if may := p.mayBecome(); len(may) > 0 {
-		return strings.Join(may, " · ")
-	}
-	return ""
+	_, may := begunWord(p.editor.Value(), p.commands)
+	return strings.Join(may, " · ")
 }
-
-// mayBecome returns what the typed line may become by Tab.
-func (p *prompt) mayBecome() []string { return matches(p.editor.Value(), p.commands) }
 
 // handle does what a message to the prompt asks for.
 func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
@@ -113,6 +110,14 @@ func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 		return nil
 	case closeMsg:
 		return tea.Quit
+	case putBackMsg:
+		if p.editor.Length() == 0 {
+			p.setText(string(msg))
+		}
+		return nil
+	case tea.PasteMsg:
+		p.paste(msg.Content)
+		return nil
 	case tea.KeyPressMsg:
 		if done, cmd := p.handleKey(msg.String()); done {
 			return cmd
@@ -132,7 +137,9 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	case "enter":
 		p.send()
 	case "tab":
-		p.setText(complete(p.editor.Value(), p.mayBecome()))
+		line := p.editor.Value()
+		at, may := begunWord(line, p.commands)
+		p.setText(line[:at] + complete(line[at:], may))
 	case "ctrl+r":
 		p.search = &search{at: len(p.history.lines), typed: p.editor.Value()}
 		p.found(len(p.history.lines))
@@ -210,6 +217,15 @@ func (p *prompt) found(before int) {
 	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
 		p.setText(p.history.lines[s.at])
 	}
+}
+
+// paste puts a pasted text into the line.
+func (p *prompt) paste(text string) {
+	text = typedfiles.Pasted(text)
+	if strings.HasSuffix(p.editor.Value(), "@") { // typed before a file was dropped
+		text = strings.TrimPrefix(text, "@")
+	}
+	p.editor, _ = p.editor.Update(tea.PasteMsg{Content: text})
 }
 
 // send hands the typed text to the conversation. If the queue is full, the text stays in

@@ -106,6 +106,17 @@ func (s *screen) clear() {
 	}
 }
 
+// putBack says why a text cannot be sent, and puts it back into the line, if a window is drawn.
+func (s *screen) putBack(text, wrong string) {
+	s.mu.Lock()
+	w, window := s.display.(*window)
+	s.mu.Unlock()
+	s.printNote(wrong)
+	if window {
+		w.putBack(text)
+	}
+}
+
 // recordAsked records the id of a message of the person's; a command is answered without a turn.
 func (s *screen) recordAsked(id, text string) {
 	s.mu.Lock()

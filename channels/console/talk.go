@@ -138,7 +138,14 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 			c.screen.printNote(wrong)
 			continue
 		}
-		in := c.personMessage(text)
+		in, wrong := c.withFiles(c.personMessage(text))
+		if wrong != "" {
+			c.screen.putBack(text, wrong+"; nothing was sent")
+			continue
+		}
+		if with := in.Attachments; len(with) > 0 {
+			c.screen.printNote(filesNote(with))
+		}
 		c.screen.recordAsked(in.ID, text)
 		if err := c.publish(ctx, publish, in); err != nil {
 			return nil // ctx is done

@@ -182,6 +182,12 @@ func (w *window) showQuestion(question string) {
 	w.program.Send(questionMsg(question))
 }
 
+// putBack puts a text that was sent back into the line.
+func (w *window) putBack(text string) { w.program.Send(putBackMsg(text)) }
+
+// A putBackMsg tells the prompt a text that could not be sent.
+type putBackMsg string
+
 // A questionMsg tells the prompt the request that waits for a decision.
 type questionMsg string
 

@@ -102,6 +102,8 @@ func rules() []rule {
 		{"agent/estimate", 3, []string{"agent/llm"}},
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
+		{"channels/console/typedfiles", 3, []string{"bus"}},
+		{"channels/console", 4, []string{"channels", "channels/backoff", "channels/console/typedfiles", "channels/markup", "bus"}},
 		{"channels/web", 3, []string{"channels", "channels/markup", "bus", "sessions"}},
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/slack/events", 3, nil},
@@ -160,7 +162,7 @@ func rules() []rule {
 		{"cmd/parley/data/erase", 5, []string{"bus", "channels", "channels/sqlbook", "agent/ownfiles", "sessions", "sessions/sqldb"}},
 		{"channels/welcome", 5, []string{"channels/markup", "tools"}},
 		{"cmd/parley/data/attachments", 5, []string{
-			"agent", "agent/llm", "agent/pictures", "bus", "channels", "agent/ownfiles", "agent/transcribe", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
+			"agent", "agent/llm", "agent/pictures", "bus", "channels", "agent/ownfiles", "agent/transcribe", "sessions", "sessions/outgoing", "sessions/workspace", "tools", "tools/guard", "tools/image",
 		}},
 		{"cmd/parley/data/jsonfile", 4, nil},
 		{"cmd/parley/process", 4, nil},

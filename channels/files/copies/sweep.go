@@ -77,13 +77,14 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	})
 }
 
-// waiting returns the ids of all messages that are still to be sent. It takes none off the bus, so
+// waiting returns the ids of all messages that are still to be sent, or to be read by an agent, which
+// fetches the files that a terminal sent with them. It takes none off the bus, so
 // the home's database need not be rewritten, for which others would wait.
 func (s Sweeper) waiting(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	err := sqldb.PurgeIf(ctx, func(ctx context.Context) (erased bool, err error) {
 		_, err = s.Bus.Forget(ctx, func(topic bus.Topic, m bus.Message) bool {
-			if strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
+			if topic == bus.InboundTopic || strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
 				ids[m.ID] = true
 			}
 			return false

@@ -27,7 +27,7 @@ import (
 
 // How many bytes a message may have.
 const (
-	maxFile = 10 << 20 // its file, once it is decoded from base64
+	maxFile = 10 << 20 // its file, or its files together, once they are decoded from base64
 	maxBody = exchange.MaxJSON + (maxFile+2)/3*4
 )
 
@@ -48,6 +48,8 @@ type Agent struct {
 	// Say publishes what somebody says in a session. Callers of the API are told that a mailbox is full (bus.ErrFull)
 	// or that the message is invalid (bus.ErrInvalid); any other error they get as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
+	// Keep stores the files of the message with that id until the agent has fetched them.
+	Keep func(ctx context.Context, session, message string, all []bus.File) ([]bus.Attachment, error)
 	// Event returns the session in which the agent answers what was posted to the webhook at this
 	// address; false if the address is not a webhook's. Event is nil if there are no such webhooks.
 	Event func(at bus.Address) (session string, ok bool)
@@ -58,6 +60,7 @@ type message struct {
 	to      textList
 	text    string
 	file    *bus.File
+	files   []bus.File // to an agent
 	key     string
 	expires time.Time
 	urgent  bool
@@ -78,11 +81,12 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	if err != nil {
 		return message{}, "", err
 	}
-	var file json.RawMessage
+	var file, files json.RawMessage
 	sizes, err := exchange.Decode(raw,
 		exchange.Field{Name: "to", Into: &m.to, Want: "a text or a list of texts"},
 		exchange.Field{Name: "text", Into: &m.text, Want: "a text"},
 		exchange.Field{Name: "file", Into: &file, Want: ""}, // read below
+		exchange.Field{Name: "files", Into: &files, Want: ""},
 		exchange.Field{Name: "key", Into: &m.key, Want: "a text"},
 		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time as of RFC 3339"},
 		exchange.Field{Name: "urgent", Into: &m.urgent, Want: "true or false"},
@@ -94,10 +98,13 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	if m.expires.IsZero() && sizes["expires"] > len("null") {
 		m.expires = time.Unix(0, 0) // a time long ago, because the zero time means none
 	}
-	if len(raw)-sizes["file"] > exchange.MaxJSON {
+	if len(raw)-sizes["file"]-sizes["files"] > exchange.MaxJSON {
 		return message{}, "", exchange.BodyTooLarge(exchange.MaxJSON)
 	}
 	if m.file, err = readFile(file); err != nil {
+		return message{}, "", err
+	}
+	if m.files, err = readFiles(files); err != nil {
 		return message{}, "", err
 	}
 	sum := sha256.Sum256(raw)
@@ -129,8 +136,8 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 			return a.postToAgent(w, r, name, m, said)
 		}
 	}
-	if m.session != "" {
-		return exchange.Unprocessable("not_for_people", `"session" is for messages to the agent`)
+	if m.session != "" || m.files != nil {
+		return exchange.Unprocessable("not_for_people", `"session" and "files" are for messages to the agent; people get one "file"`)
 	}
 	s, err := a.out.Accept(r.Context(), said)
 	if full, ok := errors.AsType[*outbox.FullError](err); ok {
@@ -179,8 +186,8 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	case len(m.to) > 1:
 		return exchange.Unprocessable("agent_alone", "an agent is spoken to alone: send another message to the others")
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
-		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
-	case strings.TrimSpace(m.text) == "":
+		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people; an agent gets "files"`)
+	case strings.TrimSpace(m.text) == "" && len(m.files) == 0:
 		return exchange.Unprocessable("empty", "there is nothing to say: give a text")
 	}
 	agent, at, from, err := a.agentPlace(w.Caller, agent, m)
@@ -200,6 +207,11 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	}
 	w.ID = p.ID
 	in := bus.Inbound{ID: p.ID, From: from, At: at, Text: m.text, SentAt: p.At}
+	if len(m.files) > 0 { // they are durable before the message that names them
+		if in.Attachments, err = a.agent.Keep(r.Context(), session, p.ID, m.files); err != nil {
+			return err
+		}
+	}
 	if err := a.agent.Say(r.Context(), session, in); err != nil {
 		return err
 	}

@@ -101,6 +101,7 @@ func TestRefusals(t *testing.T) {
 	})
 	const fine = `{"to": "ci", "text": "secret words"}`
 	big := `{"to": "ci", "text": "` + strings.Repeat("x", 1<<20) + `"}`
+	half := base64.StdEncoding.EncodeToString(make([]byte, 5<<20+1))
 	huge := `{"to": "ci", "file": {"name": "x", "data": "` + base64.StdEncoding.EncodeToString(make([]byte, 10<<20+1)) + `"}}`
 	for _, c := range []struct {
 		name    string
@@ -165,6 +166,13 @@ func TestRefusals(t *testing.T) {
 		{"two agents", chatToken, `{"to": ["agent:ops", "agent"], "text": "x"}`, nil, 422, "agent_alone", ""},
 		{"another agent's session", chatToken, `{"to": "agent:ops", "text": "x", "session": "mute:web:chat"}`, nil, 422, "other_agent", `"agent:mute"`},
 		{"somebody else's session", chatToken, `{"to": "agent:ops", "text": "x", "session": "ops:web:other"}`, nil, 403, "forbidden", ""},
+		{"files to people", opsToken, `{"to": "ci", "text": "x", "files": [{"name": "a", "data": "eA=="}]}`, nil, 422, "not_for_people", ""},
+		{"files that are paths", chatToken, `{"to": "agent:ops", "text": "x", "files": [{"name": "../a", "data": "eA=="}]}`, nil, 422, "bad_file_name", ""},
+		{"files without content", chatToken, `{"to": "agent:ops", "text": "x", "files": [{"name": "a"}]}`, nil, 400, "bad_type", ""},
+		{"an empty file", chatToken, `{"to": "agent:ops", "text": "x", "files": [{"name": "a", "data": ""}]}`, nil, 422, "empty_file", ""},
+		{"many files", chatToken, `{"to": "agent:ops", "files": [` + strings.Repeat(`{"name": "a", "data": "eA=="},`, 10) + `{"name": "a", "data": "eA=="}]}`, nil, 422, "too_many_files", ""},
+		{"no list of files", chatToken, `{"to": "agent:ops", "text": "x", "files": {"name": "a", "data": "eA=="}}`, nil, 400, "bad_type", "list"},
+		{"files that are too large", chatToken, `{"to": "agent:ops", "files": [{"name": "a", "data": "` + half + `"}, {"name": "b", "data": "` + half + `"}]}`, nil, 413, "too_large", ""},
 		{"no model", chatToken, `{"to": "agent", "text": "x"}`, nil, 422, "no_model", "[model]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

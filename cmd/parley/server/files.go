@@ -2,9 +2,15 @@ package server
 
 import (
 	"cmp"
+	"context"
+	"errors"
 
 	"parley/agent/transcribe"
+	"parley/bus"
 	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/attachments"
 	"parley/sessions"
@@ -19,9 +25,28 @@ func newFiles(on foundation, all endpoints, of *modelChains, w *workspaces) *att
 			model := of.byAgent[sessions.AgentOf(session)]
 			return model == nil || !model.Info().Blind
 		},
-		Fetcher: func(channel string) (channels.Fetcher, int64) { return fetcherOf(all, channel, on.settings.Load()) },
-		Words:   func() attachments.Transcriber { return transcriberOf(on.settings.Load()) }, Log: on.log,
+		Fetcher: func(channel string) (channels.Fetcher, int64) {
+			return fetcherOf(uploads(on), all, channel, on.settings.Load())
+		},
+		Words: func() attachments.Transcriber { return transcriberOf(on.settings.Load()) }, Log: on.log,
 	})
+}
+
+// uploads returns the files that come from terminals and over HTTP.
+func uploads(on foundation) attachments.Uploads {
+	return attachments.Uploads{Store: on.home.Outgoing, Log: on.home.Store}
+}
+
+// keepUploads stores the files of a message that comes from a terminal or over HTTP.
+func (f *front) keepUploads(ctx context.Context, session, message string, all []bus.File) ([]bus.Attachment, error) {
+	kept, err := uploads(f.foundation).Keep(ctx, session, message, all)
+	if errors.Is(err, attachments.ErrFull) {
+		return nil, exchange.Unprocessable("files_full", "there is no room for these files, because earlier ones of this session still wait: send them again later, or make them smaller")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kept, f.home.OwnOutgoing()
 }
 
 // transcriberOf returns what transcribes voice messages; nil if none is configured.
@@ -35,7 +60,10 @@ func transcriberOf(c *config.Config) attachments.Transcriber {
 
 // fetcherOf returns what fetches the files that came over a channel, and how many bytes one
 // may have; nil if the channel has no files.
-func fetcherOf(all endpoints, channel string, c *config.Config) (channels.Fetcher, int64) {
+func fetcherOf(up attachments.Uploads, all endpoints, channel string, c *config.Config) (channels.Fetcher, int64) {
+	if channel == console.Name || channel == web.Name {
+		return up, config.DefaultFilesMB << 20
+	}
 	l := all.named(channel)
 	if l == nil {
 		return nil, 0

@@ -145,7 +145,7 @@ func (f *front) newAPI(local bool) *api.API {
 		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Forget: f.erasing.eraser(), Further: f.further,
 		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Schedules: f.home.Store.Schedules(),
 		Access: api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: func() []string { return f.settings.Load().HTTP.Hosts }, Public: f.publicHosts},
-		Agent:  api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
+		Agent:  api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Keep: f.keepUploads, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
 		Health: api.Health{
 			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.endpoints.states, Trouble: f.endpoints.lastWarning,
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools,

@@ -1,7 +1,8 @@
 // Package attachments puts the files that people send, and the pictures that models look at, into
 // the workspaces of sessions.
 //
-// fetch.go fetches files that came with a message, names.go finds their names and types;
+// fetch.go fetches files that came with a message; uploads.go keeps those that come over HTTP and from
+// terminals until then, as there is no platform that does; names.go finds their names and types;
 // pictures.go prepares the pictures that models are shown.
 package attachments
 

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"parley/bus"
@@ -41,23 +45,56 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	if r.Agent != "" {
 		to += ":" + r.Agent
 	}
-	body := map[string]string{"to": to, "text": in.Text, "session": r.Name}
-	var said struct {
+	body := said{To: to, Text: in.Text, Session: r.Name}
+	for _, a := range in.Attachments {
+		f, err := read(a)
+		if err != nil {
+			refused := err.Error() + "; nothing was sent"
+			return r.Deliver(ctx, channels.Part{Key: in.ID + "#refused", Text: refused, Plain: refused})
+		}
+		body.Files = append(body.Files, f)
+	}
+	var accepted struct {
 		ID string `json:"id"`
 	}
 	// The answer may arrive before this request returns. So the lock is held, and showing
 	// the answer waits until the id is known.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.Server.Do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &said)
+	err := r.Server.Do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &accepted)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Status < 500 {
 		return r.Deliver(ctx, channels.Part{Key: in.ID + "#refused", Text: refused.Message, Plain: refused.Message})
 	}
 	if err != nil {
 		return err
 	}
-	r.ids[said.ID] = in.ID
+	r.ids[accepted.ID] = in.ID
 	return nil
+}
+
+// A said is what the server is told that the person has said.
+type said struct {
+	To      string     `json:"to"`
+	Text    string     `json:"text"`
+	Session string     `json:"session"`
+	Files   []bus.File `json:"files,omitempty"`
+}
+
+// read reads a file that the person sends along, from this machine.
+func read(a bus.Attachment) (bus.File, error) {
+	f, err := os.OpenFile(a.Ref, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return bus.File{}, fmt.Errorf("%s cannot be read: %w", a.Name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	raw, err := io.ReadAll(io.LimitReader(f, a.Size+1))
+	if err == nil && int64(len(raw)) > a.Size {
+		err = errors.New("it grows meanwhile")
+	}
+	if err != nil {
+		return bus.File{}, fmt.Errorf("%s cannot be read: %w", a.Name, err)
+	}
+	return bus.File{Name: a.Name, Data: raw}, nil
 }
 
 // ownID returns the terminal's own id for a message that the server knows by this id.

@@ -1,0 +1,259 @@
+// Package typedfiles finds the files that a person names in a typed line, to send them with it.
+//
+// A file is named by @ and its path: @notes.txt, @~/plan.png, @"my notes.txt", @my\ notes.txt,
+// @file:///home/ann/plan.png. Only what a person has typed after an @, or has dropped onto the terminal,
+// is a name: words of a text that was pasted from elsewhere never make a file leave the machine.
+package typedfiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/bus"
+)
+
+// How much goes with one message.
+const (
+	MaxFiles = 10
+	MaxBytes = 10 << 20
+)
+
+// A name is an @ and what follows, in a text.
+type name struct {
+	begin, end int // in bytes
+	path       string
+	quote      byte // the quotation mark around the path; 0 for none
+	open       bool // whether it goes to the end of the text, so that more may follow
+}
+
+// names returns the names in a text, whether there are such files or not.
+func names(text string) []name {
+	var all []name
+	before := ' '
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == '@' && (unicode.IsSpace(before) || before == '(') {
+			n := nameAt(text, i)
+			all = append(all, n)
+			if i = n.end; i < len(text) {
+				before = ' '
+			}
+			continue
+		}
+		before = r
+		i += size
+	}
+	return all
+}
+
+// nameAt reads the name that begins at an index of a text.
+func nameAt(text string, at int) name {
+	n := name{begin: at, end: len(text), open: true}
+	var path strings.Builder
+	rest := text[at+1:]
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		n.quote, rest = rest[0], rest[1:]
+	}
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case n.quote != 0 && c == n.quote:
+			n.end, n.open = len(text)-len(rest)+i+1, false
+		case n.quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			n.end, n.open = len(text)-len(rest)+i, false
+		case n.quote == 0 && c == '\\' && i+1 < len(rest):
+			i++
+			path.WriteByte(rest[i])
+		default:
+			path.WriteByte(c)
+		}
+		if !n.open {
+			break
+		}
+	}
+	n.path = path.String()
+	return n
+}
+
+// place returns where a path that was typed leads.
+func place(path string) string {
+	if strings.HasPrefix(path, "file://") {
+		if u, err := url.Parse(path); err == nil && (u.Host == "" || u.Host == "localhost") {
+			path = u.Path
+		}
+	}
+	if rest, is := strings.CutPrefix(path, "~/"); is {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// look looks at what a name leads to; ok is false if nothing is there. A sentence's punctuation after the
+// name does not belong to it.
+func (n name) look() (path string, info fs.FileInfo, ok bool) {
+	tries := []string{n.path}
+	if n.quote == 0 {
+		tries = append(tries, strings.TrimRight(n.path, ".,;:!?)"))
+	}
+	for _, try := range tries {
+		if try == "" || strings.ContainsRune(try, 0) {
+			continue
+		}
+		if info, err := os.Stat(place(try)); err == nil {
+			return place(try), info, true
+		}
+	}
+	return "", nil, false
+}
+
+// Find returns the files that a typed text names, with their paths as references. wrong says why one of
+// them cannot be sent; the text should not be sent then. A name that leads nowhere is text like any other.
+func Find(text string) (found []bus.Attachment, wrong string) {
+	var bytes int64
+	for _, n := range names(text) {
+		path, info, ok := n.look()
+		if !ok {
+			continue
+		}
+		path, err := filepath.Abs(path)
+		if err == nil {
+			err = check(path, info)
+		}
+		if err != nil {
+			return nil, err.Error()
+		}
+		if slices.ContainsFunc(found, func(a bus.Attachment) bool { return a.Ref == path }) {
+			continue
+		}
+		if bytes += info.Size(); bytes > MaxBytes {
+			return nil, fmt.Sprintf("with %s that is more than the %d MB that go with one message", path, MaxBytes>>20)
+		}
+		if len(found) == MaxFiles {
+			return nil, fmt.Sprintf("at most %d files go with one message", MaxFiles)
+		}
+		found = append(found, bus.Attachment{Kind: bus.Document, Name: filepath.Base(path), Size: info.Size(), Ref: path})
+	}
+	return found, ""
+}
+
+// check returns an error if what is at a path cannot be sent.
+func check(path string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name a file in it", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", path)
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", path, errors.Unwrap(err))
+	}
+	return f.Close()
+}
+
+// Pasted returns a text that was pasted as it stands in the line. A file that was dropped onto the terminal
+// comes as its path, and becomes a name. In any other text a name of a file that is there gets a \ before it, and
+// so is none: what strangers wrote does not choose which files are sent.
+func Pasted(text string) string {
+	if named, ok := dropped(text); ok {
+		return named
+	}
+	var b strings.Builder
+	at := 0
+	for _, n := range names(text) {
+		if _, _, ok := n.look(); ok {
+			b.WriteString(text[at:n.begin] + `\`)
+			at = n.begin
+		}
+	}
+	return b.String() + text[at:]
+}
+
+// dropped returns the names of files whose paths make up a text, as terminals paste what is dropped onto
+// them: quoted, with \ before what is special, or as an address. ok is false for any other text.
+func dropped(text string) (named string, ok bool) {
+	var all []string
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
+		n := nameAt("@"+rest, 0)
+		path := place(n.path)
+		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // perhaps a path with spaces as they are
+			return "", false
+		}
+		if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
+			whole := place(strings.TrimSpace(text))
+			if info, err := os.Stat(whole); !filepath.IsAbs(whole) || strings.ContainsAny(whole, "\n\x00") || err != nil || !info.Mode().IsRegular() {
+				return "", false
+			}
+			return "@" + escaped(whole) + " ", true
+		}
+		all = append(all, "@"+escaped(path))
+		rest = rest[n.end-1:]
+	}
+	return strings.Join(all, " ") + " ", len(all) > 0
+}
+
+// escaped returns a path with a \ before each character that would end or change a name.
+func escaped(path string) string {
+	var b strings.Builder
+	for _, r := range path {
+		if unicode.IsSpace(r) || strings.ContainsRune(`\"'`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// mostListed is how many files of a folder are looked at to complete a name.
+const mostListed = 5000
+
+// Complete returns where in a typed text the name begins that may still grow, and what it may become, sorted;
+// none if the text ends in no name.
+func Complete(text string) (at int, may []string) {
+	all := names(text)
+	if len(all) == 0 || !all[len(all)-1].open {
+		return 0, nil
+	}
+	n := all[len(all)-1]
+	folder, begun := filepath.Split(n.path)
+	in := place(folder)
+	if folder == "" {
+		in = "."
+	}
+	dir, err := os.Open(in)
+	if err != nil {
+		return 0, nil
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	listed, _ := dir.ReadDir(mostListed)
+	for _, e := range listed {
+		if !strings.HasPrefix(e.Name(), begun) || begun == "" && strings.HasPrefix(e.Name(), ".") || !bus.IsClean(e.Name()) {
+			continue
+		}
+		path, after := folder+e.Name(), ""
+		if info, err := os.Stat(filepath.Join(in, e.Name())); err == nil && info.IsDir() {
+			path += "/"
+		} else if n.quote != 0 {
+			after = string(n.quote)
+		}
+		if n.quote == 0 {
+			may = append(may, "@"+escaped(path))
+		} else {
+			may = append(may, "@"+string(n.quote)+path+after)
+		}
+	}
+	slices.Sort(may)
+	return n.begin, may
+}
