@@ -42,7 +42,7 @@ func TestFilesGoWithATypedLine(t *testing.T) {
 	d.answer(t, in.ID+"#reply", "I read it.")
 	d.see(t, "· sent along: notes.txt (7 bytes)")
 	d.press(t, "and @docs\r")
-	d.see(t, "is a folder: name a file in it; nothing was sent")
+	d.see(t, "nothing was sent")
 	d.ends(t, "\n› and @docs")
 	d.press(t, "\x03\x1b[200~'"+here+"/docs/notes one.txt'\x1b[201~says what?\r")
 	in = d.next(t)
