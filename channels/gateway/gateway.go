@@ -75,8 +75,9 @@ type Gateway struct {
 	// AllReactions, if set, reports whether sessions are told of reactions other than
 	// thumbs, too.
 	AllReactions func() bool
-	// Owned, if set, is called when a person has become an owner by a code.
-	Owned func(ctx context.Context, person string)
+	// Decided, if set, is called when a person has become an owner by a code (result "owner", by themselves),
+	// and when an owner has decided about one by a button: "admitted", "refused" or "revoked".
+	Decided func(ctx context.Context, by, person, result string)
 	// Refused, if set, is called with each message that is refused. It must not wait.
 	Refused func(Refusal)
 	// About, if set, returns a text in Markdown that tells somebody who may talk to the bot
@@ -288,8 +289,8 @@ func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, e
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.noteName(ctx, in.From)
-	if d.Owned != nil {
-		d.Owned(ctx, in.From.ID)
+	if d.Decided != nil {
+		d.Decided(ctx, in.From.ID, in.From.ID, "owner")
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})

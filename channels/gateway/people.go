@@ -22,6 +22,17 @@ const (
 // A verdict is an owner's decision about a person.
 type verdict struct{ command, about string }
 
+// result returns the decision as the audit has it.
+func (v verdict) result() string {
+	switch v.command {
+	case admitCommand:
+		return "admitted"
+	case refuseCommand:
+		return "refused"
+	}
+	return "revoked"
+}
+
 // asVerdict returns the decision that a text gives; false for any other text.
 func asVerdict(in bus.Inbound) (verdict, bool) {
 	words := strings.Fields(in.Text)
@@ -72,6 +83,9 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 	}
 	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
 		slog.String("person", person.Person), slog.String("by", in.From.ID))
+	if d.Decided != nil {
+		d.Decided(ctx, in.From.ID, person.Person, v.result())
+	}
 	owners, err := d.findOwnerChats(ctx)
 	if err != nil {
 		return err

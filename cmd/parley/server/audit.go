@@ -62,12 +62,12 @@ func (a *auditing) access() api.Audit {
 	return api.Audit{Record: a.Record, Records: a.Records, Lost: a.metrics.AuditLost, Reads: a.role != Reader}
 }
 
-// owned records that a person has become an owner by saying a code in a chat.
-func (a *auditing) owned(ctx context.Context, person string) {
-	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: person, Result: "owner", Detail: person}
+// decided records who has become an owner by a code, and about whom an owner has decided in a chat.
+func (a *auditing) decided(ctx context.Context, by, person, result string) {
+	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: by, Result: result, Detail: person}
 	if err := a.Record(context.WithoutCancel(ctx), record); err != nil {
 		a.metrics.AuditLost()
-		a.log.Error("a new owner is not in the audit", slog.String("person", person), slog.Any("error", err))
+		a.log.Error("a decision about a person is not in the audit", slog.String("person", person), slog.Any("error", err))
 	}
 }
 

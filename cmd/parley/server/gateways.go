@@ -26,8 +26,8 @@ type gateways struct {
 	worksBeside func(ctx context.Context, session string) (bool, error)
 	// ownData carries out a person's command about the data that is kept about them.
 	ownData func(ctx context.Context, in bus.Inbound) error
-	// owned is told when somebody has become an owner in a chat.
-	owned func(ctx context.Context, person string)
+	// decided is told who has become an owner in a chat, and about whom owners have decided there.
+	decided func(ctx context.Context, by, person, result string)
 	// note has a record written of a message that was refused.
 	note func(sessions.AuditRecord)
 }
@@ -36,7 +36,7 @@ type gateways struct {
 func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 	return &gateways{
 		foundation: on, endpoints: c.endpoints, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},
-		capabilities: a.answerer.rights.capabilities, worksBeside: a.answerer.worksBeside, owned: c.audit.owned, note: c.audit.Note,
+		capabilities: a.answerer.rights.capabilities, worksBeside: a.answerer.worksBeside, decided: c.audit.decided, note: c.audit.Note,
 	}
 }
 
@@ -57,7 +57,7 @@ func (g *gateways) Run(ctx context.Context) error {
 			History:      func() int { return g.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
 			Ratings:      g.home.Book, Rated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
-			Owned: g.owned, Refused: g.refused,
+			Decided: g.decided, Refused: g.refused,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return l.rerunAfterRefusal(ctx, g.foundation, gw.Run) // the platform's requests may reach any process
