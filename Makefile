@@ -38,7 +38,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help arrows recipes demo demo-check build test race fleet chaos mcp bench fuzz cover release clean \
+.PHONY: help arrows texts recipes demo demo-check build test race fleet chaos mcp bench fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits
 
 help: ## list the targets
@@ -67,6 +67,9 @@ lint: lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-name
 
 arrows: ## print which uses between a package's files point up, and what is nearly full (PKG=./bus/...)
 	$(GO) run ./.ci/arrows -v $(PKG)
+
+texts: ## print what people read, for whoever goes through it (PKG=./channels/... is a part)
+	@$(GO) run ./.ci/texts $(patsubst ./%/...,%,$(filter-out ./...,$(PKG)))
 
 recipes: ## follow the recipes of docs/recipes.md on a copy, and lint and test what they add
 	$(GO) test ./.ci/recipes

@@ -228,7 +228,7 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
 	case errors.Is(err, bus.ErrBadAnswer):
-		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
+		return fmt.Sprintf("Somebody has to approve or deny this: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
 	case errors.Is(err, bus.ErrNotShown):
 		return fmt.Sprintf("You can't approve request `%[1]s` from here: it's too long for a message, and not all of it was shown here. "+
 			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all, and `parley approvals approve %[1]s` approves it, as HTTP (`/v1/asks`) does; `%[2]s%[3]s %[1]s` denies it here.",

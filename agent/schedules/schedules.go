@@ -294,5 +294,5 @@ func missedText(s schedules.Schedule) string {
 	if s.Missed == schedules.MaxMissed {
 		times = "more often than I count"
 	}
-	return fmt.Sprintf("Schedule `%s` (%s) was due %s from %s on, when I could not do it. I do now what was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
+	return fmt.Sprintf("Schedule `%s` (%s) was due %s from %s on, when I couldn't do it. I'm doing now what was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
 }

@@ -21,7 +21,7 @@ import (
 func (d *receiver) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
 		d.reactions.Refused(in)
-		text += " What I did not take is marked."
+		text += " I've marked what I didn't take."
 	}
 	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }

@@ -124,7 +124,7 @@ func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me in a private chat on another channel, within ten minutes. Then I know that both are you. "+
 		"I'll remember the same about you in both places, and count your limits together. Never give the code to anybody else.", code)
 	if others := namesOf(all, in.From.ID); others != "" {
-		text += fmt.Sprintf("\n\nYou are linked with %s; `%slink off` parts you here from there.", others, p)
+		text += fmt.Sprintf("\n\nYou're linked with %s; `%slink off` ends that.", others, p)
 	}
 	return d.reply(ctx, in, text)
 }
@@ -150,13 +150,13 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error 
 		return err
 	}
 	for _, l := range all {
-		text := fmt.Sprintf("`%s` has been linked with you: I take you for one person, remember the same of both and count your limits together. If that was not you, say `%slink off`, and tell an owner.",
+		text := fmt.Sprintf("`%s` has been linked with you: I treat you as one person, remember the same about both and count your limits together. If that wasn't you, say `%slink off`, and tell an owner.",
 			in.From.ID, d.Prefix(channelOf(l.Person)))
 		if err := d.tellLinked(ctx, in, l, "#linked", text); err != nil {
 			return err
 		}
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I treat you as one person, remember the same about you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
+	return d.reply(ctx, in, fmt.Sprintf("You're linked with %s: I treat you as one person, remember the same about you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
 }
 
 // A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
@@ -199,7 +199,7 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, "You aren't linked with anybody.")
 	}
 	for _, l := range all {
-		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
+		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. Each of you keeps what I remembered about you until now.", in.From.ID)); err != nil {
 			return err
 		}
 	}

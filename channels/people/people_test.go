@@ -175,5 +175,5 @@ func TestCodesAreNotGuessed(t *testing.T) {
 	say("slack:U1", "aaaaaaaaaa")
 	s.says("slack", "doesn't work")
 	say("slack:U2", code)
-	s.says("slack", "You are linked")
+	s.says("slack", "You're linked")
 }

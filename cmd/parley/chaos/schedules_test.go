@@ -148,9 +148,9 @@ func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.
 	return begun, nil
 }
 
-// tellsMissed matches what people are told of slots that were missed: from when on, and
-// before when.
-var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* was due (once|\d+ times) from (\S+ \S+ UTC) on, when I could not do it. I do now what was due at (\S+ \S+ UTC)\.$`)
+// tellsMissed matches what people are told of slots that were missed, from when on and before when, by this
+// release and by the one before.
+var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* was due (once|\d+ times) from (\S+ \S+ UTC) on, when I could(?:n't| not) do it\. I(?:'m doing| do) now what was due at (\S+ \S+ UTC)\.$`)
 
 // auditSlots checks that each slot of a schedule, up to the last that was done, has begun
 // one turn, or that people are told that it was missed.
