@@ -110,10 +110,10 @@ type Call struct {
 type argument struct{ name, value string }
 
 // others returns the arguments that Shown does not show, in the order of their names; false if the arguments
-// are no object.
+// are no object, or if one stands there twice: then nobody can tell which of the two counts.
 func (c Call) others() (list []argument, ok bool) {
 	var all map[string]json.RawMessage
-	if json.Unmarshal(c.Arguments, &all) != nil {
+	if json.Unmarshal(c.Arguments, &all) != nil || countNames(c.Arguments) != len(all) {
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -128,6 +128,20 @@ func (c Call) others() (list []argument, ok bool) {
 		list = append(list, argument{ShowHidden(name), text})
 	}
 	return list, true
+}
+
+// countNames returns how many names a JSON object has, with those that stand there twice.
+func countNames(object json.RawMessage) (n int) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	_, err := d.Token()
+	for err == nil && d.More() {
+		n++
+		var value json.RawMessage
+		if _, err = d.Token(); err == nil {
+			err = d.Decode(&value)
+		}
+	}
+	return n
 }
 
 // Text returns what the call would do, and the arguments of which that says nothing, as lines of text.

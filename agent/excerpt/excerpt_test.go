@@ -89,6 +89,10 @@ func TestACallIsShownWhole(t *testing.T) {
 	if got := (Call{Arguments: json.RawMessage(`{}`)}).Markdown(); got != "```\n{}\n```" {
 		t.Errorf("of no arguments is shown %s", got)
 	}
+	twice := `{"command":"ls","command":"rm -r ."}`
+	if got := (Call{Shown: "rm -r .", Of: []string{"command"}, Arguments: json.RawMessage(twice)}).Markdown(); got != "```\n"+twice+"\n```" {
+		t.Errorf("of an argument that stands there twice is shown %s", got)
+	}
 	file := c.File()
 	for _, part := range []string{"  | git push\n", `"timeout": 60`, `\u202e`, "  | ```\n  | timeout: 1\n"} {
 		if !strings.Contains(file, part) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mostShown = 256 << 10 // how large a file may be whose change is shown line by line
-	around    = 3         // how many unchanged lines are shown on either side of a change
+	mostShown = 64 << 10 // how large a file may be whose change is shown line by line
+	around    = 3        // how many unchanged lines are shown on either side of a change
 )
 
 // showWrite shows what writing a file would change: the whole text of a new file, and of another one its
