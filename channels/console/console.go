@@ -29,6 +29,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/backoff"
+	"parley/channels/console/past"
 	"parley/channels/console/typedfiles"
 	"parley/channels/markup"
 )
@@ -76,6 +77,8 @@ type Config struct {
 	// Earlier is what the person typed in earlier conversations, the oldest first, for the
 	// arrow keys.
 	Earlier []string
+	// Past is what was said earlier, the oldest first; its end is shown before the first line is typed.
+	Past []past.Exchange
 	// Commands are the names of the commands that the line completes, without a slash.
 	Commands []string
 	// Refuse, if set, returns why a text must not be sent; "" if it may.

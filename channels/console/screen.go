@@ -10,6 +10,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/console/past"
 )
 
 const (
@@ -137,6 +138,21 @@ func (s *screen) printNote(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.display.print(passage{text: text})
+}
+
+// printPast prints, dimmed, how the conversation stood when the person left.
+func (s *screen) printPast(all []past.Exchange) {
+	if len(all) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.display.print(passage{text: bullet + "earlier in this conversation:", dim: true})
+	for _, e := range past.End(all) {
+		s.display.print(passage{text: promptText + e.Said, dim: true})
+		s.display.print(passage{text: e.Answer, markdown: true, dim: true})
+	}
+	s.display.print(passage{text: bullet + "now:", dim: true})
 }
 
 // handleEvent shows one event of a turn.

@@ -89,6 +89,7 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	if c.cfg.Banner != "" {
 		c.screen.printNote(c.cfg.Banner)
 	}
+	c.screen.printPast(c.cfg.Past)
 	return keyboard{w.lines, w.interrupts, w.ended}, func() {
 		w.close()
 		running.Wait()

@@ -303,7 +303,7 @@ func (w *window) linesOf(p passage) []string {
 	lines := strings.Split(wrap(text, w.width), "\n")
 	if p.dim {
 		for i := range lines {
-			lines[i] = dimmed(lines[i])
+			lines[i] = dimmed(ansi.Strip(lines[i])) // the end of a style would end the dimming too
 		}
 	}
 	return lines

@@ -18,6 +18,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/channels/console/past"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/onboard"
@@ -154,7 +155,12 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, model), leavingNote(r.Server)
 		cfg.Commands = channels.Commands()
 		cfg.Hint = "/help lists commands and keys"
-		cfg.Earlier = r.EarlierInputs(ctx)
+		for _, earlier := range r.Earlier(ctx) {
+			cfg.Earlier = append(cfg.Earlier, earlier.Said)
+			if cfg.Past = append(cfg.Past, past.Exchange{Said: earlier.Said, Answer: earlier.Answer}); earlier.Over {
+				cfg.Past = nil
+			}
+		}
 	}
 	ch, err := console.New(cfg)
 	if err != nil {

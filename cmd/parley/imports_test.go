@@ -103,7 +103,8 @@ func rules() []rule {
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/console/typedfiles", 3, []string{"bus"}},
-		{"channels/console", 4, []string{"channels", "channels/backoff", "channels/console/typedfiles", "channels/markup", "bus"}},
+		{"channels/console/past", 3, nil},
+		{"channels/console", 4, []string{"channels", "channels/backoff", "channels/console/past", "channels/console/typedfiles", "channels/markup", "bus"}},
 		{"channels/web", 3, []string{"channels", "channels/markup", "bus", "sessions"}},
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/slack/events", 3, nil},

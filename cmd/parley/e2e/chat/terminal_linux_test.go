@@ -238,3 +238,32 @@ func waiting(t *testing.T, w *parleytest.World) string {
 	}
 	return list[0].ID
 }
+
+// Who comes back to a conversation sees how it stood, whether this terminal serves the home or another
+// process does; what was before /new is over.
+func TestThePastIsShownOnReturn(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	first := parleytest.Sit(w)
+	first.Types("apples")
+	first.Sees("you said apples")
+	first.Leaves()
+	again := parleytest.Sit(w)
+	again.Sees("› apples\nyou said apples\n· now:\n")
+	again.Leaves()
+	p := w.Serve()
+	p.WaitServing()
+	joined := parleytest.Sit(w)
+	joined.Sees("› apples\nyou said apples\n· now:\n")
+	joined.Types("/new")
+	joined.Types("pears")
+	joined.Sees("you said pears")
+	joined.Leaves()
+	last := parleytest.Sit(w)
+	last.Sees("› pears\nyou said pears\n· now:\n")
+	if strings.Contains(last.Content(), "apples") {
+		t.Errorf("what was before /new is shown: %q", last.Content())
+	}
+	last.Leaves()
+	p.Stop()
+}

@@ -199,10 +199,18 @@ func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry
 // maxEarlier is how many of a conversation's last entries Earlier reads.
 const maxEarlier = 1000
 
-// EarlierInputs returns what the person said earlier in this conversation, the oldest first, for
-// the terminal's history of inputs. It is read from the log, so that no history is stored beside
-// it. If it cannot be read, EarlierInputs returns nil, because one can talk without it.
-func (r *Conversation) EarlierInputs(ctx context.Context) []string {
+// A PastTurn is what the person said earlier in this conversation, with the bot's answer; "" if it has
+// none.
+type PastTurn struct {
+	Said   string
+	Answer string
+	Over   bool // the conversation began afresh after it
+}
+
+// Earlier returns what was said earlier in this conversation, the oldest first, for the terminal's history
+// of inputs and to show where the conversation stands. It is read from the log, so that no history is stored
+// beside it. If it cannot be read, Earlier returns nil, because one can talk without it.
+func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
@@ -223,14 +231,32 @@ func (r *Conversation) EarlierInputs(ctx context.Context) []string {
 	if err := r.Server.Get(ctx, path, &page); err != nil {
 		return nil
 	}
-	var said []string
-	for _, e := range page.Entries {
-		if e.Kind != sessions.KindUser {
-			continue
-		}
-		if u, err := sessions.Decode[sessions.User](e); err == nil {
-			said = append(said, u.Text)
+	return pastOf(page.Entries)
+}
+
+// pastOf returns what entries of a log say of the past.
+func pastOf(entries []sessions.Entry) []PastTurn {
+	var past []PastTurn
+	last := map[string]int{} // by turn: its last message
+	for _, e := range entries {
+		switch e.Kind {
+		case sessions.KindUser:
+			if u, err := sessions.Decode[sessions.User](e); err == nil && !u.Deleted {
+				last[e.Turn] = len(past)
+				past = append(past, PastTurn{Said: u.Text})
+			}
+		case sessions.KindTurnDone:
+			at, known := last[e.Turn]
+			if done, err := sessions.Decode[sessions.TurnDone](e); err == nil && known {
+				for _, reply := range done.Outbound {
+					past[at].Answer = reply.Text
+				}
+			}
+		case sessions.KindCommand:
+			if c, err := sessions.Decode[sessions.Command](e); err == nil && c.Name == "new" && len(past) > 0 {
+				past[len(past)-1].Over = true
+			}
 		}
 	}
-	return said
+	return past
 }
