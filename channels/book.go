@@ -235,7 +235,7 @@ type Chat struct {
 	Session string // the key of the chat's session
 	Group   bool
 	Person  string    // CHANNEL:USER of the person whose private chat with the bot this is; "" in a group
-	Name    string    // that person's name on the platform, where it is known
+	Name    string    // the name of that person, or of the group, on the platform, where it is known
 	Seen    time.Time // when the first message was said in the chat
 }
 

@@ -98,3 +98,16 @@ func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
 		}
 	})
 }
+
+// What the platform calls a group stands among the chats.
+func TestGroupsAreNotedWithTheirNames(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+		in := inGroup("m1", "1", "g", "hello")
+		in.Mentioned, in.ChatName = true, "Garden club"
+		s.say(t, in)
+		chats, err := s.Book.Chats(t.Context())
+		if err != nil || len(chats) != 1 || chats[0].Name != "Garden club" || !chats[0].Group || chats[0].Person != "" {
+			t.Errorf("the chats are %+v, %v", chats, err)
+		}
+	})
+}

@@ -231,7 +231,7 @@ func (d *receiver) noteChat(ctx context.Context, in bus.Inbound, to RouteResult)
 	if seen.IsZero() {
 		seen = d.Now()
 	}
-	chat := channels.Chat{Address: in.At, Session: to.Session, Group: in.Group, Seen: seen}
+	chat := channels.Chat{Address: in.At, Session: to.Session, Group: in.Group, Name: in.ChatName, Seen: seen}
 	if !in.Group {
 		chat.Person, chat.Name = in.From.ID, in.From.Name
 		d.noteName(ctx, in.From)
