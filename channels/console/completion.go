@@ -8,10 +8,11 @@ import (
 )
 
 // localCommands are the commands that the terminal carries out itself.
-func localCommands() []string { return []string{"clear", "quit", "exit"} }
+func localCommands() []string { return []string{"clear", "quit", "exit", "sessions", "model"} }
 
 // keysHelp says what keys mean at the line that is typed.
-const keysHelp = `Keys here: Tab completes a command or a file · @path sends a file or picture along, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves`
+const keysHelp = `Keys here: Tab completes a command or a file · @path sends a file or picture along, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves
+Commands here: /sessions lists your conversations, /sessions N goes to one · /model says which model answers, and how to change that`
 
 // matches returns the commands that a typed line may become, each with its slash, sorted; none if
 // the line is no beginning of a command.

@@ -129,6 +129,11 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 		if text == "/help" {
 			c.screen.printNote(keysHelp)
 		}
+		if done, leave := c.carryOut(ctx, text); leave {
+			return io.EOF
+		} else if done {
+			continue
+		}
 		if command, taken := c.screen.takeDecision(text); taken {
 			if command != "" && c.publish(ctx, publish, c.personMessage(command)) != nil {
 				return nil // ctx is done
@@ -152,6 +157,23 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 			return nil // ctx is done
 		}
 	}
+}
+
+// carryOut carries out a command that only a terminal has. done is false for any other text; leave says that
+// the conversation is over.
+func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) {
+	name, args, _ := strings.Cut(text, " ")
+	if c.cfg.Own == nil || name != "/sessions" && name != "/model" {
+		return false, false
+	}
+	said, leave := c.cfg.Own(ctx, name[1:], strings.TrimSpace(args))
+	if said != "" {
+		c.screen.printNote(said)
+	}
+	if leave {
+		c.cfg.Leaving = "" // an answer goes on meanwhile
+	}
+	return true, leave
 }
 
 // readLines reads lines from an input without an editor.

@@ -95,7 +95,8 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	r := client.NewConversation(joined, key, chat)
 	r.Agent = other
 	if err = checkAgent(cfg, joined, agent); err == nil {
-		err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers[agent]), tty, log)
+		own := &chatCommands{cfg: cfg, models: answerers, server: joined, here: r, bound: c.Workspace != ""}
+		err = c.talkOn(ctx, own, flags.JSON, tty, log)
 	}
 	if left := leave(); err == nil {
 		err = left
@@ -134,26 +135,45 @@ func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 // start.
 const leavingDrain = 500 * time.Millisecond
 
-// answeringModel returns the name of the model that answers; "" if another process
-// answers.
-func answeringModel(server *client.Client, answerers []models.Model) string {
-	if !server.Hosted {
-		return ""
+// talkOn runs the conversation, and each further one to which the person goes from there.
+func (c chatCmd) talkOn(ctx context.Context, own *chatCommands, asJSON bool, tty terminal.Terminal, log *slog.Logger) error {
+	unlock := func() {}
+	defer func() { unlock() }()
+	for {
+		if err := c.talk(ctx, own, asJSON, tty, log); err != nil || own.next == nil {
+			return err
+		}
+		to := *own.next
+		own.next, own.listed = nil, nil
+		key, err := sessionKey(to.agent, to.chat)
+		if err != nil {
+			return err
+		}
+		r := client.NewConversation(own.server, key, to.chat)
+		if to.agent != config.MainAgent {
+			r.Agent = to.agent
+		}
+		unlock()
+		if _, unlock, err = terminal.LockConversation(own.cfg.Home, r.Agent, to.chat, tty.Err); err != nil {
+			unlock = func() {}
+			return err
+		}
+		own.here = r
 	}
-	return answerers[0].Model.Info().Name
 }
 
 // talk runs the conversation. The terminal is a channel like Slack's, and the server of the home
 // stands where the platform would.
-func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal.Terminal, log *slog.Logger) error {
+func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty terminal.Terminal, log *slog.Logger) error {
+	r := own.here
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
 	cfg := console.Config{
 		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.In, Out: tty.Out, Err: tty.Err,
 		Events: r, Refuse: unknownCommand, Log: log,
 	}
 	if typed {
-		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, model), leavingNote(r.Server)
-		cfg.Commands = channels.Commands()
+		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, own.answering()), leavingNote(r.Server)
+		cfg.Commands, cfg.Own = channels.Commands(), own.carryOut
 		cfg.Hint = "/help lists commands and keys"
 		for _, earlier := range r.Earlier(ctx) {
 			cfg.Earlier = append(cfg.Earlier, earlier.Said)

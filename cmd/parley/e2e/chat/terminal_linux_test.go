@@ -209,7 +209,7 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 	s.Sees("one then: ")
 	s.Sees("Approved by")
 	s.Types("two")
-	s.Sees(`"path":"two"`)
+	s.Sees("two, a new file")
 	s.Leaves()
 	s = parleytest.Sit(w)
 	s.Sees("y/n/s ›")
@@ -265,5 +265,42 @@ func TestThePastIsShownOnReturn(t *testing.T) {
 		t.Errorf("what was before /new is shown: %q", last.Content())
 	}
 	last.Leaves()
+	p.Stop()
+}
+
+// /sessions lists the conversations at terminals and goes to one of them; /model says which model answers.
+func TestCommandsOfTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	p := w.Serve()
+	p.WaitServing()
+	w.Telegram.Say(2, 2, "elsewhere")
+	w.WaitSaid(2, 1)
+	if _, errs, code := w.Run("chat", "--session", "my work", "-m", "apples and more"); code != 0 {
+		t.Fatal(errs)
+	}
+	s := parleytest.Sit(w)
+	s.Types("pears")
+	s.Sees("you said pears")
+	s.Types("/model")
+	s.Sees("scripted ([model]) answers, unless")
+	s.Types("/sessions")
+	s.Sees("\n 1  default · this one · just now · pears\n 2  my work · just now · apples and more\n")
+	if strings.Contains(s.Content(), "elsewhere") {
+		t.Errorf("a platform's conversation is listed: %q", s.Content())
+	}
+	s.Types("/sessions nobody")
+	s.Sees("there is no conversation nobody")
+	s.Types("/sessions 1")
+	s.Sees("you are there")
+	s.Types("/sessions 2")
+	s.Sees("conversation my work")
+	s.Sees("› apples and more\nyou said apples and more\n· now:")
+	s.Types("plums")
+	s.Sees("plums\n")
+	if out, _, _ := w.Run("sessions", "main:console:my%20work"); !strings.Contains(out, "plums") {
+		t.Errorf("the conversation has %q", out)
+	}
+	s.Leaves()
 	p.Stop()
 }
