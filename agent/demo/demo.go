@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -119,11 +120,23 @@ func wordsOf(m llm.Message, b llm.Block) []string {
 	case m.Role != llm.RoleUser || b.Kind != llm.BlockText:
 		return nil
 	case strings.HasPrefix(b.Text, "<message "):
-		return transcript.Words(b.Text)
+		return withPaths(transcript.Words(b.Text), b.Text)
 	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
 		return nil
 	}
 	return []string{b.Text} // a request of the agent itself, such as that for a summary
+}
+
+// withPaths returns what people said with the paths of the files that came with it, in a text with frames, in
+// place of the names by which a terminal has sent them: "read @notes.txt".
+func withPaths(said []string, framed string) []string {
+	for _, file := range regexp.MustCompile(`<attachment [^>]*name="([^"]+)"[^>]* path="([^"]+)"`).FindAllStringSubmatch(framed, -1) {
+		named := regexp.MustCompile(`(^|\s)@(?:\S*/)?` + regexp.QuoteMeta(file[1]))
+		for i, words := range said {
+			said[i] = named.ReplaceAllString(words, "${1}"+strings.ReplaceAll(file[2], "$", "$$"))
+		}
+	}
+	return said
 }
 
 // isSummary reports whether a text asks for a summary of the conversation.

@@ -9,6 +9,18 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
+// The demo reads what is sent to it, too, as a newcomer's first file.
+func TestTheDemoReadsASentFile(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.Beholder, "")
+	parleytest.Must(t, os.WriteFile(w.File, []byte("[http]\nlisten = \"\"\n"), 0o600))
+	notes := filepath.Join(t.TempDir(), "notes.txt")
+	parleytest.Must(t, os.WriteFile(notes, []byte("what I noted"), 0o600))
+	if out, errs, code := w.Run("chat", "-m", "read @"+notes); code != 0 || !strings.Contains(out, "what I noted") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+}
+
 // A terminal sends files and pictures that the agent gets as it gets those of a platform, whether
 // the terminal's process serves the home or another one does.
 func TestATerminalSendsFiles(t *testing.T) {
