@@ -420,3 +420,19 @@ func (m *moving) checkMailAnswered(w *parleytest.World) {
 		m.T.Errorf("chat 7 was told %q", got)
 	}
 }
+
+// In the volumes of a fleet the Compose file for one process begins no second bot: serve ends as for a wrong
+// configuration, and names the other file.
+func TestServeInAFleetsHome(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	raw, err := json.Marshal(map[string]string{"store": "postgres://postgres:5432/parley", "bus": "redis://redis:6379", "config": w.File})
+	parleytest.Must(t, err)
+	parleytest.Must(t, os.WriteFile(filepath.Join(w.Home, "fleet.json"), raw, 0o600))
+	if _, stderr, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(stderr, "compose.fleet.yaml") || !strings.Contains(stderr, "postgres://postgres:5432/parley") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(w.Home, "sessions.db")); err == nil {
+		t.Error("it has begun data of its own")
+	}
+}
