@@ -399,8 +399,8 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You have used up the 5 tokens that a person may use in a day." + day + raise("[limits] user_tokens_day")},
 		{
 			&budget.OverError{Tokens: 5000, Spent: 3000, Aside: 1500, Want: 2500, At: at},
-			"You have used 3000 tokens of the 5000 tokens that a person may use in a day, and 1500 tokens more is set aside for answers that are under way." +
-				" One more answer may use 2500 tokens." + day + raise("[limits] user_tokens_day"),
+			"You have used 3,000 tokens of the 5,000 tokens that a person may use in a day, and 1,500 tokens more is set aside for answers that are under way." +
+				" One more answer may use 2,500 tokens." + day + raise("[limits] user_tokens_day"),
 		},
 		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You have used up the $2.00 that a person may cost in a day." + day + raise("[budget] user_day")},
 		{

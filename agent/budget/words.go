@@ -48,7 +48,7 @@ func (e *OverError) words() budgetWords {
 // amount returns an amount of the budget in words.
 func (e *OverError) amount(n int64) string {
 	if e.Cap == nil {
-		return fmt.Sprintf("%d tokens", n)
+		return bill.Grouped(n) + " tokens"
 	}
 	return bill.Exactly(n)
 }

@@ -17,6 +17,7 @@ import (
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
+	"parley/sessions/bill"
 )
 
 const (
@@ -429,11 +430,14 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
 	}
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
-		return fmt.Sprintf("There's little to sum up: this conversation has about %d tokens.", before), nil, nil
+		return fmt.Sprintf("There's little to sum up: this conversation has about %s tokens.", grouped(before)), nil, nil
 	}
 	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
-	return fmt.Sprintf("I've summed up the conversation so far: about %d tokens instead of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
+	return fmt.Sprintf("I've summed up the conversation so far: about %s tokens instead of %s. What people said lately stays word for word; files and memory stay.", grouped(a.countTokens(r)), grouped(before)), &s, nil
 }
+
+// grouped formats a number of tokens for people.
+func grouped(tokens int) string { return bill.Grouped(int64(tokens)) }
 
 // ContextText returns the reply to /context: how much of what the model can read at once
 // the conversation fills.
@@ -449,10 +453,10 @@ func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error)
 	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own)}
 	info := a.Agent.Model.Info()
 	var b strings.Builder
-	fmt.Fprintf(&b, "I'm reading about %d of at most %d tokens now:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
-		a.countTokens(&llm.Request{System: r.System}), a.countTokens(&llm.Request{Tools: r.Tools}), a.countTokens(&llm.Request{Messages: r.Messages}))
+	fmt.Fprintf(&b, "I'm reading about %s of at most %s tokens now:\n\n- my instructions: %s\n- my tools: %s\n- this conversation: %s\n\n", grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
+		grouped(a.countTokens(&llm.Request{System: r.System})), grouped(a.countTokens(&llm.Request{Tools: r.Tools})), grouped(a.countTokens(&llm.Request{Messages: r.Messages})))
 	if info.ContextTokens > 0 {
-		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
+		fmt.Fprintf(&b, "%s reads %s, %s. ", info.Name, grouped(info.ContextTokens), info.ContextFrom)
 	}
 	fmt.Fprintf(&b, "When it gets longer, I drop old results and sum up what was said; %[1]scompact does that now, and %[1]snew starts over.", a.CommandPrefix(in.At))
 	return b.String(), nil

@@ -19,6 +19,7 @@ import (
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
+	"parley/sessions/bill"
 )
 
 // helpText is a format; its argument is the channel's prefix of commands.
@@ -392,9 +393,9 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the budget: %w", err)
 		}
-		fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d", spent, limits.TokensDay)
+		fmt.Fprintf(&b, "\n- your tokens today: %s of at most %s", bill.Grouped(spent), bill.Grouped(limits.TokensDay))
 		if reserved > 0 {
-			fmt.Fprintf(&b, ", and %d set aside for what is under way", reserved)
+			fmt.Fprintf(&b, ", and %s set aside for what is under way", bill.Grouped(reserved))
 		}
 	}
 	fmt.Fprintf(&b, "\n- session: `%s`", c.Key())

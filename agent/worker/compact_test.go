@@ -269,8 +269,8 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	for n := range 4 {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
 	}
-	b.wantReply(b.say("1", "ann", "/context"), "of at most 6144 tokens")
-	b.wantReply(b.say("1", "ann", "/context"), "m reads 8192, as the configuration says")
+	b.wantReply(b.say("1", "ann", "/context"), "of at most 6,144 tokens")
+	b.wantReply(b.say("1", "ann", "/context"), "m reads 8,192, as the configuration says")
 	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 	b.wantReply(b.say("1", "ann", "what was it?"), "fine")
 	asked := s.Requests()
@@ -425,5 +425,5 @@ func TestABudgetCountsAsTheProviderDoes(t *testing.T) {
 	b.limit.TokensDay, b.limit.TokensAlways = 24_000, true
 	b.run()
 	b.wantReply(b.say("1", "ann", strings.Repeat("word ", 1600)), "fine") // 2,000 by its length, 10,000 as counted
-	b.wantReply(b.say("1", "ann", "and now?"), "24000 tokens")            // 14,000 are left for more than 14,000
+	b.wantReply(b.say("1", "ann", "and now?"), "24,000 tokens")           // 14,000 are left for more than 14,000
 }

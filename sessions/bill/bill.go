@@ -183,6 +183,15 @@ func Keep(tx *sqldb.Tx, condition string, args ...any) error {
 	return nil
 }
 
+// Grouped formats a number with a comma between its thousands.
+func Grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
 // Dollars formats micro-dollars as dollars: with two decimals from one cent on, and
 // smaller amounts with up to six.
 func Dollars(micro int64) string {

@@ -139,20 +139,28 @@ func addSums(a, b bill.Sum) bill.Sum {
 	}
 }
 
+// unpriced names calls of which nobody knows the price.
+func unpriced(calls int64) string {
+	if calls == 1 {
+		return "one call without a known price"
+	}
+	return bill.Grouped(calls) + " calls without a known price"
+}
+
 // FormatSum puts a sum into words for people.
 func FormatSum(s bill.Sum) string {
 	if s.Calls == 0 {
 		return "nothing"
 	}
-	text := fmt.Sprintf("%d tokens in %d calls of models, ", s.Input+s.Output, s.Calls)
+	text := fmt.Sprintf("%s tokens in %s calls of models, ", bill.Grouped(s.Input+s.Output), bill.Grouped(s.Calls))
 	if s.Calls == 1 {
-		text = fmt.Sprintf("%d tokens in one call of a model, ", s.Input+s.Output)
+		text = fmt.Sprintf("%s tokens in one call of a model, ", bill.Grouped(s.Input+s.Output))
 	}
 	switch {
 	case s.Unpriced == s.Calls:
-		return text + "of no known price"
+		return text + "without a known price"
 	case s.Unpriced > 0:
-		text += bill.Dollars(s.Microdollars) + fmt.Sprintf(" and what %d calls of no known price cost", s.Unpriced)
+		text += bill.Dollars(s.Microdollars) + " and what " + unpriced(s.Unpriced) + " cost"
 	default:
 		text += bill.Dollars(s.Microdollars)
 	}

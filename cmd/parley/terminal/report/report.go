@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -150,7 +149,7 @@ func Used(u *sessions.AuditUse) string {
 	if u.Model != "" {
 		said = append(said, u.Model)
 	}
-	said = append(said, count(int64(u.ModelCalls), "model call"), count(int64(u.Calls), "tool call"), number(u.Input)+" tokens in", number(u.Output)+" out")
+	said = append(said, count(int64(u.ModelCalls), "model call"), count(int64(u.Calls), "tool call"), bill.Grouped(u.Input)+" tokens in", bill.Grouped(u.Output)+" out")
 	if u.Cost != nil {
 		said = append(said, bill.Dollars(*u.Cost))
 	}
@@ -174,16 +173,7 @@ func count(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return number(n) + " " + what + "s"
-}
-
-// number writes a number with a comma between its thousands.
-func number(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
+	return bill.Grouped(n) + " " + what + "s"
 }
 
 // A Usage is what GET /v1/usage answers.

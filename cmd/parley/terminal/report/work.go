@@ -9,6 +9,7 @@ import (
 
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/terminal"
+	"parley/sessions/bill"
 )
 
 // PrintWork prints what the bot is at, as of now: what there is none of is left out.
@@ -22,7 +23,7 @@ func (s Status) PrintWork(out io.Writer, now time.Time) error {
 		if w.Next != nil {
 			next = moment(*w.Next)
 		}
-		return []string{w.Session, number(int64(w.Messages)), work.age(w.Since), next}
+		return []string{w.Session, bill.Grouped(int64(w.Messages)), work.age(w.Since), next}
 	})
 	printShown(&work, s.Asks, "request", "waiting for people", []string{"ID", "SESSION", "WHAT", "WHO DECIDES", "FOR", "EXPIRES"}, func(a api.WaitingAsk) []string {
 		return []string{a.ID, a.Session, cmp.Or(a.Tool, a.Kind), strings.Join(a.Decides, ", "), work.age(a.Since), moment(a.Expires)}
@@ -50,7 +51,7 @@ func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, hea
 	}
 	more := ""
 	if len(all.List) < all.Count {
-		more = fmt.Sprintf("; %s of them", number(int64(len(all.List))))
+		more = fmt.Sprintf("; %s of them", bill.Grouped(int64(len(all.List))))
 	}
 	fmt.Fprintf(p.out, "\n%s %s%s:\n", count(int64(all.Count), noun), state, more)
 	w := table(p.out, head...)
