@@ -165,6 +165,7 @@ type receiver struct {
 	announcedRequests *recentKeys   // people whose requests were announced to the owners
 	announcementPace  *rate.Limiter // limits these announcements
 	decided           *recentKeys   // messages by which owners have decided about people
+	untold            sync.Map      // outcomes of decisions of which owners were not told yet, by the messages' ids
 	welcomed          *recentKeys   // people who were told that they are admitted
 	requested         chan struct{} // signals that somebody waits to be admitted
 	ownerChats        sync.Map      // the owners' private chats, by the owners' ids

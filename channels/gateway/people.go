@@ -68,6 +68,10 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 		}
 	}()
 	person, done, err := d.carryOut(ctx, v)
+	if was, known := d.untold.Load(in.ID); known && errors.Is(err, channels.ErrNoCode) {
+		told := was.(outcome)
+		person, done, err = told.person, told.done, nil
+	}
 	if errors.Is(err, channels.ErrNoCode) {
 		text := "This request is over: somebody decided it, or it's older than an hour. The person can write to me again."
 		if v.command == removeCommand {
@@ -81,11 +85,36 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 	if err != nil {
 		return fmt.Errorf("decide about a person: %w", err)
 	}
+	if _, known := d.untold.LoadOrStore(in.ID, outcome{person, done}); !known {
+		d.report(ctx, in, v, person)
+	}
+	if err := d.tellOwners(ctx, in, v, person, done); err != nil {
+		return err // the press comes again
+	}
+	d.untold.Delete(in.ID)
+	if v.command == admitCommand {
+		d.welcomeAdmitted(ctx)
+	}
+	return nil
+}
+
+// An outcome is what an owner's decision has done.
+type outcome struct {
+	person channels.Pairing
+	done   string
+}
+
+// report reports a decision to operators.
+func (d *Gateway) report(ctx context.Context, in bus.Inbound, v verdict, person channels.Pairing) {
 	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
 		slog.String("person", person.Person), slog.String("by", in.From.ID))
 	if d.Decided != nil {
 		d.Decided(ctx, in.From.ID, person.Person, v.result())
 	}
+}
+
+// tellOwners tells all owners of the channel of a decision, in the place of the request.
+func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v verdict, person channels.Pairing, done string) error {
 	owners, err := d.findOwnerChats(ctx)
 	if err != nil {
 		return err
@@ -102,9 +131,6 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 		if err := d.replyOwn(ctx, out); err != nil {
 			return err
 		}
-	}
-	if v.command == admitCommand {
-		d.welcomeAdmitted(ctx)
 	}
 	return nil
 }

@@ -1,7 +1,11 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +73,51 @@ func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
 		s.say(t, press("p5", "1", "/admit NOSUCHCODE"))
 		if told := s.posted(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "over") {
 			t.Errorf("of a code that nobody has, posted %+v", told)
+		}
+	})
+}
+
+// A failingBus takes nothing that is sent while it is away.
+type failingBus struct {
+	gateway.Bus
+	away *atomic.Bool
+}
+
+func (f failingBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
+	if f.away.Load() {
+		return errors.New("the bus is away")
+	}
+	return f.Bus.Publish(ctx, topic, m)
+}
+
+// If owners cannot be told of a decision, the press that comes again tells them, and not that the request is
+// over. It is in the audit once.
+func TestADecisionIsToldOnceTheBusIsBack(t *testing.T) {
+	var away atomic.Bool
+	var audited []string
+	setup := func(s *stage, g *gateway.Gateway) {
+		g.Bus = failingBus{s.Bus, &away}
+		g.Decided = func(_ context.Context, by, person, result string) {
+			audited = append(audited, by+" "+person+" "+result)
+		}
+	}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{}, setup, func(t *testing.T, s *stage) {
+		own(t, s, "1")
+		s.posted(t)
+		s.say(t, stagetest.Said("a", "7", "hello"))
+		s.posted(t)
+		code := pending(t, s, "c:7")
+		away.Store(true)
+		if err := s.Platform.Say(t.Context(), press("p1", "1", "/admit "+code)); err == nil {
+			t.Error("the press is taken, and the owner was not told")
+		}
+		away.Store(false)
+		s.say(t, press("p1", "1", "/admit "+code))
+		if told := s.posted(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "is admitted by `c:1`") || len(told["7"]) != 1 {
+			t.Errorf("told %+v", told)
+		}
+		if want := []string{"c:1 c:7 admitted"}; !slices.Equal(audited[len(audited)-1:], want) || len(audited) != 2 {
+			t.Errorf("audited %q", audited)
 		}
 	})
 }
