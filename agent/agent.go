@@ -88,6 +88,8 @@ type Config struct {
 	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel, as
 	// in a terminal; nil: on none.
 	ShowsAll func(channel string) bool
+	// OwnData, if set, reports whether people on a channel can have their own data sent and erased there.
+	OwnData func(channel string) bool
 	// Presses, if set, reports whether people on a channel press buttons, so that they need not be told what
 	// to write instead.
 	Presses func(channel string) bool

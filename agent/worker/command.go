@@ -22,7 +22,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// helpText is a format; its argument is the channel's prefix of commands.
+// helpText is a format; its arguments are the channel's prefix of commands, and ownDataHelp where that applies.
 const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
 
 - %[1]snew begins a new conversation; files and memory stay
@@ -31,9 +31,12 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
 - %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up the past
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I'm waiting for
-- %[1]sexport sends you what you've said to me, %[1]sforget erases it
+%[2]s- %[1]shelp shows this list`
+
+// ownDataHelp is the part of helpText about people's own data, which the gateways of platforms give and erase.
+const ownDataHelp = `- %[1]sexport sends you what you've said to me, %[1]sforget erases it
 - %[1]smemory shows what I remember about you in all conversations, %[1]slink tells me who you are on another channel
-- %[1]shelp shows this list`
+`
 
 // The commands that a session carries out itself, besides the answers to asks and the one that stops
 // its turns. The gateway recognises them.
@@ -235,7 +238,11 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	case cmdMemory, cmdLink: // likewise
 		return "That works only in a private chat with me on a chat platform.", nil
 	case cmdHelp:
-		return fmt.Sprintf(helpText, c.CommandPrefix(it.in.At)), nil
+		prefix, own := c.CommandPrefix(it.in.At), ""
+		if c.Config.OwnData == nil || c.Config.OwnData(it.in.At.Channel) {
+			own = fmt.Sprintf(ownDataHelp, prefix)
+		}
+		return fmt.Sprintf(helpText, prefix, own), nil
 	}
 	return fmt.Sprintf("I don't know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.CommandPrefix(it.in.At), it.in.Text), nil
 }

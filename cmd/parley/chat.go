@@ -173,7 +173,7 @@ func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty t
 	}
 	if typed {
 		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, own.answering()), leavingNote(r.Server)
-		cfg.Commands, cfg.Own = channels.Commands(), own.carryOut
+		cfg.Commands, cfg.Own = terminalCommands(), own.carryOut
 		cfg.Hint = "/help lists commands and keys"
 		for _, earlier := range r.Earlier(ctx) {
 			cfg.Earlier = append(cfg.Earlier, earlier.Said)
@@ -221,6 +221,12 @@ func leavingNote(server *client.Client) string {
 		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
 	}
 	return "the answer goes on without you; parley sessions shows it"
+}
+
+// terminalCommands returns the commands that a terminal offers: not those about people's own data, which
+// only chats on platforms carry out.
+func terminalCommands() []string {
+	return slices.DeleteFunc(channels.Commands(), func(name string) bool { return channels.IsOwnData(bus.Inbound{Kind: bus.Command, Text: name}) })
 }
 
 // unknownCommand returns what is wrong with a command that does not exist; "" for any other text.

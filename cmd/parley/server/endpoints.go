@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -170,6 +171,11 @@ func (all endpoints) ofPlatforms() []string {
 		}
 	}
 	return names
+}
+
+// isPlatform reports whether a channel is on a chat platform.
+func (all endpoints) isPlatform(channel string) bool {
+	return slices.Contains(all.ofPlatforms(), channel)
 }
 
 // states returns for each channel with a platform, by name, whether it is connected. A

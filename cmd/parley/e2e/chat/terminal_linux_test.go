@@ -282,6 +282,11 @@ func TestCommandsOfTheTerminal(t *testing.T) {
 	s := parleytest.Sit(w)
 	s.Types("pears")
 	s.Sees("you said pears")
+	s.Types("/help")
+	s.Sees("/help shows this list")
+	if strings.Contains(s.Content(), "/export") || strings.Contains(s.Content(), "/memory") {
+		t.Errorf("what a terminal does not do is offered: %q", s.Content())
+	}
 	s.Types("/model")
 	s.Sees("scripted ([model]) answers, unless")
 	s.Types("/sessions")
