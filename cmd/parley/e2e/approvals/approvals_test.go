@@ -244,7 +244,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 // nothing.
 func TestARequestExpires(t *testing.T) {
 	t.Parallel()
-	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"1s\"\n")
+	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"3s\"\n") // less up to a second, which is cut off
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "write it")
 	id := parleytest.Requested(t, w.WaitSaid(2, 1)[0])
