@@ -124,7 +124,7 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 		if !s.d.asks || s.TokenFile != "" {
 			return failed
 		}
-		s.d.say("%v.\nMend that, and type what it asks for again; or %q.", failed, back)
+		s.d.say("%v.\nFix that and type it again, or type %q.", failed, back)
 	}
 }
 
@@ -277,7 +277,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 	}
 	for id := s.Owner; ; id = "" {
 		if id == "" && s.d.asks {
-			s.d.say("\nWho owns the bot? If you do not know your own id on %s, press Enter: serve gives you a link or a code that makes the bot yours.", p.Title)
+			s.d.say("\nWho owns the bot? If you don't know your own id on %s, press Enter: serve then gives you a link or a code that makes the bot yours.", p.Title)
 			var err error
 			if id, err = s.d.ask(ctx, "Your id", ""); err != nil {
 				return err

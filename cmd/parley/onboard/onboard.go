@@ -108,7 +108,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 		return err
 	}
 	if s.d.asks {
-		s.d.say("Enter takes what is in [brackets], %q goes a question back, and Ctrl-C leaves. Nothing is written before the end.", back)
+		s.d.say("Enter takes what is in [brackets], %q returns to the previous question, and Ctrl-C leaves. Nothing is written before the end.", back)
 	}
 	err = s.d.walk(ctx, []step{
 		s.lookAtPresent,
