@@ -66,26 +66,26 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	return say(strings.Join(told, "\n\n"), emit), nil
 }
 
-// A step is a tool call of the current turn and its result.
-type step struct {
+// A finishedCall is a tool call of the current turn and its result.
+type finishedCall struct {
 	use    llm.Block
 	result llm.Block
 }
 
 // current returns what people said since the last answer, and the steps that followed.
-func current(messages []llm.Message) (said []string, done []step) {
+func current(messages []llm.Message) (said []string, done []finishedCall) {
 	for _, m := range messages[start(messages):] {
 		for _, b := range m.Blocks {
 			words := wordsOf(m, b)
 			switch {
 			case b.Kind == llm.BlockToolUse:
-				done = append(done, step{use: b})
+				done = append(done, finishedCall{use: b})
 			case b.Kind == llm.BlockToolResult:
-				if i := slices.IndexFunc(done, func(s step) bool { return s.use.Call == b.Call }); i >= 0 {
+				if i := slices.IndexFunc(done, func(s finishedCall) bool { return s.use.Call == b.Call }); i >= 0 {
 					done[i].result = b
 				}
 			case len(words) > 0:
-				if slices.ContainsFunc(done, step.wasCancelled) { // a cancelled call cancels all requests before it
+				if slices.ContainsFunc(done, finishedCall.wasCancelled) { // a cancelled call cancels all requests before it
 					said, done = nil, nil
 				}
 				said = append(said, words...)
@@ -108,7 +108,7 @@ func start(messages []llm.Message) int {
 }
 
 // wasCancelled reports whether the call was cancelled.
-func (s step) wasCancelled() bool {
+func (s finishedCall) wasCancelled() bool {
 	var o outcome
 	return json.Unmarshal(s.result.Content, &o) == nil && o.Error != nil && o.Error.Code == tools.Cancelled
 }

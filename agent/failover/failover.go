@@ -46,7 +46,7 @@ type Try struct {
 	First  time.Duration // until the first piece of an answer came; 0 if none came
 }
 
-// A Chain is an llm.Model that consists of several models.
+// A Chain is an llm.Model that asks several models one after another, until one answers.
 type Chain struct {
 	cfg       Config
 	cooldowns cooldowns

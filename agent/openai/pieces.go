@@ -98,7 +98,7 @@ func (ps *pieces) thinkingPiece() *piece {
 	return ps.thought
 }
 
-// saidSoFar returns what the text block that grows holds.
+// saidSoFar returns the text of the current block, as far as it has come; empty if there is no block yet.
 func (ps *pieces) saidSoFar() *strings.Builder {
 	if ps.text == nil {
 		return &strings.Builder{}

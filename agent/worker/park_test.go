@@ -204,7 +204,7 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 	}
 	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I don't know a request")
 	b.wantReply(b.command("1", owner, "approve"), "Which request?")
-	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "to be approved or denied")
+	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "has to approve or deny this")
 	b.command("1", approver, "approve `"+strings.ToUpper(id)+"`")
 	b.wantEnd(id, "Approved by test:app")
 	b.wantReply(first, `{"said":"x"}`)

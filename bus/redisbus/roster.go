@@ -27,7 +27,7 @@ func (r *roster) Processes(ctx context.Context) ([]string, error) {
 }
 
 // otherProcesses returns how many other processes have the bus open.
-func (r *roster) otherProcesses(ctx context.Context) (int, error) {
+func (r *roster) countOtherProcesses(ctx context.Context) (int, error) {
 	all, err := r.Processes(ctx)
 	return len(all) - 1, err
 }
@@ -39,7 +39,7 @@ const goneWithin = 2 * time.Second
 // none or Redis must have noticed those that have just ended.
 func (r *roster) awaitOthersGone(ctx context.Context) (others int, err error) {
 	for begun := time.Now(); ; {
-		others, err = r.otherProcesses(ctx)
+		others, err = r.countOtherProcesses(ctx)
 		if err != nil || others == 0 || time.Since(begun) > goneWithin {
 			return others, err
 		}

@@ -306,7 +306,8 @@ func (s *screen) endTurn(t *turn, e bus.Event) {
 	}
 }
 
-// send prints a sent message, without what was already shown of it.
+// send waits for the events before a sent message, prints what was not shown of it yet and, if it is an
+// answer, marks its turn as over.
 func (s *screen) send(ctx context.Context, part channels.Part) {
 	s.waitForEvents(ctx, part)
 	s.mu.Lock()

@@ -220,7 +220,7 @@ func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	turn, _ := channels.AnsweredTurn(part.Key)
 	silent := isNothing(part.Text)
 	if !silent {
-		if silent, err = d.knownFailure(ctx, session, turn, to.Thread); err != nil {
+		if silent, err = d.noteFailure(ctx, session, turn, to.Thread); err != nil {
 			return "", &channels.SendError{Fault: channels.Retry, Code: "store", Err: err}
 		}
 	}
@@ -252,9 +252,9 @@ func isNothing(text string) bool {
 	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
 }
 
-// knownFailure reports whether a turn failed on a day on which people were told of another turn's
-// failure already.
-func (d *Service) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
+// noteFailure notes that a turn failed, if it did, and reports whether another turn's failure is noted for that
+// day, so that people were told already.
+func (d *Service) noteFailure(ctx context.Context, session, turn, day string) (bool, error) {
 	failed := false
 	for e, err := range d.Store.Read(ctx, session, 1) {
 		if errors.Is(err, sessions.ErrNotFound) {

@@ -83,7 +83,8 @@ func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	return inTurn, inAll
 }
 
-// spendingOf returns what a call spends if it runs unasked.
+// spendingOf returns the keys under which a call that runs unasked is counted against the limits: for a fetch,
+// those of its address; for a task, keyAll as often as a task counts.
 func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	of, fetches := t.Subject.(tools.URL)
 	if !fetches {

@@ -111,7 +111,7 @@ func idOf(r *http.Request) json.RawMessage {
 const codeRejected = -32005
 
 // isAnswer reports whether an error comes from the service itself, and not from the library.
-func (s *callRecord) isAnswer(said *jsonrpc.Error) bool {
+func (s *callRecord) isServiceError(said *jsonrpc.Error) bool {
 	status := s.status.Load()
 	return said.Code != codeRejected || status != 0 && status < http.StatusBadRequest
 }

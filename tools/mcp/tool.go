@@ -175,7 +175,7 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 		t.servers.recordOutcome(ctx, t.one, &LoginError{t.one.Name})
 		return t.notSignedIn()
 	}
-	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && (!t.one.Web() || sent.isAnswer(said)) {
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && (!t.one.Web() || sent.isServiceError(said)) {
 		code := tools.ExecutionFailed
 		if said.Code == jsonrpc.CodeInvalidParams {
 			code = tools.InvalidArgs

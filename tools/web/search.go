@@ -30,7 +30,7 @@ type searchArgs struct {
 	NumResults int    `json:"num_results,omitempty" jsonschema:"how many results, 5 by default and 20 at most"`
 }
 
-type searchResult struct {
+type searchOutput struct {
 	Query   string `json:"query"`
 	Results []hit  `json:"results"`
 }
@@ -63,7 +63,7 @@ func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any
 	if err != nil {
 		return nil, err
 	}
-	return tools.Untrusted{Value: searchResult{query, presentHits(hits, most)}}, nil
+	return tools.Untrusted{Value: searchOutput{query, presentHits(hits, most)}}, nil
 }
 
 // service returns the configured service; nil if there is none.

@@ -186,8 +186,8 @@ func (w *Writer) refusal(spec tools.Spec) string {
 	return w.refused[i].why
 }
 
-// choose returns which tools stand in a list, and which do not. If there are more than the server
-// takes, the program's own tools come before those of MCP servers and skills.
+// choose returns the tools to send, in their order, and those to leave out: what the server has refused, and
+// what is beyond its maximum. The program's own tools have room before those of MCP servers and skills.
 func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
 	own := 0
 	for _, s := range specs {

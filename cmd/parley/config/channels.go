@@ -79,7 +79,7 @@ func channelsSection(platforms []Platform) section {
 			seen := map[string]string{}
 			for _, name := range l.Names("channels") {
 				checkChannel(l, name, settings)
-				checkTwin(l, name, seen)
+				checkSharedToken(l, name, seen)
 			}
 		},
 	}

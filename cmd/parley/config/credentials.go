@@ -79,9 +79,9 @@ func checkMistaken(l *loader, key string, platform Platform, token PlatformToken
 	}
 }
 
-// checkTwin reports a channel that has the same token as another, because they would receive each
+// checkSharedToken reports a channel that has the same token as another, because they would receive each
 // other's messages. seen has the channels so far by their tokens.
-func checkTwin(l *loader, name string, seen map[string]string) {
+func checkSharedToken(l *loader, name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.Text(path + ".bot_token")
 	if token == "" || l.Text(path+".mode") != "chat" {

@@ -40,7 +40,7 @@ type Program struct {
 // A UsageError says that onboard was called wrongly.
 type UsageError struct{ problem string }
 
-// Error says what to do.
+// Error says what was wrong with the call and, where there is one, the remedy.
 func (e *UsageError) Error() string { return e.problem }
 
 // missing returns the error for a flag that must be given because there is no person at a terminal

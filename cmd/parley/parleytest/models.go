@@ -15,9 +15,9 @@ func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// BusyModel does a round with a tool of each effect that there is, messages
+// ToolsModel does a round with a tool of each effect that there is, messages
 // chat 3, and answers with what the tools said.
-func BusyModel(r agenttest.Request) agenttest.Response {
+func ToolsModel(r agenttest.Request) agenttest.Response {
 	switch r.Rounds() {
 	case 0:
 		return agenttest.Calls(

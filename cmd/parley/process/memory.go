@@ -20,7 +20,7 @@ func Memory() int64 {
 // math.MaxInt64 if there is none.
 func memory(proc, groups string, limit int64) int64 {
 	least := limit
-	if n := available(proc); n > 0 {
+	if n := availableMemory(proc); n > 0 {
 		least = min(least, n)
 	}
 	for line := range strings.Lines(read(proc, "self/cgroup")) {
@@ -42,7 +42,7 @@ func memory(proc, groups string, limit int64) int64 {
 }
 
 // available returns what the system could give to programs without swapping; 0 if it does not say.
-func available(proc string) int64 {
+func availableMemory(proc string) int64 {
 	for line := range strings.Lines(read(proc, "meminfo")) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
 			kb, err := strconv.ParseInt(f[1], 10, 64)

@@ -96,8 +96,8 @@ func (d *denier) denyRemoval(args []word) {
 	}
 }
 
-// denyPermissionChange marks the line as denied if chmod, chown or chgrp, called with these arguments,
-// would change the rights or the owner of everything.
+// denyPermissionChange denies chmod, chown or chgrp on the root, or on a pattern for everything in it, if the
+// call is recursive or gives everybody all rights.
 func (d *denier) denyPermissionChange(name string, args []word) {
 	recursive, plain := parseFlags(args, "R", "--recursive")
 	if len(plain) == 0 {

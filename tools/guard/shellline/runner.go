@@ -230,7 +230,8 @@ func (c *collector) checkGit(args []word) {
 	}
 }
 
-// checkGitSetting adds a hidden command unless a setting that git is given with -c can run none.
+// checkGitSetting records a hidden command if a setting that git is given with -c may run one: each does that
+// is not known to be harmless.
 func (c *collector) checkGitSetting(setting word) {
 	key, _, _ := strings.Cut(strings.ToLower(setting.text), "=")
 	section, _, _ := strings.Cut(key, ".")

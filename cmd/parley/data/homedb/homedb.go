@@ -43,9 +43,9 @@ func LogMigration(log *slog.Logger) func(component string) {
 	}
 }
 
-// Open opens the home's database in dir, and makes it if there is none. The caller holds the lock
+// Open opens the home's database in dir, and makes it if there is none. The caller must hold the lock
 // beside BusFile. If an older release has left files of its own, Open takes over what is in them,
-// all or nothing, and sets them aside; killed meanwhile, it goes on the next time.
+// all or nothing, and sets them aside. If the process is killed meanwhile, the next Open goes on.
 func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}

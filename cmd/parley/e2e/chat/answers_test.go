@@ -85,7 +85,7 @@ func TestKilledAtEachPointOfServe(t *testing.T) {
 	for _, at := range points {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			w := parleytest.New(t, parleytest.BusyModel, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
+			w := parleytest.New(t, parleytest.ToolsModel, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
 			w.Telegram.Say(2, 2, "go")
 			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			p := w.Serve()
@@ -283,7 +283,7 @@ func TestChat(t *testing.T) {
 
 func TestChatOverHTTP(t *testing.T) {
 	t.Parallel()
-	w := parleytest.New(t, parleytest.BusyModel, "")
+	w := parleytest.New(t, parleytest.ToolsModel, "")
 	if out, errs, code := w.Run("chat", "-m", "go"); code != 0 || !strings.Contains(out, "one three") {
 		t.Errorf("chat: %d %q %q", code, out, errs)
 	}

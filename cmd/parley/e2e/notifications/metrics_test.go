@@ -90,7 +90,7 @@ func TestMetricsOfAServer(t *testing.T) {
 // A turn's numbers are there as well.
 func TestMetricsOfATurn(t *testing.T) {
 	t.Parallel()
-	w := parleytest.New(t, parleytest.BusyModel, "")
+	w := parleytest.New(t, parleytest.ToolsModel, "")
 	o := parleytest.ListenHTTP(w)
 	p := o.Up()
 	w.Telegram.Say(2, 2, "go")

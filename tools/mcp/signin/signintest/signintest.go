@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// A Server gives a code to every client that asks, as if somebody had agreed, and a token for
-// each code. Codes and refresh tokens can be used once. Its service, at /mcp, answers every
-// client that has such a token.
+// A Server is an OAuth server that approves each request, as if somebody had agreed. Each code and refresh
+// token works once. At /mcp it has a service, which answers every client that has one of its tokens.
 type Server struct {
 	URL string
 
