@@ -26,7 +26,7 @@ var ErrNotAdmitted = errors.New("whoever pressed the button may not talk to the 
 
 // NotAdmitted is what a ButtonShower shows to a person who may not talk to the bot and
 // presses a button.
-const NotAdmitted = "This bot does not know you, so your press does nothing."
+const NotAdmitted = "I don't know you, so this button does nothing for you."
 
 // maxLabelUnits is the longest label that buttons show, in UTF-16 units: every platform accepts
 // that many.

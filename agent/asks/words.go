@@ -113,7 +113,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	until := "until " + v.until()
 	switch {
 	case v.Kind == bus.AskQuestion:
-		how := fmt.Sprintf("_(Your next words here are the answer, or %s%s %s WORDS anywhere, %s.)_", prefix, Answer, v.ID, until)
+		how := fmt.Sprintf("_(Your next message here is the answer, or say %s%s %s WORDS anywhere, %s.)_", prefix, Answer, v.ID, until)
 		if v.SubAgent != "" { // words here are for the agent that has handed out the task
 			how = fmt.Sprintf("_(Say `%s%s %s WORDS`, here or anywhere, %s.)_", prefix, Answer, v.ID, until)
 		}
@@ -122,7 +122,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 		}
 		return v.Text(to) + "\n\n" + how, buttons
 	case !v.isAskedAt(to):
-		return v.Text(to) + "\n\n" + "_(Those who may approve it are asked elsewhere, " + until + ".)_", nil
+		return v.Text(to) + "\n\n" + "_(I'm asking the people who can approve it elsewhere, " + until + ".)_", nil
 	}
 	text = v.Text(to) + "\n\n"
 	if v.FiledAt(to) {
@@ -146,7 +146,7 @@ func (v View) howToDecide(to bus.Address, prefix string) string {
 	if v.Presses != nil && v.Presses(to.Channel) {
 		return fmt.Sprintf("_(Request `%s`: owners and approvers decide, %s, until %s.)_", v.ID, from, v.until())
 	}
-	return fmt.Sprintf("Owners and approvers decide, until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
+	return fmt.Sprintf("Owners and approvers decide, until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also approves this exact call if it comes up again in this conversation\n- `%sdeny %s REASON`",
 		v.until(), from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
 }
 
@@ -183,7 +183,7 @@ func EndText(of bus.Ask) string {
 // OvertakenText returns the words that are put below the message of an ask that was
 // approved for a call that does not run, because something has changed.
 func OvertakenText(of bus.Ask) string {
-	return "\n\n**" + capitalize(of.Ending()) + ", and not run:** a file, the directory or the arguments have changed since it was asked."
+	return "\n\n**" + capitalize(of.Ending()) + ", but not run:** a file, the directory or the arguments have changed since I asked."
 }
 
 // capitalize returns a text with its first letter as a capital.
@@ -222,7 +222,7 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	case errors.Is(err, bus.ErrNoAsk):
 		return fmt.Sprintf("I don't know a request `%s`.", excerpt.Inline(id))
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
-		return "You can't answer this: the person whom I asked can, or an owner."
+		return "You can't answer this: only the person I asked or an owner can."
 	case errors.Is(err, bus.ErrMayNotAnswer):
 		return "You can't decide this: owners can, and the approvers of that channel."
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
@@ -231,7 +231,7 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 		return fmt.Sprintf("Somebody has to approve or deny this: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
 	case errors.Is(err, bus.ErrNotShown):
 		return fmt.Sprintf("You can't approve request `%[1]s` from here: it's too long for a message, and not all of it was shown here. "+
-			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all, and `parley approvals approve %[1]s` approves it, as HTTP (`/v1/asks`) does; `%[2]s%[3]s %[1]s` denies it here.",
+			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the server's machine shows all of it, and `parley approvals approve %[1]s` approves it. HTTP (`/v1/asks`) works, too; `%[2]s%[3]s %[1]s` denies it here.",
 			of.ID, prefix, Deny, askedPlaces(of))
 	case errors.Is(err, bus.ErrDecided):
 		return fmt.Sprintf("Request `%s` is decided already: %s.", of.ID, of.Ending())

@@ -390,7 +390,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		return &budget.OverError{Cap: &c, At: at, Spent: spent, Aside: aside, Want: want}
 	}
 	beats := budget.Owner{Name: "Heartbeats", MoneySetting: "[heartbeat] day", TokensSetting: "[heartbeat] tokens_day"}
-	const day = " I can go on after 24 November, 00:00 UTC, which is in 2 h 30 min."
+	const day = " I can go on after November 24, 00:00 UTC, in 2 h 30 min."
 	raise := func(setting string) string { return " My operator can raise it: `" + setting + "`." }
 	for _, c := range []struct {
 		over *budget.OverError
@@ -410,7 +410,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		{
 			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_000_000, 950_000, 147_400),
 			"You have cost $1.00 of the $2.00 that a person may cost in a day, and $0.95 more is set aside for answers that are under way." +
-				" One more answer may cost $0.1474, and what is under way hasn't ended yet. Ask again in a while." + raise("[budget] user_day"),
+				" One more answer may cost $0.1474, and what's in progress isn't done yet. Ask again in a while." + raise("[budget] user_day"),
 		},
 		{
 			over(bill.Cap{Of: bill.Session("x"), Most: 100_000}, 0, 0, 147_400),
@@ -434,7 +434,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		},
 		{
 			over(bill.Cap{Month: true, Most: 200_000_000}, 200_000_000, 0, 1),
-			"The $200.00 that all may cost in a month are used up. I can go on after 1 December, 00:00 UTC, which is in 7 days." + raise("[budget] month"),
+			"The $200.00 that all may cost in a month are used up. I can go on after December 1, 00:00 UTC, in 7 days." + raise("[budget] month"),
 		},
 	} {
 		if got := c.over.Words(); got != c.want {

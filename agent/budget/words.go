@@ -83,7 +83,7 @@ func (e *OverError) Words() string {
 		c = *e.Cap
 	}
 	opens := c.Opens(e.At)
-	then := fmt.Sprintf("I can go on after %s UTC, which is in %s.", opens.Format("2 January, 15:04"), waitText(opens.Sub(e.At)))
+	then := fmt.Sprintf("I can go on after %s UTC, in %s.", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
 	used := fmt.Sprintf("%s %s %s of %s%s.", b.subject, e.verb(), e.amount(e.Spent), b.size, aside)
 	switch {
 	case e.Spent >= e.most() && e.most() > 0:
@@ -92,7 +92,7 @@ func (e *OverError) Words() string {
 	case e.Want > e.most():
 		return fmt.Sprintf("One answer here %s, which is more than %s, so I can't answer. Waiting won't change that. %s", e.next(), b.size, raise)
 	case e.Waits():
-		return fmt.Sprintf("%s One more answer %s, and what is under way hasn't ended yet. Ask again in a while. %s", used, e.next(), raise)
+		return fmt.Sprintf("%s One more answer %s, and what's in progress isn't done yet. Ask again in a while. %s", used, e.next(), raise)
 	}
 	return fmt.Sprintf("%s One more answer %s. %s %s", used, e.next(), then, raise)
 }
@@ -101,7 +101,7 @@ func (e *OverError) Words() string {
 // end that.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
-	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers that are under way. I'll wait for these until %s UTC and answer then; %s ends it at once. My operator can raise it: `%s`.",
+	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers in progress. I'll wait for them until %s UTC, and then answer; %s ends it at once. My operator can raise it: `%s`.",
 		b.subject, e.verb(), e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 

@@ -56,7 +56,7 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			told = append(told, q.resultText(done[0].result.Content))
 			done = done[1:]
 		case !granted:
-			told = append(told, fmt.Sprintf("For that I would need the tool `%s`, and this agent was not given it.", q.tool))
+			told = append(told, fmt.Sprintf("I'd need the tool `%s` for that, and this agent doesn't have it.", q.tool))
 		case r.NoCalls:
 			told = append(told, fmt.Sprintf("I was stopped before I could do this: %s.", q.words))
 		default:

@@ -169,26 +169,26 @@ func TestTellsResults(t *testing.T) {
 	}{
 		{"list the files", "list_directory", `{"entries":[{"name":"docs","is_dir":true,"size":0},{"name":"a.txt","is_dir":false,"size":5},{"name":"b","is_dir":false,"size":1}]}`,
 			[]string{"docs/\na.txt\nb\n"}},
-		{"list the files", "list_directory", `{"entries":[]}`, []string{"There is nothing."}},
+		{"list the files", "list_directory", `{"entries":[]}`, []string{"I found nothing."}},
 		{"list docs", "list_directory", `{"entries":[{"name":"a","size":2},{"_truncated":"…"}]}`, []string{"a\n… and more"}},
 		{"list the files", "list_directory", `{"_truncated_json":"{\"entries\":[{"}`, []string{"came back", "_truncated_json"}},
 		{"read a.txt", "read_file", `{"content":"one\ntwo\n"}`, []string{"Done: read a.txt.", "```\none\ntwo\n```"}},
 		{"read a.md", "read_file", "{\"content\":\"```go\\nx\\n```\"}", []string{"````\n```go\nx\n```\n````"}},
-		{"read a.txt", "read_file", `{"content":""}`, []string{"There is nothing."}},
+		{"read a.txt", "read_file", `{"content":""}`, []string{"I found nothing."}},
 		{"read a.txt", "read_file", `{"error":{"code":"file_not_found","message":"there is no a.txt, but a.md"}}`,
-			[]string{"I could not do this: read a.txt.", "there is no a.txt, but a.md", "file_not_found"}},
+			[]string{"I couldn't do this: read a.txt.", "there is no a.txt, but a.md", "file_not_found"}},
 		{"write x to a.txt", "write_file", `{"message":"Successfully wrote 1 bytes to a.txt"}`, []string{"Successfully wrote 1 bytes to a.txt."}},
 		{"find tea", "grep", `{"matches":[{"path":"a.txt","line":3,"text":"green tea"}]}`, []string{"a.txt:3: green tea"}},
 		{"find tea", "grep", `{"matches":[{"path":"a","line":1,"text":"tea"}],"count":1,"truncated":"more"}`, []string{"a:1: tea", "… and more"}},
-		{"find tea", "grep", `{"matches":[]}`, []string{"There is nothing."}},
+		{"find tea", "grep", `{"matches":[]}`, []string{"I found nothing."}},
 		{"remember that I like tea", "memory_write", `{"message":"Successfully wrote 10 bytes to memory (mode: append)"}`, []string{"Done: remember that I like tea.", "10 bytes"}},
 		{"what do you remember", "memory_read", `{"content":"I like tea"}`, []string{"I like tea"}},
 		{"what do you remember", "memory_read", `{"content":"","message":"No memory file found"}`, []string{"No memory file found."}},
 		{"what do you know about tea", "memory_read", `{"query":"tea","matches":["I like tea"],"count":1}`, []string{"about tea", "```\nI like tea\n```"}},
-		{"what do you know about tea", "memory_read", `{"query":"tea","matches":[],"count":0}`, []string{"There is nothing."}},
+		{"what do you know about tea", "memory_read", `{"query":"tea","matches":[],"count":0}`, []string{"I found nothing."}},
 		{"tell telegram 42 that hi", "message", `{"status":"sent","channel":"telegram","chat_id":"42","content_length":2}`, []string{"telegram 42", "on its way"}},
 		{"tell telegram 42 that hi", "message", `{"error":{"code":"permission_denied","message":"allowed are: slack C1"}}`,
-			[]string{"could not do this: tell telegram 42 that hi", "allowed are: slack C1"}},
+			[]string{"couldn't do this: tell telegram 42 that hi", "allowed are: slack C1"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.ask+" "+tc.result, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestSaysWhatItIs(t *testing.T) {
 		wantAll(t, newChat(t, nil).ask(text), "demo model", "no AI", "OPENAI_API_KEY", "[model]", "list the files")
 	}
 	answer := newChat(t, nil).ask("what is love? ")
-	wantAll(t, answer, "did not understand")
+	wantAll(t, answer, "didn't understand")
 }
 
 func TestSequenceAnswersEachInOrder(t *testing.T) {
@@ -215,8 +215,8 @@ func TestSequenceAnswersEachInOrder(t *testing.T) {
 		"read_file":  `{"content":"old"}`,
 	})
 	answer := c.ask("write hello to a.txt and then read a.txt")
-	wantAll(t, answer, "could not do this: write hello to a.txt", "old")
-	if strings.Index(answer, "could not") > strings.Index(answer, "old") {
+	wantAll(t, answer, "couldn't do this: write hello to a.txt", "old")
+	if strings.Index(answer, "couldn't") > strings.Index(answer, "old") {
 		t.Errorf("answers out of order:\n%s", answer)
 	}
 	// What was answered is not asked again.
@@ -230,7 +230,7 @@ func TestSequenceAnswersEachInOrder(t *testing.T) {
 func TestSteeredMessagesAreAnswered(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
 	c.steer = "and read a.txt"
-	wantAll(t, c.ask("list the files"), "list the files. There is nothing.", "tea")
+	wantAll(t, c.ask("list the files"), "list the files. I found nothing.", "tea")
 	if len(c.calls) != 2 {
 		t.Errorf("calls %q, want two", c.calls)
 	}
@@ -239,7 +239,7 @@ func TestSteeredMessagesAreAnswered(t *testing.T) {
 func TestSeveralWaitingMessages(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
 	c.messages = []llm.Message{user("[telegram · Ann]", "list the files"), user("[telegram · Ann]", "what is love?")}
-	wantAll(t, c.ask("read a.txt"), "list the files. There is nothing.", "did not understand", "tea")
+	wantAll(t, c.ask("read a.txt"), "list the files. I found nothing.", "didn't understand", "tea")
 }
 
 func TestCancelledRequestsAreForgotten(t *testing.T) {
@@ -266,7 +266,7 @@ func TestSummary(t *testing.T) {
 func TestToolNotGranted(t *testing.T) {
 	c := newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
 	c.granted = []tools.Spec{{Name: "read_file"}}
-	wantAll(t, c.ask("write x to a.txt, then read a.txt"), "`write_file`", "not given", "tea")
+	wantAll(t, c.ask("write x to a.txt, then read a.txt"), "`write_file`", "doesn't have it", "tea")
 	if len(c.calls) != 1 {
 		t.Errorf("calls %q, want only read_file", c.calls)
 	}

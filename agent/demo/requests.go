@@ -15,7 +15,7 @@ const introduction = "I am Parley's built-in demo model: a handful of rules, no 
 	"- remember that I like tea\n" +
 	"- what do you remember\n" +
 	"- tell telegram 42 that lunch is ready\n\n" +
-	"Several of them can be joined with “then”.\n\n" +
+	"You can join several of them with “then”.\n\n" +
 	"To talk to a real model, run `parley onboard`, which asks for one and tries it; or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
 	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
 
@@ -83,7 +83,7 @@ func (g grammar) requests(messages []string) (all []request) {
 		if len(each) < len(parts) {
 			q, ok := g.request(text)
 			if !ok {
-				q = request{say: "I did not understand that. " + introduction}
+				q = request{say: "I didn't understand that. " + introduction}
 			}
 			each = []request{q}
 		}

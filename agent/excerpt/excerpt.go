@@ -202,7 +202,7 @@ func Ends(text string) string {
 // then each text among them that is long or has several lines, as whoever gets it will read it.
 func (c Call) File() string {
 	var b strings.Builder
-	b.WriteString("Characters that cannot be seen are written as escapes, such as \\u200b.\n")
+	b.WriteString("Invisible characters are written as escapes, such as \\u200b.\n")
 	if c.Shown != "" {
 		b.WriteString("\nWhat it would do, all of it, line by line:\n\n")
 		writeLines(&b, c.Shown)

@@ -96,18 +96,18 @@ func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 // Explain describes the failure for the people who run the bot: in the provider's own
 // words or those of the network, and with what to look at.
 func (e *Error) Explain() string {
-	what, remedy := "The model's server did not answer as it should", ""
+	what, remedy := "The model's server didn't answer the way it should", ""
 	switch e.Cause {
 	case CauseKey:
 		what, remedy = "The model's provider does not accept the key", "Look at model.api_key."
 	case CauseModel:
 		what, remedy = "The provider has no model of that name", "Look at model.name."
 	case CauseQuota:
-		what, remedy = "The account at the model's provider has no credit left", "Look at the account; the configuration is right."
+		what, remedy = "The account at the model's provider has no credit left", "Check the account; the configuration is fine."
 	case CausePlace:
-		what, remedy = "The model's provider does not serve the country or network that this machine asks from", "The key is not at fault. Another provider, or a server where this one serves, goes in model.base_url."
+		what, remedy = "The model's provider doesn't serve this machine's country or network", "The key isn't the problem. Point model.base_url at another provider, or at a server in a place that this one serves."
 	case CauseNetwork:
-		what, remedy = "The model's server cannot be reached", "Look at model.base_url, and whether the server runs and the network lets this machine there."
+		what, remedy = "The model's server cannot be reached", "Check model.base_url, whether the server is running, and whether the network lets this machine reach it."
 	case CauseAddress:
 		what, remedy = "There is no model server at that address", "Look at model.base_url: it usually ends in /v1."
 	default:
@@ -120,7 +120,7 @@ func (e *Error) Explain() string {
 			what = "The request is longer than the model can read"
 		case Busy:
 			if e.Status > 0 {
-				what = "The model's provider is too busy, or fails"
+				what = "The model's provider is too busy, or failing"
 			}
 		}
 	}

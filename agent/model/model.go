@@ -137,7 +137,7 @@ func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Re
 	if answer.Stop == llm.StopLength {
 		return nil, turn.Failed("answer_too_long", "The model's answer was too long, twice. Ask for less at once.")
 	}
-	return nil, turn.Failed("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(*answer.WithoutCalls(), false))
+	return nil, turn.Failed("answer_cut_off", "The model's answer was cut off twice while it was calling tools, so none of it was done. %s", shortfall.Text(*answer.WithoutCalls(), false))
 }
 
 // discard drops an answer that is not used. Its cost is recorded all the same, without

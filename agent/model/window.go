@@ -430,7 +430,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
 	}
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
-		return fmt.Sprintf("There's little to sum up: this conversation has about %s tokens.", grouped(before)), nil, nil
+		return fmt.Sprintf("There isn't much to sum up: this conversation has only about %s tokens.", grouped(before)), nil, nil
 	}
 	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
 	return fmt.Sprintf("I've summed up the conversation so far: about %s tokens instead of %s. What people said lately stays word for word; files and memory stay.", grouped(a.countTokens(r)), grouped(before)), &s, nil
@@ -453,7 +453,7 @@ func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error)
 	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own)}
 	info := a.Agent.Model.Info()
 	var b strings.Builder
-	fmt.Fprintf(&b, "I'm reading about %s of at most %s tokens now:\n\n- my instructions: %s\n- my tools: %s\n- this conversation: %s\n\n", grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
+	fmt.Fprintf(&b, "Right now I'm reading about %s of at most %s tokens:\n\n- my instructions: %s\n- my tools: %s\n- this conversation: %s\n\n", grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
 		grouped(a.countTokens(&llm.Request{System: r.System})), grouped(a.countTokens(&llm.Request{Tools: r.Tools})), grouped(a.countTokens(&llm.Request{Messages: r.Messages})))
 	if info.ContextTokens > 0 {
 		fmt.Fprintf(&b, "%s reads %s, %s. ", info.Name, grouped(info.ContextTokens), info.ContextFrom)

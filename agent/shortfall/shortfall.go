@@ -30,11 +30,11 @@ func Text(a llm.Answer, some bool) string {
 	case a.Stop == llm.StopFiltered:
 		return "_(The provider's content filter" + reason + " held the answer back. Ask in other words.)_"
 	case a.Stop == llm.StopBroken:
-		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
+		return "_(The provider cut the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
 	case a.Stop == llm.StopLost && some:
-		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
+		return "_(Each time I asked, the model announced a tool call that never came, so this may not be all.)_"
 	case a.Stop == llm.StopLost:
-		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
+		return "_(Each time I asked, the model announced a tool call that never came. Try asking again, maybe in other words.)_"
 	case a.Stop == llm.StopUnknown && some:
 		return "_(The model stopped for a reason that I don't know" + reason + ", so this may not be all.)_"
 	case !some:
@@ -62,9 +62,9 @@ func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	case fault.Fault == llm.Rejected:
 		return "model_rejected", fmt.Sprintf("The model's provider doesn't accept this request%s. The server's log says more; %snew starts over.", statusOf(fault), prefix)
 	case quote:
-		return "model_busy", fmt.Sprintf("%s I gave up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider takes no requests before %s."))
+		return "model_busy", fmt.Sprintf("%s I gave up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider won't take requests until %s."))
 	}
-	when := pauseText(fault, "Its provider takes no requests before %s: please ask again then.")
+	when := pauseText(fault, "Its provider won't take requests until %s: please ask again then.")
 	if when == "" {
 		when = "Please ask again a little later."
 	}
@@ -90,9 +90,9 @@ func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	text := fmt.Sprintf("I can't reach the model, or it is too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
 	switch {
 	case asked >= longPause && asked <= after:
-		text = fmt.Sprintf("The model is too busy: its provider takes no requests before %s. I'll ask again then, keep trying until %s, and answer as soon as I can", free, clock(until))
+		text = fmt.Sprintf("The model is too busy: its provider won't take requests until %s. I'll ask again then, keep trying until %s, and answer as soon as I can", free, clock(until))
 	case asked >= longPause:
-		text = fmt.Sprintf("The model is too busy: its provider takes no requests before %s. I'll wait until %s, try a last time, and answer or give up then", free, clock(until))
+		text = fmt.Sprintf("The model is too busy: its provider won't take requests until %s. I'll wait until %s, try one last time, and then answer or give up", free, clock(until))
 	}
 	return text + "; " + prefix + "stop ends it at once."
 }

@@ -107,7 +107,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	case errors.Is(err, snapshots.ErrNotTheirs):
 		return s.notTheirsText(undone), nil
 	case errors.Is(err, snapshots.ErrTooMany):
-		return "I can't undo that: there are too many files here to note first what they are.", nil
+		return "I can't undo that: there are too many files here to record them first.", nil
 	case err != nil:
 		return "", err
 	}

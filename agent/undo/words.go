@@ -26,9 +26,9 @@ func (s speaker) usageText() string {
 
 func (s speaker) nothingText(n int) string {
 	if n == 0 {
-		return "There's nothing to undo: I haven't changed any files here, or not lately."
+		return "There's nothing to undo: I haven't changed any files here lately."
 	}
-	return fmt.Sprintf("I don't know change %d. `%sundo list` shows those I know.", n, s.prefix)
+	return fmt.Sprintf("I don't know change %d. `%sundo list` shows the ones I know.", n, s.prefix)
 }
 
 func (s speaker) notTheirsText(r snapshots.Record) string {
@@ -44,7 +44,7 @@ func (s speaker) jobsText(n int) string {
 }
 
 func (s speaker) waitingText() string {
-	return fmt.Sprintf("I'm not done there: I'm waiting for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
+	return fmt.Sprintf("I'm not done there: I'm waiting for an answer. Answer me or say `%sstop`, and then undo.", s.prefix)
 }
 
 // undoneText returns the answer that says what an undo has done.
@@ -119,7 +119,7 @@ func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	if listed == 0 {
 		return s.nothingText(0)
 	}
-	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
+	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest one that isn't undone yet.", s.prefix)
 }
 
 func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {

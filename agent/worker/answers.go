@@ -193,7 +193,7 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inb
 	to := route.Of(*in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I've noted that. I'm waiting for %s, and then I go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
+		Text: fmt.Sprintf("Noted. I'm waiting for %s, and then I'll go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
 	})
 }
 

@@ -50,10 +50,10 @@ func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
 		{"model_context_window_exceeded", "half", "half\n\n_(The answer was cut off because the model's window is full.", 1},
 		{"model_length", "half", "window is full", 1},
 		{"paused_by_moon", "half", "half\n\n_(The model stopped for a reason that I don't know (“paused_by_moon”)", 1},
-		{"insufficient_system_resource", "half", "half\n\n_(The provider broke the answer off here (“insufficient_system_resource”)", 3},
-		{"network_error", "half", "broke the answer off", 3},
-		{"abort", "half", "broke the answer off", 3},
-		{"tool_calls", "half", "half\n\n_(The model announced a tool call that never came", 3},
+		{"insufficient_system_resource", "half", "half\n\n_(The provider cut the answer off here (“insufficient_system_resource”)", 3},
+		{"network_error", "half", "cut the answer off", 3},
+		{"abort", "half", "cut the answer off", 3},
+		{"tool_calls", "half", "half\n\n_(Each time I asked, the model announced a tool call that never came", 3},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason+" "+tc.text, func(t *testing.T) {

@@ -64,13 +64,13 @@ func TestALongWaitIsTold(t *testing.T) {
 		want func(now time.Time) string
 	}{
 		"it is waited for": {3 * time.Hour, func(now time.Time) string {
-			return "no requests before " + at(now, time.Hour) + ". I'll ask again then, keep trying until " + at(now, 3*time.Hour) + ", and answer as soon as I can; /stop"
+			return "won't take requests until " + at(now, time.Hour) + ". I'll ask again then, keep trying until " + at(now, 3*time.Hour) + ", and answer as soon as I can; /stop"
 		}},
 		"longer than it is waited for": {30 * time.Minute, func(now time.Time) string {
-			return "no requests before " + at(now, time.Hour) + ". I'll wait until " + at(now, 30*time.Minute) + ", try a last time,"
+			return "won't take requests until " + at(now, time.Hour) + ". I'll wait until " + at(now, 30*time.Minute) + ", try one last time,"
 		}},
 		"it is not waited for": {0, func(now time.Time) string {
-			return "no requests before " + at(now, time.Hour) + ": please ask again then."
+			return "won't take requests until " + at(now, time.Hour) + ": please ask again then."
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestWhatOthersHaveSetAsideIsWaitedFor(t *testing.T) {
 			switch {
 			case out.Text == "at last":
 				answered++
-			case strings.HasSuffix(out.ID, "#budget") && strings.Contains(out.Text, "set aside for answers that are under way") && strings.Contains(out.Text, "[budget] user_day"):
+			case strings.HasSuffix(out.ID, "#budget") && strings.Contains(out.Text, "set aside for answers in progress") && strings.Contains(out.Text, "[budget] user_day"):
 				told++
 			default:
 				t.Fatalf("told %s %q", out.ID, out.Text)
@@ -253,7 +253,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 		}
 		b.wantReply(b.say("2", "ann", "/stop"), "topped")
 		out := b.replyWithin(time.Hour)
-		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "hasn't ended yet") || waited < 15*time.Minute || waited > 16*time.Minute {
+		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "isn't done yet") || waited < 15*time.Minute || waited > 16*time.Minute {
 			t.Errorf("after %s told %s %q", waited, out.ID, out.Text)
 		}
 		if err := b.store.Money().Settle(t.Context(), held, 0); err != nil {

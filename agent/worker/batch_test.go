@@ -257,14 +257,14 @@ func TestNewInMidTurnIsAnsweredAtOnce(t *testing.T) {
 	first := b.say("1", "ann", "first")
 	<-started
 	id := b.say("1", "ann", "/new")
-	if out := b.reply(); out.ID != "noted:"+id || !strings.Contains(out.Text, "before this first") {
+	if out := b.reply(); out.ID != "noted:"+id || !strings.Contains(out.Text, "I'm working on first") {
 		t.Errorf("in mid-turn /new is told %+v", out)
 	}
 	close(goOn)
 	b.wantReply(first, "answer to first")
-	b.wantReply(id, "A new conversation begins.")
+	b.wantReply(id, "I've started a new conversation.")
 	b.wantReply(b.say("1", "ann", "second"), "answer to second")
-	b.wantReply(b.say("1", "ann", "/new"), "A new conversation begins.")
+	b.wantReply(b.say("1", "ann", "/new"), "I've started a new conversation.")
 	b.silent()
 }
 
@@ -274,7 +274,7 @@ func TestNewThatIsDoneIsNotSaidToWait(t *testing.T) {
 	b := newBench(t, blocked(&asked, started, goOn))
 	stop := b.run()
 	id := b.say("1", "ann", "/new")
-	b.wantReply(id, "A new conversation begins.")
+	b.wantReply(id, "I've started a new conversation.")
 	first := b.say("1", "ann", "first")
 	<-started
 	body, err := bus.Inbound{ID: id, Kind: bus.Command, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "new"}.Encode()

@@ -85,7 +85,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	to := route.Of(in)
 	err := c.publish(ctx, bus.Outbound{
 		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I'll finish what was asked before this first, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
+		Text: fmt.Sprintf("I'll finish what I'm working on first, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
 	})
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
@@ -148,7 +148,7 @@ func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string
 		return "", nil, err
 	}
 	if parked != nil {
-		return "I'm waiting for an answer, and what I've done so far has to stay as it is until then. Say this again after that.", nil, nil
+		return "I'm waiting for an answer, and I can't sum up anything until I have it. Please say this again then.", nil, nil
 	}
 	return c.askers.New(c.Session).CompactNow(ctx, in)
 }
@@ -197,9 +197,9 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
-		text := "A new conversation begins. Files and memory stay."
+		text := "I've started a new conversation. Files and memory stay."
 		if parked, err := c.parkedTurns(); err != nil || len(parked) > 0 {
-			text += fmt.Sprintf(" What waits for an answer goes on waiting beside it; %sstop ends it.", c.CommandPrefix(it.in.At))
+			text += fmt.Sprintf(" Anything that's waiting for an answer keeps waiting; %sstop ends it.", c.CommandPrefix(it.in.At))
 		}
 		return text, nil
 	case turn.CommandStop:
@@ -223,7 +223,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		return c.status(ctx, it)
 	case cmdUsage:
 		if c.Config.Usage == nil {
-			return "Nobody keeps count here.", nil
+			return "I don't keep count here.", nil
 		}
 		return c.Config.Usage(ctx, it.in)
 	case cmdContext:
@@ -234,7 +234,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	case cmdUndo:
 		return c.undo(ctx, it.in)
 	case cmdForget, cmdExport: // gateways answer these in chats on platforms
-		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
+		return fmt.Sprintf("That only works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
 	case cmdMemory, cmdLink: // likewise
 		return "That works only in a private chat with me on a chat platform.", nil
 	case cmdHelp:
@@ -367,9 +367,9 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	case t == nil:
 		b.WriteString("Nothing is running.")
 	case t.Parked:
-		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
+		fmt.Fprintf(&b, "I've been waiting %s for %s.", time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
 	default:
-		fmt.Fprintf(&b, "Working for %s, step %d of at most %d%s.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
+		fmt.Fprintf(&b, "I've been working for %s: step %d of at most %d%s.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
 	}
 	if c.Config.Jobs != nil {
 		jobs, err := c.Config.Jobs.Count(ctx, c.Key())
@@ -386,7 +386,7 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 			return "", fmt.Errorf("count the sub-agents: %w", err)
 		}
 		if n > 0 {
-			fmt.Fprintf(&b, " Sub-agents that work: %d.", n)
+			fmt.Fprintf(&b, " Sub-agents at work: %d.", n)
 		}
 	}
 	limits := c.Config.Limits()
@@ -432,7 +432,7 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	}
 	id, answer := asks.Parse(in)
 	if id == "" {
-		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
+		return fmt.Sprintf("Which request? Say `%s%s ID`; the ID is in the request.", p, in.Text), nil
 	}
 	of, err := c.Config.Asks.Answer(ctx, id, answer)
 	if err == nil || errors.Is(err, bus.ErrDecided) {

@@ -265,7 +265,7 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	})))
 	b := small(t, s, 8192)
 	b.run()
-	b.wantReply(b.say("1", "ann", "/compact"), "little to sum up")
+	b.wantReply(b.say("1", "ann", "/compact"), "much to sum up")
 	for n := range 4 {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
 	}

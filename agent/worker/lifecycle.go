@@ -319,7 +319,7 @@ func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 	sum := sha256.Sum256([]byte(bus.ReplyID(t.ID)))
 	err := s.publish(ctx, bus.Outbound{
 		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.Route.At, Failed: true,
-		Text: "I have an answer for you that I can't send: it's too long, or the id of your message is. Ask for less at once, or ask again.",
+		Text: "I have an answer for you, but I can't send it: it's too long, or your message's id is. Ask for less at once, or ask again.",
 	})
 	if errors.Is(err, bus.ErrInvalid) {
 		return nil // nothing can be sent there

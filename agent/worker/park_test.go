@@ -136,7 +136,7 @@ func (b *bench) wantEnd(id, words string) {
 // wantOvertaken waits until people are told that what they approved did not run.
 func (b *bench) wantOvertaken(id string) {
 	b.t.Helper()
-	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), and not run:** a file") {
+	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), but not run:** a file") {
 		b.t.Fatalf("said %s %q, want that %s was not run", out.ID, out.Text, id)
 	}
 }
@@ -265,7 +265,7 @@ func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
 	b.say("1", "ann", "go")
 	id, _ := b.asked()
 	b.settled()
-	b.wantReply(b.say("1", "ann", "/new"), "goes on waiting")
+	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.say("1", "ann", "think")
 	<-asked
 	b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
@@ -531,7 +531,7 @@ func TestANewConversationBesideATurnThatWaits(t *testing.T) {
 	first := b.say("1", "ann", "go")
 	id, _ := b.asked()
 	b.settled()
-	b.wantReply(b.say("1", "ann", "/new"), "goes on waiting")
+	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.wantReply(b.say("1", "ann", "something else"), "something else;")
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
@@ -599,7 +599,7 @@ func TestAWaitingTurnOutlivesItsWorkers(t *testing.T) {
 	for range 5 {
 		stop()
 		stop = b.run()
-		b.wantReply(b.say("1", "ann", "/status"), "Waiting")
+		b.wantReply(b.say("1", "ann", "/status"), "I've been waiting")
 	}
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
@@ -647,7 +647,7 @@ func TestAnApprovalForAnEarlierConversationStaysThere(t *testing.T) {
 	b.run()
 	first := b.say("1", "ann", "go")
 	id, _ := b.asked()
-	b.wantReply(b.say("1", "ann", "/new"), "goes on waiting beside it")
+	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.command("1", owner, "approve "+id+" session")
 	b.wantEnd(id, "Approved")
 	later, _ := b.asked()

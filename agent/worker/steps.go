@@ -78,7 +78,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 	case errors.Is(cause, errStopped) || errors.Is(err, errStopped):
 		end, ends = &turn.Ending{State: sessions.TurnCancelled}, true
 	case errors.Is(cause, errTooLong):
-		end, ends = turn.Failed("timeout", "I've worked on this for %s, the longest a turn may take, and stopped.", maxTurnTime), true
+		end, ends = turn.Failed("timeout", "I worked on this for %s, the longest a turn may take, so I stopped.", maxTurnTime), true
 	case errors.Is(cause, errShutdown):
 		r.suspend(ctx, t)
 		return errShutdown

@@ -217,7 +217,7 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	} else if err == nil {
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
-			Text: "I couldn't work on your message: I can't use this conversation's record. The server's log says why.",
+			Text: "I couldn't work on your message: I can't open this conversation's history. The server's log says why.",
 		}
 		if errors.Is(cause, sessions.ErrInvalidKey) {
 			reply.Text = "I couldn't take your message: I can't keep a conversation under this name."

@@ -578,7 +578,7 @@ func TestATurnThatTakesTooLong(t *testing.T) {
 		if got := b.kinds("1"); strings.Contains(got, "turn_done") {
 			t.Fatalf("it is over before its time: %s", got)
 		}
-		b.wantReply(long, "I've worked on this for 30m0s")
+		b.wantReply(long, "I worked on this for 30m0s")
 		b.wantReply(behind, "behind")
 		b.settled()
 	})
@@ -706,7 +706,7 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Look at model.api_key."},
 		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
 		"quota":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
-		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Look at model.base_url"},
+		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Check model.base_url"},
 		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new starts over"},
 	}
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {

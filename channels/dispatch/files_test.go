@@ -156,7 +156,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				s.post(t, out, outbound("b", "1", "done"))
 				synctest.Wait()
 				why := map[string]string{"missing": "it is not there any more", "refused": "the platform refused it (too_large)"}[name]
-				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(The file one.txt could not be sent: "+why+".)")
+				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(I couldn't send the file one.txt: "+why+".)")
 				mail := s.Mail(t)
 				if len(mail) != 1 || mail[0].Kind != bus.Notice || strings.ReplaceAll(mail[0].Text, "`", "") != "The file one.txt of a message to c:1 was not delivered: "+why+"." {
 					t.Errorf("the session was told %+v", mail)
@@ -212,7 +212,7 @@ func TestFilesGoToTheFallback(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if shown := p.Shown("gone"); len(shown) != 2 || shown[0] != "a chart" || !strings.Contains(shown[1], "could not be sent: it is not there any more") {
+		if shown := p.Shown("gone"); len(shown) != 2 || shown[0] != "a chart" || !strings.Contains(shown[1], "I couldn't send the file") {
 			t.Errorf("replayed it shows %q", shown)
 		}
 	})
@@ -224,7 +224,7 @@ func TestAChannelWithoutFilesNamesThem(t *testing.T) {
 		out.Files[1].Path = "charts/two.txt"
 		s.post(t, out)
 		synctest.Wait()
-		wantTexts(t, s, "1", "a chart\n\n(The file one.txt of 3 bytes could not be attached here.)\n\n(The file charts/two.txt of 3 bytes is in the workspace.)")
+		wantTexts(t, s, "1", "a chart\n\n(I couldn't attach the file one.txt here; it's 3 bytes.)\n\n(The file charts/two.txt of 3 bytes is in the workspace.)")
 		if kept := s.kept(t); len(kept) != 0 {
 			t.Errorf("kept: %v", kept)
 		}

@@ -33,8 +33,8 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 		wantTexts(t, s, "3")
 		wantTexts(t, s, "4")
 		for chat, want := range map[string]string{
-			"1": "next|I had an answer here, but it cannot be shown: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
-			"2": strings.Repeat("good ", 12) + "more|There is more to this answer, but it cannot be shown: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+			"1": "next|I had an answer here, but I can't show it: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+			"2": strings.Repeat("good ", 12) + "more|There's more to this answer, but I can't show it: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
 		} {
 			texts := s.Platform.Texts(chat)
 			got := texts[0] + "|" + strings.Join(texts[1:], " ")

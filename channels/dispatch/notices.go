@@ -46,10 +46,10 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 	text := "I had an answer here"
 	for i := range d.record.Parts {
 		if d.isSettled(i) {
-			text = "There is more to this answer"
+			text = "There's more to this answer"
 		}
 	}
-	text += ", but it cannot be shown: " + reasonInWords(n.channel, code) + ". Please ask again, perhaps for something shorter or plainer."
+	text += ", but I can't show it: " + reasonInWords(n.channel, code) + ". Please ask again, perhaps for something shorter or plainer."
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
 	err := publish(work, n.bus, d, out)
 	switch {
@@ -79,7 +79,7 @@ func (n *notices) withoutFile(work context.Context, d *delivery, part int, file,
 	}
 	out := bus.Outbound{
 		ID: id, To: d.out.To, At: time.Now(),
-		Text: fmt.Sprintf("(The file %s could not be sent: %s.)", markup.Verbatim(file), why),
+		Text: fmt.Sprintf("(I couldn't send the file %s: %s.)", markup.Verbatim(file), why),
 	}
 	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		n.log.Warn("chat could not be told of a file", slog.String("id", d.record.ID), slog.Any("error", err))

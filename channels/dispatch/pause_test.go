@@ -178,7 +178,7 @@ func TestAPauseHoldsInEveryProcess(t *testing.T) {
 			t.Errorf("within the pause the gate said %q, and elsewhere %q", gate.Texts("1"), gate.Texts("2"))
 		}
 		lasts(15 * time.Second)
-		if got := gate.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "does not know you") {
+		if got := gate.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "don't know you") {
 			t.Errorf("after it the gate said %q", got)
 		}
 	})

@@ -21,9 +21,9 @@ func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 func reasonInWords(ch channels.Channel, code string) string {
 	switch code {
 	case gaveUp:
-		return "the platform could not be reached, again and again"
+		return "the platform couldn't be reached after many tries"
 	case panicked:
-		return "sending it failed, again and again"
+		return "sending it kept failing"
 	case empty:
 		return "there is nothing to see in it"
 	}
@@ -35,7 +35,7 @@ func reasonInWords(ch channels.Channel, code string) string {
 	case channels.ChatArchived:
 		return "that chat is archived"
 	case channels.PersonRefuses:
-		return "that person does not take messages of the bot"
+		return "that person doesn't accept messages from the bot"
 	case channels.NoRights:
 		return "the bot may not write there"
 	}

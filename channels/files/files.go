@@ -85,7 +85,7 @@ func (f File) NotAttachedNote() string {
 	if f.ref != nil && f.ref.Path != "" {
 		return fmt.Sprintf("(The file %s of %s is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
 	}
-	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(f.Name), formatSize(f.Size))
+	return fmt.Sprintf("(I couldn't attach the file %s here; it's %s.)", markup.Verbatim(f.Name), formatSize(f.Size))
 }
 
 // longestName is the length of the longest file name that file systems accept, in bytes.

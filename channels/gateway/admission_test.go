@@ -28,7 +28,7 @@ func TestTheOwnerHearsOfARequestAndTheAdmittedOfTheirAdmission(t *testing.T) {
 	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
 		own(t, s, "1")
 		admit(t, s, "2")
-		if got := s.posted(t); len(got["2"]) != 1 || !strings.Contains(got["2"][0].Text, "admitted now") || len(got["1"]) != 1 {
+		if got := s.posted(t); len(got["2"]) != 1 || !strings.Contains(got["2"][0].Text, "can talk to me now") || len(got["1"]) != 1 {
 			t.Fatalf("posted %+v", got)
 		}
 		for i := range 3 {

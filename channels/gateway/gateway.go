@@ -220,7 +220,7 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 			}
 		}
 		d.refused(in, RuleUnreadable, "")
-		d.explain(in, "I can't read this message: something in it is too much for me.")
+		d.explain(in, "I can't read this message: something in it trips me up.")
 		err = nil
 	}()
 	return d.handle(ctx, in)
@@ -294,6 +294,6 @@ func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, e
 		d.Decided(ctx, in.From.ID, in.From.ID, "owner")
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
-	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
+	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what I understand.")})
 	return true, nil
 }

@@ -76,15 +76,15 @@ func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 
 // notAdmittedText returns a text that tells a person who is not admitted what would admit them.
 func (w *welcomes) notAdmittedText(person string) string {
-	text := fmt.Sprintf("You may not talk to this bot: you are `%s`, and it does not know you yet.", person)
+	text := fmt.Sprintf("You can't talk to me yet: your id is `%s`, and I don't know you.", person)
 	_, user, _ := strings.Cut(person, ":")
 	switch w.Gate.settings().policy() {
 	case byPairing:
-		return text + " Write to it: it answers with a code, by which whoever runs it admits you."
+		return text + " Write to me and I'll answer with a code that whoever runs this bot can let you in with."
 	case byList:
-		return text + fmt.Sprintf(" Whoever runs it admits you by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", w.Name, user)
+		return text + fmt.Sprintf(" Whoever runs this bot can let you in by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", w.Name, user)
 	case byMembers:
-		return text + " Only full members of this workspace may talk to it."
+		return text + " Only full members of this workspace can talk to me."
 	}
 	return text
 }

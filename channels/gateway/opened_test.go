@@ -81,7 +81,7 @@ func TestWhoOpensAPlaceIsToldWhatTheBotMayDo(t *testing.T) {
 		if len(h.seen()) != 4 || h.seen()[0] != "guest c:1 : about main:c:1\n\na bot" || h.seen()[2] != "guest c:9 : owner in main:c:9\n\na bot" || h.seen()[3] != "guest c:1 C1: about main:c:1\n\na bot" {
 			t.Fatalf("shown is %q", h.seen())
 		}
-		if got := h.seen()[1]; !strings.HasPrefix(got, "stranger c:7 : You may not talk to this bot") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
+		if got := h.seen()[1]; !strings.HasPrefix(got, "stranger c:7 : You can't talk to me yet") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
 			t.Errorf("a stranger is shown %q", got)
 		}
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
@@ -105,7 +105,7 @@ func TestWhoOpensAPlaceAsksForNothing(t *testing.T) {
 		if err != nil || len(pairings) != 1 || len(s.posted(t)) > 0 {
 			t.Errorf("pairings are %+v, %v", pairings, err)
 		}
-		if len(h.seen()) != 1 || !strings.Contains(h.seen()[0], "answers with a code") {
+		if len(h.seen()) != 1 || !strings.Contains(h.seen()[0], "answer with a code") {
 			t.Errorf("shown is %q", h.seen())
 		}
 		admit(t, s, "7")

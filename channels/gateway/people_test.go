@@ -48,7 +48,7 @@ func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
 			len(told["1"][0].Buttons) != 1 || told["1"][0].Buttons[0].Says != "/remove c:7" {
 			t.Errorf("the owner is told %+v", told["1"])
 		}
-		if len(told["7"]) != 1 || !strings.Contains(told["7"][0].Text, "admitted now") {
+		if len(told["7"]) != 1 || !strings.Contains(told["7"][0].Text, "can talk to me now") {
 			t.Errorf("the person is told %+v", told["7"])
 		}
 		s.say(t, stagetest.Said("b", "7", "hello again"))

@@ -34,7 +34,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	said.From = who
 	if decides {
 		if in.From = who; !who.Owner {
-			d.explain(in, "Only owners of this bot decide who may talk to it.")
+			d.explain(in, "Only this bot's owners can decide who may talk to it.")
 			return nil
 		}
 		return d.decide(ctx, in, v)

@@ -56,7 +56,7 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 	switch {
 	case in.Group:
-		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", p, in.Text))
+		return d.reply(ctx, in, fmt.Sprintf("%s%s only works in a private chat with me: say it there.", p, in.Text))
 	case in.Text == Memory && words == "":
 		return d.show(ctx, in)
 	case in.Text == Memory && words == "clear":
@@ -121,8 +121,8 @@ func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	p := d.Prefix(in.At.Channel)
-	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me in a private chat on another channel, within ten minutes. Then I know that both are you. "+
-		"I'll remember the same about you in both places, and count your limits together. Never give the code to anybody else.", code)
+	text := fmt.Sprintf("Within ten minutes, say `link %s` to me in a private chat on another channel, with whatever commands start with there. Then I'll know that both are you. "+
+		"I'll remember the same things about you in both places, and count both toward the same limits. Never give the code to anybody else.", code)
 	if others := namesOf(all, in.From.ID); others != "" {
 		text += fmt.Sprintf("\n\nYou're linked with %s; `%slink off` ends that.", others, p)
 	}
@@ -150,13 +150,13 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error 
 		return err
 	}
 	for _, l := range all {
-		text := fmt.Sprintf("`%s` has been linked with you: I treat you as one person, remember the same about both and count your limits together. If that wasn't you, say `%slink off`, and tell an owner.",
+		text := fmt.Sprintf("`%s` is now linked with you: I treat you as one person, with one memory and one set of limits. If that wasn't you, say `%slink off`, and tell an owner.",
 			in.From.ID, d.Prefix(channelOf(l.Person)))
 		if err := d.tellLinked(ctx, in, l, "#linked", text); err != nil {
 			return err
 		}
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You're linked with %s: I treat you as one person, remember the same about you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
+	return d.reply(ctx, in, fmt.Sprintf("You're linked with %s: I treat you as one person, with one memory and one set of limits. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
 }
 
 // A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
@@ -199,14 +199,14 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, "You aren't linked with anybody.")
 	}
 	for _, l := range all {
-		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. Each of you keeps what I remembered about you until now.", in.From.ID)); err != nil {
+		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. I'll keep what I've remembered so far about each of you.", in.From.ID)); err != nil {
 			return err
 		}
 	}
 	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
 		return err
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You're no longer linked with %s. Each of you keeps what I remembered about you until now.", namesOf(all, in.From.ID)))
+	return d.reply(ctx, in, fmt.Sprintf("You're no longer linked with %s. I'll keep what I've remembered so far about each of you.", namesOf(all, in.From.ID)))
 }
 
 // tellLinked tells a linked person of what somebody has done with a command, in the chat where

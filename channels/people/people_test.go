@@ -86,7 +86,7 @@ func TestLinking(t *testing.T) {
 	s.says("telegram", "doesn't work")
 	s.take(s.command("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
 	s.says("slack", "`telegram:1`", "!link off")
-	if out := s.says("telegram", "`slack:U1` has been linked", "/link off"); out.To.Chat != "D1" {
+	if out := s.says("telegram", "`slack:U1` is now linked with you", "/link off"); out.To.Chat != "D1" {
 		t.Errorf("it is said at %s", out.To)
 	}
 	s.take(s.command("discord:9", "link", code))
@@ -143,7 +143,7 @@ func TestNothingIsShownInGroups(t *testing.T) {
 		in := s.command("telegram:1", text, "")
 		in.Group = true
 		s.take(in)
-		if out := s.says("telegram", "alone"); strings.Contains(out.Text, "tea") || linkCode.MatchString(out.Text) {
+		if out := s.says("telegram", "private"); strings.Contains(out.Text, "tea") || linkCode.MatchString(out.Text) {
 			t.Errorf("a group is told %q", out.Text)
 		}
 	}

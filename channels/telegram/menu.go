@@ -29,19 +29,19 @@ type menu struct {
 func commandMenus() []menu {
 	everywhere := []menuEntry{
 		{"new", "Begin a new conversation; files and memory stay"},
-		{"stop", "End what I am doing"},
-		{"status", "Say what I am doing"},
-		{"usage", "Say what you have used and what it has cost"},
+		{"stop", "Stop what I'm doing"},
+		{"status", "Show what I'm doing"},
+		{"usage", "Show what you've used and what it cost"},
 		{"undo", "Take back what I changed last in this conversation's folder"},
-		{"context", "Say how much I can still read at once"},
-		{"compact", "Sum up what is past"},
-		{"help", "Say what I understand"},
+		{"context", "Show how much more I can read at once"},
+		{"compact", "Sum up the conversation so far"},
+		{"help", "List what I understand"},
 	}
 	alone := append(slices.Clone(everywhere),
-		menuEntry{"export", "Send you what you have said to me"},
-		menuEntry{"memory", "Show what I remember of you in all conversations"},
+		menuEntry{"export", "Get a copy of what you've said to me"},
+		menuEntry{"memory", "Show what I remember about you across conversations"},
 		menuEntry{"link", "Tell me who you are on another channel"},
-		menuEntry{"forget", "Erase what you have said to me"})
+		menuEntry{"forget", "Erase what you've said to me"})
 	return []menu{
 		{everywhere, map[string]string{"type": "default"}},
 		{alone, map[string]string{"type": "all_private_chats"}},

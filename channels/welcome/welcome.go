@@ -20,8 +20,8 @@ type Facts struct {
 // Text returns in Markdown the text that tells a person what the bot may do for them.
 func Text(f Facts) string {
 	var b strings.Builder
-	b.WriteString("Write to me here, or mention me in a channel that I am in. Each thread is a conversation of its own, with its own files and memory.\n\n")
-	b.WriteString("**What I may do for you in our own chat**\n\n- answer, and send messages to where I was allowed to\n")
+	b.WriteString("Write to me here, or mention me in a channel I'm in. Each thread is a conversation of its own, with its own files and memory.\n\n")
+	b.WriteString("**What I can do for you in our own chat**\n\n- answer, and send messages where I'm allowed to\n")
 	for _, one := range capabilityTexts() {
 		if slices.Contains(f.Capabilities, one.permission) {
 			b.WriteString("- " + one.words + "\n")
@@ -29,11 +29,11 @@ func Text(f Facts) string {
 	}
 	switch {
 	case f.Owner:
-		b.WriteString("\nYou own this bot: you admit others, and you are asked for what needs an approval.\n")
+		b.WriteString("\nYou own this bot: you let others in, and I ask you when something needs an approval.\n")
 	case f.Approver:
-		b.WriteString("\nYou may approve what conversations on this channel ask for.\n")
+		b.WriteString("\nYou can approve requests from conversations on this channel.\n")
 	}
-	fmt.Fprintf(&b, "\n**Commands**\n\n- `%[1]snew` begins a new conversation; files and memory stay\n- `%[1]sstop` ends what I am doing\n- `%[1]sstatus` says what I am doing\n- `%[1]shelp` says what else there is\n", f.Prefix)
+	fmt.Fprintf(&b, "\n**Commands**\n\n- `%[1]snew` begins a new conversation; files and memory stay\n- `%[1]sstop` ends what I'm doing\n- `%[1]sstatus` says what I am doing\n- `%[1]shelp` says what else there is\n", f.Prefix)
 	return b.String()
 }
 
@@ -49,9 +49,9 @@ func capabilityTexts() []capabilityText {
 	return []capabilityText{
 		{tools.FileRead, "read the files of our conversation"},
 		{tools.FileWrite, "write files of our conversation, and remember things there"},
-		{tools.Shell, "run programs on those files, within walls"},
+		{tools.Shell, "run programs on those files, in a sandbox"},
 		{tools.Git, "keep versions of them with git"},
 		{tools.Network, "read pages of the web, and search it"},
-		{tools.Session, "look into other conversations, and begin some"},
+		{tools.Session, "look into other conversations, and start new ones"},
 	}
 }

@@ -63,7 +63,7 @@ func (c *chatCommands) list(ctx context.Context) string {
 	if len(c.listed) == 0 {
 		return "there is no conversation yet"
 	}
-	lines := []string{"Your conversations here, the newest first; /sessions N goes to one:"}
+	lines := []string{"Your conversations here, newest first; /sessions N opens one:"}
 	for i, p := range c.listed {
 		if i == mostPlaces {
 			lines = append(lines, "… parley sessions lists all")
@@ -197,7 +197,7 @@ func (c *chatCommands) describeModel(args string) string {
 	if file == "" {
 		file = "parley.toml"
 	}
-	how := fmt.Sprintf(".\nAnother one answers once %s names it, as name in [model] or as model in [agents.%s], and Parley was started again.", file, c.agent())
+	how := fmt.Sprintf(".\nTo use another one, edit %s: set name in [model], or model in [agents.%s], and restart Parley.", file, c.agent())
 	if args != "" {
 		how = ".\nThe model cannot be changed for one conversation" + how
 	}

@@ -169,7 +169,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	options := backup.Options{Force: c.Yes, Try: homedb.Check}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
-		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is in use already; move what it holds aside?", cfg.Home)); err != nil {
+		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is already in use; move its contents aside?", cfg.Home)); err != nil {
 			return err
 		}
 		if _, err := in.Seek(0, 0); err != nil {
@@ -186,7 +186,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	}
 	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
 	if done.Aside != "" {
-		fmt.Fprintf(tty.Out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
+		fmt.Fprintf(tty.Out, "What was there before is in %s; delete it when you don't need it anymore.\n", done.Aside)
 	}
 	next, err := home.LeftByRestore(cfg)
 	for _, line := range next {
@@ -203,7 +203,7 @@ type forgetCmd struct {
 
 // Help says that either a person or a session is given, and shows examples.
 func (forgetCmd) Help() string {
-	return "Give --user or --session, one of the two.\n\n" +
+	return "Give either --user or --session.\n\n" +
 		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
 }
 
@@ -212,7 +212,7 @@ func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	if c.User == "" && c.Session == "" {
 		return &usageError{"forget what? Give --user WHO or --session KEY"}
 	}
-	if err := confirm(tty, c.Yes, fmt.Sprintf("Erase everything of %s, for good?", c.User+c.Session)); err != nil {
+	if err := confirm(tty, c.Yes, fmt.Sprintf("Erase everything from %s for good?", c.User+c.Session)); err != nil {
 		return err
 	}
 	body := map[string]string{"user": c.User}

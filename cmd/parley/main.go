@@ -27,7 +27,7 @@ type cli struct {
 	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
 	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
-	Status      statusCmd      `cmd:"" help:"How the server stands, and what it is doing."`
+	Status      statusCmd      `cmd:"" help:"How the server is doing, and what it's working on."`
 	Why         whyCmd         `cmd:"" help:"What became of a message, step by step."`
 	Logs        logsCmd        `cmd:"" help:"What was done: turns, calls of tools, refusals, admissions, erasures."`
 	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
@@ -35,8 +35,8 @@ type cli struct {
 	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
-	Backup      backupCmd      `cmd:"" help:"Write everything that is remembered into one file, also while it serves."`
-	Restore     restoreCmd     `cmd:"" help:"Make a home of a backup."`
+	Backup      backupCmd      `cmd:"" help:"Back up everything into one file, even while the bot is serving."`
+	Restore     restoreCmd     `cmd:"" help:"Restore a home from a backup."`
 	Migrate     migrateCmd     `cmd:"" help:"Take the bot from this home to Redis and PostgreSQL."`
 	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
 	Approvals   approvalsCmd   `cmd:"" help:"What turns wait for, and the answers."`
@@ -49,7 +49,7 @@ type cli struct {
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands in a shell."`
-	HelpCmd     helpCmd        `cmd:"" name:"help" help:"Say how a command is called."`
+	HelpCmd     helpCmd        `cmd:"" name:"help" help:"Explain how to use a command."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }

@@ -25,7 +25,7 @@ type pairingCmd struct {
 	List    pairingList    `cmd:"" help:"Who is admitted, and who asks to be."`
 	Approve pairingApprove `cmd:"" help:"Admit the person who was given this code."`
 	Revoke  pairingRevoke  `cmd:"" help:"Take a person's admission back."`
-	Owner   pairingOwner   `cmd:"" help:"Make a code that whoever says it first owns the bot."`
+	Owner   pairingOwner   `cmd:"" help:"Make a code: whoever says it to the bot first owns it."`
 }
 
 type pairingList struct{}

@@ -68,7 +68,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 		return err
 	}
 	if len(cfg.Channels) == 0 && role.Receives() {
-		tellOperator(cfg, tty.Err, "Nothing is configured yet that anybody could talk to: there is no [channels.NAME].\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and say parley config check.\nparley chat talks to the agent here, in a terminal.\n"+home.DescribeConfig(cfg))
+		tellOperator(cfg, tty.Err, "There's nothing for anybody to talk to yet: no [channels.NAME] is configured.\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and say parley config check.\nparley chat talks to the agent here, in a terminal.\n"+home.DescribeConfig(cfg))
 	}
 	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }})
 	if err != nil && ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 	}
 	err = s.Write(path, c.Yes)
 	if errors.Is(err, os.ErrExist) {
-		if err := confirm(tty, false, path+" is there already, and differs. Replace it?"); err != nil {
+		if err := confirm(tty, false, path+" already exists, and it's different. Replace it?"); err != nil {
 			return err
 		}
 		err = s.Write(path, true)
@@ -134,11 +134,11 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 	}
 	fmt.Fprintf(tty.Out, "Written: %s\n", path)
 	if s.HasVariables() {
-		fmt.Fprintf(tty.Out, "The variables that the configuration reads are in %s, which only its owner reads.\n", s.EnvironmentFile())
+		fmt.Fprintf(tty.Out, "The variables that the configuration reads are in %s, which only its owner can read.\n", s.EnvironmentFile())
 	}
 	start := c.Start
 	if !start && term.IsTerminal(int(tty.In.Fd())) {
-		start = confirm(tty, false, "Start it now, and whenever the machine starts?") == nil
+		start = confirm(tty, false, "Start it now, and every time the machine starts?") == nil
 	}
 	if !start {
 		fmt.Fprintf(tty.Out, "To start it:\n\n  %s\n\n", strings.Join(s.StartCommands(), "\n  "))
@@ -175,7 +175,7 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 			return fmt.Errorf("remove the service: %w", err)
 		}
 	}
-	fmt.Fprintf(tty.Out, "The configuration and the home %s stay.\n", s.Home)
+	fmt.Fprintf(tty.Out, "The configuration and the home %s are still there.\n", s.Home)
 	return nil
 }
 

@@ -27,7 +27,7 @@ import (
 )
 
 type statusCmd struct {
-	Tools bool `help:"What has become of the calls of tools since the server was started."`
+	Tools bool `help:"How tool calls have gone since the server started."`
 	Live  bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
 }
 

@@ -103,8 +103,8 @@ func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Termina
 
 type mcpLogin struct {
 	Name    string `arg:"" help:"The server's."`
-	Address string `arg:"" optional:"" help:"The address at which the browser ended, which ends a sign-in that was begun."`
-	Issuer  string `placeholder:"URL" help:"Agree that the server has you sign in at this authorization server, and no more at the one before."`
+	Address string `arg:"" optional:"" help:"The address where the browser ended up, to finish a sign-in."`
+	Issuer  string `placeholder:"URL" help:"Agree to sign in at this authorization server from now on, instead of the previous one."`
 }
 
 // Help shows examples.

@@ -62,7 +62,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if by != in.ID {
 		return &Refusal{}, nil
 	}
-	return &Refusal{Text: fmt.Sprintf("The webhook %s has started %d turns since %s UTC, which is the most in an hour. What it is posted until %s UTC starts none; it stands in the logs of its sessions.",
+	return &Refusal{Text: fmt.Sprintf("The webhook %s has started %d turns since %s UTC, the most allowed in an hour. Anything posted before %s UTC won't start one, but you'll find it in the sessions' logs.",
 		in.At.Chat, MaxTurns, now.Format("15:00"), now.Add(time.Hour).Format("15:00"))}, nil
 }
 

@@ -366,7 +366,7 @@ func shownCall(args json.RawMessage) string {
 // isNoted reports whether a text is what people are told when they say something to a turn that waits, in the
 // words of this release or of the one before.
 func isNoted(text string) bool {
-	return strings.HasPrefix(text, "I've noted that.") || strings.HasPrefix(text, "I have noted that.")
+	return strings.HasPrefix(text, "Noted. ") || strings.HasPrefix(text, "I have noted that.")
 }
 
 // readAsks reads from the book how each ask has ended.

@@ -260,7 +260,7 @@ func (l *logAudit) replyFiles(r sessions.Reply) {
 		l.addViolation("%s: the files of %s cannot be read: %v", l.key, r.ID, err)
 	}
 	switch shown := strings.Count(r.Text, "!["); {
-	case shown > 0 && len(refs) == 0 && strings.Contains(r.Text, filesExcuse):
+	case shown > 0 && len(refs) == 0 && (strings.Contains(r.Text, filesExcuse) || strings.Contains(r.Text, filesExcuseBefore)):
 		l.unsent += shown
 	case shown != len(refs) && !l.spoiled:
 		l.addViolation("%s: %s shows %d files and has %d", l.key, r.ID, shown, len(refs))
@@ -277,7 +277,10 @@ func platformText(text string) string {
 
 // filesExcuse is what an answer says if its files cannot be sent, because it is not known
 // whether all processes could send them.
-const filesExcuse = "Files cannot be sent now"
+const (
+	filesExcuse       = "I can't send files right now"
+	filesExcuseBefore = "Files cannot be sent now" // in the words of the release before
+)
 
 // notFetched is what an answer says to a message whose file cannot be fetched, because it
 // is not known whether all processes would understand the file; whyNot is the reason that
@@ -290,7 +293,7 @@ const (
 // withoutExcuse removes the lines of a text that say one of these.
 func withoutExcuse(text string) string {
 	end := len(text)
-	for _, words := range []string{filesExcuse, notFetched, "I did not get "} { // the last is the release before's
+	for _, words := range []string{filesExcuse, filesExcuseBefore, notFetched, "I did not get "} { // the last is the release before's
 		if at := strings.Index(text, words); at >= 0 {
 			end = min(end, at)
 		}

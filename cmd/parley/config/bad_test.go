@@ -175,7 +175,7 @@ func TestBadChannels(t *testing.T) {
 		{"list without a list", bot + `access = "list"`,
 			`3: channels.telegram.access: "list" lets nobody in: allow_from and owners are empty: write allow_from = ["42"], or owners`},
 		{"not an id", bot + "owners = [42, \"@alice\", \"telegram:7\"]",
-			`3: channels.telegram.owners: "@alice" is not a Telegram user's id: write the number: the bot tells it to whom it refuses
+			`3: channels.telegram.owners: "@alice" is not a Telegram user's id: write the number: the bot tells it to anyone it turns away
 			 3: channels.telegram.owners: "telegram:7" names a channel: write just the user: "7"`},
 		{"groups that are none", bot + "chats = [-7, { chat = \"telegram:-8\" }, \"42\"]",
 			`3: channels.telegram.chats: "telegram:-8" names a channel: write just the chat: "-8"

@@ -14,7 +14,7 @@ func platforms() []config.Platform {
 	return []config.Platform{
 		{
 			Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
-			IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+			IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
 			IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative",
 		},
 		{
@@ -29,7 +29,7 @@ func platforms() []config.Platform {
 		},
 		{
 			Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
-			IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+			IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
 			IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 		},
 	}

@@ -80,7 +80,7 @@ func New(c Config) *Metrics {
 		calls:       newCounter("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
 		tokens:      newCounter("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
-		firstToken:   newHistogram("model_first_token_seconds", "How long it took until something of a model's answer came.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
+		firstToken:   newHistogram("model_first_token_seconds", "How long it took for the first part of a model's answer to arrive.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
 		cost:         newCounter("model_cost_dollars_total", "What calls of a model have cost, where that is known.", "model"),
 		modelSeconds: newHistogram("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
 		compactions:  newCounter("compactions_total", "Conversations that were made shorter for the model.", "result"),

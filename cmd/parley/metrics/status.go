@@ -33,7 +33,7 @@ func (m *Metrics) LookUp(s Sources) {
 	}
 	if s.LostWrites != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
-			counterOptions("writes_lost_total", "Writes that nobody waited for and that the disk or the database has not taken."), func() float64 { return float64(s.LostWrites()) }))
+			counterOptions("writes_lost_total", "Background writes that the disk or the database didn't take."), func() float64 { return float64(s.LostWrites()) }))
 	}
 }
 
@@ -85,7 +85,7 @@ func describe() descriptions {
 		oldest:  of("bus_oldest_seconds", "Age of the oldest message that waits or is worked on.", "topic"),
 		leased:  of("bus_leased", "Mailboxes that are worked on.", "topic"),
 		dead:    of("bus_dead", "Dead letters.", "topic"),
-		unknown: of("sends_unknown", "Messages of which nobody can tell whether they were sent.", "channel"),
+		unknown: of("sends_unknown", "Messages that may or may not have been sent.", "channel"),
 		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
 			"Requests that people have not answered yet.", nil, nil),
 		reserved: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "reserved_dollars"),

@@ -44,8 +44,8 @@ func newToolMetrics() toolMetrics {
 			counterOptions("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
 		batches: prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
 		widest:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
-		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
-		kills:   newCounter("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
+		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
+		kills:   newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
 		counts:  &toolCounts{tool: map[string]ToolCount{}},
 		lost:    prometheus.NewCounter(counterOptions("audit_lost_total", "What was done and could not be recorded in the audit.")),
 	}

@@ -56,7 +56,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 	}
 	if name == "" {
 		var err error
-		if name, err = s.d.choose(ctx, "Where do people talk to it?", among); err != nil {
+		if name, err = s.d.choose(ctx, "Where will people talk to it?", among); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (s *setup) checkOther() error {
 
 // explain prints how a bot is made on a platform.
 func (s *setup) explain(p config.Platform) {
-	s.d.say("\nA bot on %s:", p.Title)
+	s.d.say("\nTo make a bot on %s:", p.Title)
 	for i, line := range platforms.Steps(p.Name) {
 		s.d.say("  %d. %s", i+1, line)
 	}
@@ -184,7 +184,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 		use := true
 		if d.asks {
 			var err error
-			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", t.Env)); err != nil {
+			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? It'll have to be set whenever parley starts.", t.Env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -205,7 +205,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 			return secret{value: typed}, err
 		}
 		if typed != "" {
-			d.say("That is another one: this begins with %s.", t.Begins)
+			d.say("That's a different token: this one starts with %s.", t.Begins)
 		}
 	}
 }
@@ -257,14 +257,14 @@ func (s *setup) invite(ctx context.Context) error {
 	}
 	link, err := platforms.Invitation(ctx, s.channel.platform, adapter)
 	if err != nil {
-		s.d.say("The link by which you invite it cannot be made now: %v.", err)
+		s.d.say("Couldn't make the invite link: %v.", err)
 		return nil
 	}
 	if link == "" {
 		return nil
 	}
 	s.d.say("\nOpen this link, and choose your server:\n%s\n", link)
-	_, err = s.d.ask(ctx, "Press Enter when it is there", "")
+	_, err = s.d.ask(ctx, "Press Enter once the bot is there", "")
 	return err
 }
 
@@ -317,9 +317,9 @@ func (s *setup) chooseListen(ctx context.Context) error {
 	}
 	for where := s.Listen; ; where = "" {
 		if where == "" {
-			s.d.say("\n%s is taken by another program.", usualListen)
+			s.d.say("\n%s is in use by another program.", usualListen)
 			var err error
-			if where, err = s.d.ask(ctx, "Where is HTTP to listen", noListen); err != nil {
+			if where, err = s.d.ask(ctx, "Where should HTTP listen", noListen); err != nil {
 				return err
 			}
 		}
@@ -334,7 +334,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 		if !s.d.asks || s.Listen != "" {
 			return &UsageError{fmt.Sprintf("%q is no address such as %s: %v", where, usualListen, err)}
 		}
-		s.d.say("%q does not do: %v.", where, err)
+		s.d.say("%q won't work: %v.", where, err)
 	}
 }
 

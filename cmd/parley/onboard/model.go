@@ -59,7 +59,7 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 		return missing("--provider", "whose model answers; demo for the built-in one")
 	}
 	if name == "" {
-		if name, err = s.d.choose(ctx, "Whose model answers?", providerChoices()); err != nil {
+		if name, err = s.d.choose(ctx, "Whose model should answer?", providerChoices()); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (s *setup) reach(ctx context.Context) (err error) {
 		switch {
 		case failed == nil, isRefused && refused.Cause == llm.CauseKey:
 			if i > 0 {
-				s.d.say("It is at %s.", address)
+				s.d.say("Found it at %s.", address)
 			}
 			m.baseURL, m.listed = address, names
 			if m.local {
@@ -243,7 +243,7 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 		use := true
 		if s.d.asks {
 			var err error
-			if use, err = s.d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", p.env)); err != nil {
+			if use, err = s.d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? It'll have to be set whenever parley starts.", p.env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -257,12 +257,12 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 	if !s.d.asks {
 		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
 	}
-	what := "The key of " + p.fromText()
+	what := "Your key for " + p.fromText()
 	if p.name == otherProvider {
 		what = "Its key, Enter for none"
 	}
 	if p.keys != "" {
-		s.d.say("%s has your keys.", p.keys)
+		s.d.say("You'll find your keys at %s.", p.keys)
 	}
 	for {
 		typed, err := s.d.askSecret(ctx, what)
@@ -295,7 +295,7 @@ func (s *setup) chooseModelName(ctx context.Context) error {
 	}
 	m := &s.model
 	if s.Model != "" && len(m.listed) > 0 && !slices.Contains(m.listed, s.Model) {
-		s.d.say("%s does not list %s; it is asked all the same.", m.fromText(), s.Model)
+		s.d.say("%s doesn't list %s; trying it anyway.", m.fromText(), s.Model)
 	}
 	for {
 		var err error
@@ -349,12 +349,12 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 		return usual, nil
 	}
 	if len(m.listed) == 0 && m.provider.name == "ollama" {
-		s.d.say("It has no model yet: “ollama pull llama3.1” brings one.")
+		s.d.say("It has no models yet: “ollama pull llama3.1” gets you one.")
 	}
 	shown := m.listed
 	for {
 		s.d.showModels(shown)
-		what := "Number or name of the model"
+		what := "The model's number or name"
 		if len(shown) > maxShown {
 			what += ", or a part of names"
 		}
@@ -425,8 +425,8 @@ func (s *setup) chooseUse(ctx context.Context) error {
 		return nil
 	}
 	const fallback, named = "fallback", "agents"
-	use, err := s.d.choose(ctx, "When is it asked?", []choice{
-		{fallback, "when the present model does not answer"},
+	use, err := s.d.choose(ctx, "When should it be used?", []choice{
+		{fallback, "when the current model doesn't answer"},
 		{named, "when an agent's settings name it: " + config.MainAgent + " keeps its model"},
 	})
 	s.model.fallback = use == fallback

@@ -71,7 +71,7 @@ type Command struct {
 
 // Help shows examples.
 func (Command) Help() string {
-	return `What the flags leave out is asked for; where nobody can be asked, each step has its flag. Each answer is tried before anything is written. The settings are written to the file that --config names, else to the home's parley.toml. One that is there is added to, or kept under another name.
+	return `It asks you for whatever the flags leave out; without a terminal, every step has a flag. It tries each answer before it writes anything. The settings go to the file that --config names, or else to the home's parley.toml. If that file exists, it's added to, or kept under another name.
 
 Examples:
 
@@ -108,7 +108,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 		return err
 	}
 	if s.d.asks {
-		s.d.say("Enter takes what is in [brackets], %q returns to the previous question, and Ctrl-C leaves. Nothing is written before the end.", back)
+		s.d.say("Press Enter to accept what's in [brackets], type %q to go back a question, or press Ctrl-C to quit. Nothing is written until the end.", back)
 	}
 	err = s.d.walk(ctx, []step{
 		s.lookAtPresent,
@@ -124,7 +124,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	}
 	s.d.say("\nWritten: %s", s.file)
 	if s.old != "" {
-		s.d.say("What stood there is %s now.", s.old)
+		s.d.say("The old file is now %s.", s.old)
 	}
 	if err := s.askFirst(ctx); err != nil {
 		return err
@@ -180,10 +180,10 @@ func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	case !s.d.asks:
 		return "", missing("--add or --yes", s.file+" is there already; --add adds to it, and --yes replaces it and keeps it under another name")
 	}
-	what, err = s.d.choose(ctx, s.file+" is there already.\nWhat do you want to do?", []choice{
+	what, err = s.d.choose(ctx, s.file+" already exists.\nWhat do you want to do?", []choice{
 		{addChannel, "add a chat platform"},
-		{addModel, "add a model, or put one in the place of the demo"},
-		{startOver, "start over; the present file is kept beside the new one"},
+		{addModel, "add a model, or replace the demo with one"},
+		{startOver, "start over; your current file is kept next to the new one"},
 	})
 	s.addsChannel, s.addsModel = what == addChannel, what == addModel
 	return what, err
@@ -207,7 +207,7 @@ func (s *setup) confirmWriting(ctx context.Context) error {
 	if s.channel.platform != "" {
 		parts = append(parts, s.channel.title)
 	}
-	s.d.say("\nThat is all: %s. It goes to\n%s", strings.Join(parts, ", on "), s.file)
+	s.d.say("\nThat's everything: %s. It'll be written to\n%s", strings.Join(parts, ", on "), s.file)
 	yes, err := s.d.confirm(ctx, "Write it?")
 	if err == nil && !yes {
 		return errors.New("nothing was written")
@@ -224,7 +224,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 	if s.present != nil && (!s.present.AnyModel() && !s.addsModel || s.present.OnlyDemo() && !s.addsModel) {
 		return nil // it only sends, or is the demo, which has answered before
 	}
-	s.d.say("\nThe agent is asked: %s\n", first)
+	s.d.say("\nAsking the agent: %s\n", first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {
 		return fmt.Errorf("the settings are written, but there is no answer yet (parley doctor says more): %w", err)
 	}
@@ -242,17 +242,17 @@ func (s *setup) begin(ctx context.Context) error {
 	if !start && d.asks {
 		var err error
 		d.say("\nNow you can write to it on %s.", ch.title)
-		start, err = d.confirm(ctx, fmt.Sprintf("Serve %s now? Ctrl-C ends it.", ch.title))
+		start, err = d.confirm(ctx, fmt.Sprintf("Start serving %s now? Ctrl-C stops it.", ch.title))
 		if err != nil && !errors.Is(err, errBack) {
 			return err
 		}
 	}
 	if !start {
-		d.say("\nparley serve serves %s and prints how the bot becomes yours. parley serve --install has systemd keep it running.", ch.title)
+		d.say("\nparley serve runs the bot on %s and tells you how to make it yours. parley serve --install has systemd keep it running.", ch.title)
 		return nil
 	}
 	return s.program.Serve(ctx, s.file, ch.name, func() {
-		d.say("\nThe first message on %s is answered: it works. Ctrl-C ends it; parley serve starts it again, and parley serve --install has systemd keep it running.\n", ch.title)
+		d.say("\nThe first message on %s was answered: it works. Ctrl-C stops it; parley serve starts it again, and parley serve --install has systemd keep it running.\n", ch.title)
 	})
 }
 

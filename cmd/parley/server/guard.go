@@ -142,7 +142,7 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
 		g.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
-		g.owners.notify(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
+		g.owners.notify(ctx, "hook "+h.Path, "A program that checks my tool calls has failed, so I won't use any tools until it's fixed: "+why)
 	}
 	return h, err
 }

@@ -41,28 +41,28 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 		paths = paths[:copies.MaxFiles]
 	}
 	if why, err := f.home.MaySendFiles(ctx); err != nil || why != "" {
-		refuse("Files cannot be sent now: %s.", cmp.Or(why, "it is not known whether all processes know how"))
+		refuse("I can't send files right now: %s.", cmp.Or(why, "it is not known whether all processes know how"))
 		return e
 	}
 	dir, err := f.home.Workspace(session)
 	if err != nil {
 		f.log.Error("files of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
-		refuse("Files cannot be sent now: the workspace cannot be opened.")
+		refuse("I can't send files right now: the workspace won't open.")
 		return e
 	}
 	to := copies.Messages{Session: session, Call: id, IDs: []string{id}, Most: f.outgoing.mostFileBytes(at.Channel)}
 	for _, path := range paths {
 		kept, err := f.keep(ctx, to, dir, path)
 		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
-			refuse("The file %s could not be sent: there is none of that name in the workspace.", markup.Verbatim(path))
+			refuse("I couldn't send the file %s: there's none by that name in the workspace.", markup.Verbatim(path))
 			continue
 		} else if ok {
-			refuse("The file could not be sent: %s.", strings.TrimSuffix(refused.Message, "."))
+			refuse("I couldn't send the file: %s.", strings.TrimSuffix(refused.Message, "."))
 			continue
 		}
 		if err != nil {
 			f.log.Error("a file of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
-			refuse("The file %s could not be sent: it cannot be copied now.", markup.Verbatim(path))
+			refuse("I couldn't send the file %s: it can't be copied right now.", markup.Verbatim(path))
 			continue
 		}
 		e.Files = append(e.Files, kept...)

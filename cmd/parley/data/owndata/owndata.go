@@ -118,7 +118,7 @@ type request struct {
 // command is recorded durably, or answered.
 func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
-		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
+		return d.reply(ctx, in, fmt.Sprintf("%s%s only works in a private chat with me: say it there.", d.Prefix(in.At.Channel), in.Text))
 	}
 	if in.Text == Export {
 		return d.handleExport(ctx, in)
@@ -145,7 +145,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("I told you a moment ago what that erases. Say `%sforget yes` within ten minutes to erase it.", p))
+		return d.reply(ctx, in, fmt.Sprintf("I just told you what that erases. Say `%sforget yes` within ten minutes to erase it.", p))
 	}
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
@@ -155,9 +155,9 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
-		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember about you in all conversations, also on channels that you've linked\n\n"+
-		"It doesn't erase your permission to talk to me, ids of messages, backups, and what this platform keeps. You can't undo it. "+
-		"`%sexport` sends you what you've said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
+		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- anything waiting to be answered or sent, my questions to you, and your schedules\n- what I remember about you in all conversations, also on channels that you've linked\n\n"+
+		"It doesn't erase your permission to talk to me, message ids, backups, or what this platform keeps. You can't undo this. "+
+		"To get a copy first, say `%sexport`.\n\nSay `%sforget yes` within ten minutes to erase it.",
 		in.From.ID, len(alone), len(shared), p, p)
 	return d.reply(ctx, in, text)
 }
@@ -183,7 +183,7 @@ func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 		if err != nil || known.Value != "" {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first: it says what would be erased. Then `%[1]sforget yes` does it, within ten minutes.", d.Prefix(in.At.Channel)))
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first to see what would be erased, then `%[1]sforget yes` within ten minutes to erase it.", d.Prefix(in.At.Channel)))
 	}
 	return d.record(ctx, in)
 }
@@ -194,7 +194,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
-		return d.reply(ctx, in, "I sent it to you a moment ago. I can send it again in ten minutes.")
+		return d.reply(ctx, in, "I just sent it to you. I can send it again in ten minutes.")
 	}
 	if last.Value != in.ID { // else it came again
 		if err := d.record(ctx, in); err != nil {

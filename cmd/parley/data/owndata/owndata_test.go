@@ -239,13 +239,13 @@ func TestWhatWouldBeErasedIsCountedOnceInAWhile(t *testing.T) {
 			}
 		}
 		ask("1", "files and memory: 1")
-		ask("2", "a moment ago")
+		ask("2", "just")
 		time.Sleep(9 * time.Minute)
-		ask("3", "a moment ago")
+		ask("3", "just")
 		time.Sleep(11 * time.Minute)
 		ask("4", "files and memory: 1")
 		time.Sleep(9 * time.Minute)
-		ask("5", "a moment ago")
+		ask("5", "just")
 		time.Sleep(9 * time.Minute)
 		s.take(t, command("6", "forget", "yes"))
 		s.serve(t, time.Minute)
@@ -341,7 +341,7 @@ func TestAnExportHasTheRatings(t *testing.T) {
 		got := s.sent(t)
 		want := `"turn":"telegram:-100:1","kind":"rating","person":"telegram:42","data":{"good":false}`
 		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) ||
-			!strings.Contains(got[0].Text, "your 👍 and 👎 at my answers 1") {
+			!strings.Contains(got[0].Text, "your 👍 and 👎 on my answers: 1") {
 			t.Errorf("sent %+v", got)
 		}
 	})
@@ -392,7 +392,7 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 		s.serve(t, time.Second)
 		got := s.sent(t)
 		if len(got) != 1 || got[0].File == nil || strings.Contains(string(got[0].File.Data), "theirs") ||
-			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "schedules 1") {
+			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "schedules: 1") {
 			t.Errorf("sent %+v", got)
 		}
 	})

@@ -271,7 +271,7 @@ func TestStopEndsSubAgents(t *testing.T) {
 	}
 	parleytest.WaitFor(t, "the sub-agents", running(2))
 	w.Telegram.Say(2, 2, "/status")
-	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "Waiting", "the sub-agent main", "Sub-agents that work: 2.")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "I've been waiting", "the sub-agent main", "Sub-agents at work: 2.")
 	w.Telegram.Say(2, 2, "/stop")
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "Stopped, and with it 2 sub-agents.")
 	parleytest.WaitFor(t, "their end", func() bool {

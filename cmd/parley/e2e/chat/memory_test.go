@@ -162,7 +162,7 @@ func TestLinkedAccountsAreOnePerson(t *testing.T) {
 	}
 	w.Telegram.Say(3, 3, "/link "+code[1])
 	w.WaitSaid(3, 1)
-	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "telegram:3 has been linked") {
+	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "telegram:3 is now linked") {
 		t.Errorf("whose code it was is told %q", got)
 	}
 	w.Telegram.Say(3, 3, "three:")

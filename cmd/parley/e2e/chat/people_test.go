@@ -40,7 +40,7 @@ func TestAnOwnerDecidesAboutPeopleByButtons(t *testing.T) {
 	w.Telegram.Say(7, 7, "let me in")
 	press("Admit", "telegram:7")
 	parleytest.WaitFor(t, "the welcome", func() bool {
-		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(7)), "\n"), "You're admitted now")
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(7)), "\n"), "You can talk to me now")
 	})
 	w.Telegram.Say(7, 7, "again")
 	parleytest.WaitFor(t, "an answer", func() bool {
@@ -66,6 +66,6 @@ func TestAnOwnerDecidesAboutPeopleByButtons(t *testing.T) {
 	})
 	w.Telegram.Say(7, 7, "still there?")
 	parleytest.WaitFor(t, "the refusal", func() bool {
-		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(7)), "\n"), "does not know you yet")
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(7)), "\n"), "don't know you yet")
 	})
 }

@@ -162,7 +162,7 @@ func TestAnswerWithFiles(t *testing.T) {
 			}
 			p := w.Serve()
 			first := w.WaitSaid(2, 3)[0]
-			for _, want := range []string{"Here is the report (report.txt), a chart (charts/a.png), and nothing (missing.png) of the web", "The file missing.png could not be sent"} {
+			for _, want := range []string{"Here is the report (report.txt), a chart (charts/a.png), and nothing (missing.png) of the web", "I couldn't send the file missing.png"} {
 				if !strings.Contains(first, want) {
 					t.Errorf("the answer is %q, which lacks %q", first, want)
 				}
@@ -229,7 +229,7 @@ func TestGatewaysNeedTheWorkspaces(t *testing.T) {
 				}
 				return
 			}
-			if !strings.Contains(sent[1].Text, "report.txt could not be sent") {
+			if !strings.Contains(sent[1].Text, "couldn't send the file") {
 				t.Errorf("the chat was told %q", sent[1].Text)
 			}
 			for _, want := range []string{"set workspace.root to the directory that all share", "a file that a message names is not there"} {

@@ -61,7 +61,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	configuration := filepath.Join(b.home, ".parley", "parley.toml")
 	parleytest.Must(t, os.WriteFile(configuration, []byte("[model]\nbase_url = \""+b.url+"\"\n"), 0o600))
-	if out, err := run("sk-1", "--install"); err == nil || !strings.Contains(out, "is there already") {
+	if out, err := run("sk-1", "--install"); err == nil || !strings.Contains(out, "already exists") {
 		t.Errorf("it is replaced without a question: %v\n%s", err, out)
 	}
 	if text := b.written("service.env"); text != "A_KEY='sk-1'\n" {

@@ -232,9 +232,9 @@ func TestPeopleWithoutAServer(t *testing.T) {
 	}{
 		{[]string{"pairing", "owner"}, "/start "},
 		{[]string{"pairing", "owner", "telegram"}, "/start "},
-		{[]string{"pairing", "list"}, "Nobody is paired, and nobody asks to be.\n"},
+		{[]string{"pairing", "list"}, "Nobody is paired, and nobody is asking to be.\n"},
 		{[]string{"--json", "pairing", "list"}, "[]\n"},
-		{[]string{"chats"}, "The bot has not been spoken to yet.\n"},
+		{[]string{"chats"}, "Nobody has talked to the bot yet.\n"},
 		{[]string{"--json", "chats"}, "[]\n"},
 	} {
 		if out, errs, code := n.run(append([]string{"--config", file}, c.args...)...); code != parleytest.ExitDone || !strings.Contains(out, c.out) {

@@ -83,7 +83,7 @@ func TestOnboardWithAKey(t *testing.T) {
 	b := newBeginner(t)
 	url := b.below("/v1/")
 	s := parleytest.TakeSeat(t, b.command("onboard", "--listen", "none"))
-	s.Sees("Whose model answers?")
+	s.Sees("Whose model should answer?")
 	s.Types("nobody")
 	s.Sees(`There is no "nobody" here`)
 	s.Types("other")
@@ -93,11 +93,11 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Types("http://127.0.0.1:1/v1")
 	s.Sees("cannot be reached")
 	s.Types("back")
-	s.SeesTimes("Whose model answers?", 2)
+	s.SeesTimes("Whose model should answer?", 2)
 	s.Types("other")
 	s.SeesTimes("The server's address", 4)
 	s.Types(url)
-	s.Sees("It is at http://127")
+	s.Sees("Found it at http://127")
 	s.Sees("(not shown)")
 	s.Types("sk-of-a-beginner-0001")
 	s.Sees("2 models")
@@ -105,9 +105,9 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Sees(`There is no "7" here`)
 	s.Types("2")
 	s.Sees("It answers.")
-	s.Sees("Where do people talk to it?")
+	s.Sees("Where will people talk to it?")
 	s.Types("back")
-	s.SeesTimes("Number or name of the model", 3)
+	s.SeesTimes("The model's number or name", 3)
 	s.Types("large")
 	s.SeesTimes("It answers.", 2)
 	s.Types("none")
@@ -173,7 +173,7 @@ func TestOnboardWithALocalServer(t *testing.T) {
 	s := onboard()
 	s.Sees("2 models")
 	s.Types("") // the first
-	s.Sees("Where do people talk to it?")
+	s.Sees("Where will people talk to it?")
 	s.Types("none")
 	s.Types("")
 	s.Sees("you said Say hello to me")
@@ -192,9 +192,9 @@ func TestOnboardWithALocalServer(t *testing.T) {
 	s = onboard()
 	s.Sees("What do you want to do?")
 	s.Types("replace")
-	s.Sees("Number or name of the model")
+	s.Sees("The model's number or name")
 	s.Types("large")
-	s.Sees("Where do people talk to it?")
+	s.Sees("Where will people talk to it?")
 	s.Types("none")
 	s.Types("y")
 	s.Sees("you said Say hello to me")
@@ -226,7 +226,7 @@ func TestOnboardAdds(t *testing.T) {
 	s := parleytest.TakeSeat(t, b.command("onboard"))
 	s.Sees("What do you want to do?")
 	s.Types("model")
-	s.Sees("Whose model answers?")
+	s.Sees("Whose model should answer?")
 	s.Types("other")
 	s.Sees("The server's address")
 	s.Types(b.url)
@@ -289,18 +289,18 @@ func TestOnboardExplainsPlatforms(t *testing.T) {
 	}
 	t.Cleanup(func() { platform.Close() })
 	s := parleytest.TakeSeat(t, b.command("onboard", "--listen", "none", "--provider", "demo", "--api-url", api))
-	s.Sees("Where do people talk to it?")
+	s.Sees("Where will people talk to it?")
 	s.Types("telegram")
 	s.Sees("https://t.me/BotFather")
 	s.Types("back")
-	s.SeesTimes("Where do people talk to it?", 2)
+	s.SeesTimes("Where will people talk to it?", 2)
 	s.Types("slack")
 	s.Sees("socket_mode_enabled: true")
 	s.Sees("begins with xapp-")
 	s.Types("xoxp-a-token-of-a-person")
-	s.Sees("this begins with xoxb-")
+	s.Sees("this one starts with xoxb-")
 	s.Types("back")
-	s.SeesTimes("Where do people talk to it?", 3)
+	s.SeesTimes("Where will people talk to it?", 3)
 	s.Types("discord")
 	s.Sees("Message Content Intent")
 	s.Types(discordToken)
@@ -328,7 +328,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	}
 	t.Cleanup(func() { platform.Close() })
 	s := parleytest.TakeSeat(t, b.command("onboard", "--listen", "none", "--provider", "vllm", "--base-url", b.url, "--model", "small", "--api-url", api))
-	s.Sees("Where do people talk to it?")
+	s.Sees("Where will people talk to it?")
 	s.Types("telegram")
 	s.Sees("(not shown)")
 	s.Types("4242:not-the-bots-token-0000000000000000000")
@@ -341,14 +341,14 @@ func TestOnboardWithTelegram(t *testing.T) {
 	s.Types("") // who owns it is found out by the link
 	s.Types("y")
 	s.Sees("you said Say hello to me")
-	s.Sees("Serve Telegram now?")
+	s.Sees("Start serving Telegram now?")
 	s.Types("y")
 	var link []string
 	parleytest.WaitFor(t, "the owner's link", func() bool {
 		link = ownersLink.FindStringSubmatch(s.Shown.String())
 		return link != nil
 	})
-	if strings.Contains(s.Content(), "is answered") {
+	if strings.Contains(s.Content(), "was answered") {
 		t.Error("it says that a message was answered, and there was none")
 	}
 	platform.Say(7, 7, "/start "+link[1])
@@ -356,7 +356,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	parleytest.WaitFor(t, "the answer", func() bool {
 		return strings.Contains(strings.Join(parleytest.Texts(platform.Sent(7)), "\n"), "you said good morning")
 	})
-	s.Sees("The first message on Telegram is answered")
+	s.Sees("The first message on Telegram was answered")
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -393,8 +393,8 @@ func TestOnboardByFlags(t *testing.T) {
 		{"nobody there", []string{"--base-url", "http://127.0.0.1:1/v1"}, parleytest.ExitFailed, "cannot be reached"},
 		{"all of it", []string{"--base-url", b.url, "--key-file", key}, parleytest.ExitDone, "parley chat"},
 		{"once more", []string{"--base-url", b.url, "--key-file", key}, parleytest.ExitUsage, "--add or --yes"},
-		{"and replaced", []string{"--base-url", b.url, "--key-file", key, "--yes", "--model", "medium"}, parleytest.ExitDone, "does not list medium"},
-		{"replaced with another key", []string{"--base-url", b.url, "--key-file", another, "--yes", "--model", "medium"}, parleytest.ExitDone, "does not list medium"},
+		{"and replaced", []string{"--base-url", b.url, "--key-file", key, "--yes", "--model", "medium"}, parleytest.ExitDone, "doesn't list medium"},
+		{"replaced with another key", []string{"--base-url", b.url, "--key-file", another, "--yes", "--model", "medium"}, parleytest.ExitDone, "doesn't list medium"},
 	} {
 		cmd := b.command(append([]string{"onboard", "--listen", "none"}, c.args...)...)
 		out, err := cmd.CombinedOutput()

@@ -24,7 +24,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 		w.Telegram.Say(group, int64(2+n%2), said)
 		w.WaitSaid(group, n+1)
 	}
-	if got := w.WaitSaid(group, 4); !strings.Contains(got[3], "in a chat with me alone") {
+	if got := w.WaitSaid(group, 4); !strings.Contains(got[3], "only works in a private chat with me") {
 		t.Errorf("in a group /export is answered %q", got[3])
 	}
 

@@ -19,7 +19,7 @@ func TestServeWithNothingConfigured(t *testing.T) {
 	parleytest.Must(t, os.WriteFile(w.File, []byte("[http]\nlisten = \"\"\n"), 0o600))
 	p := w.Serve()
 	parleytest.WaitFor(t, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
-	for _, want := range []string{"Nothing is configured yet", "TELEGRAM_BOT_TOKEN", "parley config check", "the configuration is " + w.File} {
+	for _, want := range []string{"There's nothing for anybody to talk to yet", "TELEGRAM_BOT_TOKEN", "parley config check", "the configuration is " + w.File} {
 		if !strings.Contains(p.Stderr.String(), want) {
 			t.Errorf("it says %s, want %q", p.Stderr.String(), want)
 		}
@@ -140,7 +140,7 @@ func TestReload(t *testing.T) {
 	w.WaitSaid(2, 2)
 	hup(strings.Replace(string(text), "allow_from = [2, ", "allow_from = [", 1), "configuration read again")
 	w.Telegram.Say(2, 2, "and now")
-	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "does not know you") {
+	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "don't know you") {
 		t.Errorf("after the reload user 2 got %q", got)
 	}
 }

@@ -59,13 +59,13 @@ introduce = "never"
 			return slices.ContainsFunc(parleytest.Texts(w.Telegram.Sent(ops)), func(s string) bool { return strings.Contains(s, what) })
 		}
 	}
-	parleytest.WaitFor(t, "word of the dead letter", told("wait for you: 1"))
+	parleytest.WaitFor(t, "word of the dead letter", told("for you to look at: 1"))
 	if _, errs, code := w.Run("dead-letters", "drop", "--all", "--yes"); code != 0 {
 		t.Fatalf("drop: %d %s", code, errs)
 	}
-	parleytest.WaitFor(t, "word that none is left", told("No message that was given up"))
+	parleytest.WaitFor(t, "word that none is left", told("All the messages I'd given up on"))
 	p.Stop()
-	for _, what := range []string{"slack has been down", "slack is back", "wait for you", "No message that"} {
+	for _, what := range []string{"slack has been down", "slack is back", "for you to look at", "All the messages"} {
 		n := 0
 		for _, s := range parleytest.Texts(w.Telegram.Sent(ops)) {
 			if strings.Contains(s, what) {

@@ -101,7 +101,7 @@ func TestWhy(t *testing.T) {
 	if told.About != "message" || len(told.Messages) != 0 || len(told.Hints) != 3 {
 		t.Errorf("of a message that never was it tells %+v", told)
 	}
-	parleytest.Wants(t, text, "Nothing is known of this message", "24 hours", "parley status")
+	parleytest.Wants(t, text, "There's no record of this message", "24 hours", "parley status")
 	if told, _ := readWhy(t, w, "telegram:4/5"); told.About != "chat" || len(told.Messages) != 0 {
 		t.Errorf("of a thread that never was it tells %+v", told)
 	}

@@ -24,7 +24,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	if got := sl.Home("U1"); !strings.Contains(got, "read the files of our conversation") || strings.Contains(got, "run programs") || !strings.Contains(got, "`!stop`") {
 		t.Errorf("a member's home shows %q", got)
 	}
-	if got := sl.Home("UGUEST"); !strings.HasPrefix(got, "You may not talk to this bot") || strings.Contains(got, "files") {
+	if got := sl.Home("UGUEST"); !strings.HasPrefix(got, "You can't talk to me yet") || strings.Contains(got, "files") {
 		t.Errorf("a guest's home shows %q", got)
 	}
 
@@ -51,7 +51,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	sl.Command("C1", "UGUEST", "xyzzy-guest")
 	sl.Ask("C1", "UGUEST", root, "ask")
 	parleytest.WaitFor(t, "a refusal", func() bool { return len(sl.Whispers()) > 0 })
-	if got := sl.Whispers()[0]; got.User != "UGUEST" || !strings.Contains(got.Text, "does not know you") {
+	if got := sl.Whispers()[0]; got.User != "UGUEST" || !strings.Contains(got.Text, "I don't know you") {
 		t.Errorf("the guest is told %+v", got)
 	}
 	if found := parleytest.FilesWith(t, w.Home, "xyzzy-guest"); len(found) > 0 {

@@ -74,7 +74,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+asideSuffix(allAside)+capSuffix(span.all))
 		}
 	}
-	fmt.Fprintf(&b, "\nDays and months are UTC's. The list of prices is of %s; where a provider says what it charges, that counts.", d.Prices)
+	fmt.Fprintf(&b, "\nDays and months are in UTC. Prices are as of %s; if a provider says what it charges, that counts instead.", d.Prices)
 	return b.String(), nil
 }
 

@@ -78,8 +78,8 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 	if c.of.Month {
 		span = "this month"
 	}
-	return fmt.Sprintf("Models have cost %s of the %s that %s may cost %s (`%s`). When it is used up, nobody is answered until %s UTC.",
-		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("2 January, 15:04"))
+	return fmt.Sprintf("Models have cost %s of the %s that %s may cost %s (`%s`). Once it's used up, nobody gets an answer until %s UTC.",
+		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("January 2, 15:04"))
 }
 
 // DefaultCapsText says in words which caps hold though the operator has set none, and returns for

@@ -79,13 +79,13 @@ func New(c Config) *Servers {
 		Servers: servers, Sandbox: c.Sandbox, Place: c.Place, Changed: c.Changed, Keep: c.Keep, Show: c.Show, Pins: s.Pins,
 		Aside: func(ctx context.Context, server string, names []string) {
 			c.Tell(ctx, "mcp "+server+" "+strings.Join(names, " "), fmt.Sprintf(
-				"Tools of the MCP server %s are new or describe themselves differently, so agents do not have them: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
+				"The MCP server %s has new or changed tools, which agents can't use yet: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
 				server, tools.Clip(strings.Join(names, ", "), 500), server))
 		},
 		SignIn: s.signIn,
 		Login: func(ctx context.Context, server string) {
 			c.Tell(ctx, "mcp login "+server, fmt.Sprintf(
-				"The MCP server %s wants somebody to be signed in, or to be allowed more, and agents cannot use it until then. Run `parley mcp login %s` where Parley runs, and open the address that it prints.", server, server))
+				"The MCP server %s needs somebody to sign in, or to grant more access; agents can't use it until then. Run `parley mcp login %s` where Parley runs, and open the address that it prints.", server, server))
 		},
 		Shared: c.Settings.Store.URL != "", Version: c.Version, Log: c.Log,
 	})

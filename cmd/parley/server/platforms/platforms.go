@@ -67,7 +67,7 @@ func platforms() []platform {
 		{
 			Platform: config.Platform{
 				Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
-				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
 				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
 			},
 			steps: []string{
@@ -102,14 +102,14 @@ func platforms() []platform {
 		{
 			Platform: config.Platform{
 				Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
-				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
 				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 			},
 			steps: []string{
 				"Open https://discord.com/developers/applications and press New Application.",
-				"Under Bot, switch on Message Content Intent (below Privileged Gateway Intents), and save.",
+				"Under Bot, turn on Message Content Intent (below Privileged Gateway Intents), and save.",
 				"On the same page press Reset Token. The token is a password: copy it.",
-				"The link by which you invite the bot to your server comes next.",
+				"Next, you'll get the link that invites the bot to your server.",
 			},
 			invitation: func(ctx context.Context, ch channels.Channel) (string, error) {
 				return ch.(*discord.Channel).Invitation(ctx)

@@ -64,7 +64,7 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	}
 	switch {
 	case err != nil:
-		return &LackError{Lack: "Telegram does not tell of the webhook: " + err.Error(), Remedy: "try again later", Perhaps: true}
+		return &LackError{Lack: "Telegram won't say which webhook it has: " + err.Error(), Remedy: "try again later", Perhaps: true}
 	case !c.ByHTTP() && state.URL != "":
 		return &LackError{
 			Lack:   "a webhook is set, and while there is one nobody can poll",

@@ -18,7 +18,7 @@ func Channel(name string, up, judges func() bool, tellAfter time.Duration) Sourc
 				return nil, nil
 			}
 			return []Concern{{ID: id, TellAfter: tellAfter, Text: fmt.Sprintf(
-				"The channel `%s` has been down for %s. Nothing is lost: what is to be sent there waits. `parley status` and the log say what is wrong.", name, tellAfter)}}, nil
+				"The channel `%s` has been down for %s. Nothing is lost: messages to it are waiting. `parley status` and the log say what's wrong.", name, tellAfter)}}, nil
 		},
 		Over: func(string) string { return fmt.Sprintf("The channel `%s` is back.", name) },
 	}

@@ -28,9 +28,9 @@ func DeadLetters(b DeadBus, judges func() bool) Source {
 				return nil, err
 			}
 			return []Concern{{ID: id, Count: n, Text: fmt.Sprintf(
-				"Messages that were given up and wait for you: %d. `parley dead-letters list` shows them and why, and `replay` has them tried again.", n)}}, nil
+				"Messages I've given up on, for you to look at: %d. `parley dead-letters list` shows which and why, and `replay` tries them again.", n)}}, nil
 		},
-		Over: func(string) string { return "No message that was given up waits any more." },
+		Over: func(string) string { return "All the messages I'd given up on are taken care of." },
 	}
 }
 

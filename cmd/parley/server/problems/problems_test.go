@@ -285,7 +285,7 @@ func TestDeadLetters(t *testing.T) {
 		bury(bus.OutboundTopic("c"), "m1")
 		bury(bus.InboundTopic, "m2")
 		f.processes(t, 1, 10*time.Minute, source)
-		if len(f.order) != 1 || !strings.Contains(f.order[0], "wait for you: 2.") {
+		if len(f.order) != 1 || !strings.Contains(f.order[0], "for you to look at: 2.") {
 			t.Errorf("told %q", f.order)
 		}
 		for topic, id := range map[bus.Topic]string{bus.OutboundTopic("c"): "m1", bus.InboundTopic: "m2"} {
@@ -294,7 +294,7 @@ func TestDeadLetters(t *testing.T) {
 			}
 		}
 		f.processes(t, 1, 10*time.Minute, source)
-		if len(f.order) != 2 || f.order[1] != "No message that was given up waits any more." {
+		if len(f.order) != 2 || f.order[1] != "All the messages I'd given up on are taken care of." {
 			t.Errorf("told %q", f.order)
 		}
 		if err := b.Close(); err != nil {
@@ -335,7 +335,7 @@ func TestLeftTools(t *testing.T) {
 	}
 	left["b"], left["a"] = []string{"x__y"}, slices.Repeat([]string{"s__t"}, 23)
 	all := look()
-	if len(all) != 2 || all[0].ID != "tools/here/a" || all[0].Count != 23 || !strings.Contains(all[0].Text, "`s__t` and 3 more.") || !strings.Contains(all[1].Text, "the model `b` does not take some tools, so I work without them: `x__y`.") {
+	if len(all) != 2 || all[0].ID != "tools/here/a" || all[0].Count != 23 || !strings.Contains(all[0].Text, "`s__t` and 3 more.") || !strings.Contains(all[1].Text, "the model `b` doesn't accept some tools, so I work without them: `x__y`.") {
 		t.Errorf("it says %+v", all)
 	}
 }

@@ -27,7 +27,7 @@ func LeftTools(machine string, left func() map[string][]string) Source {
 					more = fmt.Sprintf(" and %d more", n)
 				}
 				all = append(all, Concern{ID: prefix + model, Count: len(names), Text: fmt.Sprintf(
-					"The server of the model `%s` does not take some tools, so I work without them: `%s`%s. `parley doctor` says why.", model, list, more)})
+					"The server of the model `%s` doesn't accept some tools, so I work without them: `%s`%s. `parley doctor` says why.", model, list, more)})
 			}
 			return all, nil
 		},

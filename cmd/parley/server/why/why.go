@@ -248,14 +248,14 @@ func (q *asking) hints(about string) []string {
 		kept = "Conversations are kept for " + counted(days, "day")
 	}
 	what := map[string]string{
-		aMessage: "Nothing is known of this message. Is its id right? `parley logs` and the server's log have the ids of messages; an address like telegram:42 tells of the newest ones there.",
-		aChat:    "Nothing is known of messages there. `parley chats` lists the chats in which the bot was spoken to.",
-		aSession: "Nothing is known of messages in this conversation.",
+		aMessage: "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; an address like telegram:42 shows the newest ones there.",
+		aChat:    "There's no record of messages there. `parley chats` lists the chats where somebody has talked to the bot.",
+		aSession: "There's no record of messages in this conversation.",
 	}
 	return []string{
 		what[about],
-		kept + ", and refusals for " + counted(int(sessions.RefusalsKept/time.Hour), "hour") + ", the newest of each rule on each channel. What was erased is not told of.",
-		"If the platform has not handed the message over, nothing here can know of it: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there.",
+		kept + ", and refusals for " + counted(int(sessions.RefusalsKept/time.Hour), "hour") + ", the newest of each rule on each channel. Erased messages aren't shown.",
+		"If the platform never delivered the message, there's no trace of it here: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there.",
 	}
 }
 

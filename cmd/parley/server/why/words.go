@@ -27,12 +27,12 @@ func inWords(outcome string) string {
 	return map[string]string{
 		replied:        "It was answered.",
 		silent:         "It was done, without an answer.",
-		running:        "A turn works on it, or goes on as soon as a worker is free: `parley status` shows what it is in.",
-		waitsForPeople: "Its turn waits for an answer: `parley approvals` lists what it has asked.",
-		waiting:        "It may wait for a worker: `parley status` shows what runs before it.",
-		sending:        "Its answer waits to be sent: `parley status` says whether the channel is connected.",
+		running:        "A turn is working on it, or will as soon as a worker is free: `parley status` shows how far it is.",
+		waitsForPeople: "Its turn is waiting for an answer: `parley approvals` lists what it asked.",
+		waiting:        "It may be waiting for a worker: `parley status` shows what's running before it.",
+		sending:        "Its answer is waiting to be sent: `parley status` says whether the channel is connected.",
 		undelivered:    "The answer could not be sent: `parley dead-letters` shows it, and sends it again.",
-		unsure:         "Nobody can tell whether its answer has arrived.",
+		unsure:         "There's no telling whether its answer arrived.",
 		failed:         "Its turn failed.",
 		cancelled:      "Somebody stopped its turn.",
 		givenUp:        "It was given up: `parley dead-letters` shows it, and tries it again.",
@@ -65,18 +65,18 @@ func outcomeOf(state string) string {
 // ruleInWords says why a rule refuses messages, and what changes that.
 func ruleInWords(rule string) string {
 	words := map[string]string{
-		gateway.RuleStranger:   "Its sender may not talk to the bot: `parley pairing list` shows who may and who asks to, and `access` of the channel how that is decided.",
+		gateway.RuleStranger:   "Its sender may not talk to the bot: `parley pairing list` shows who may and who asks to, and the channel's `access` how that's decided.",
 		gateway.RuleMention:    "It was said in a group, and not to the bot: `mention` of the channel says what is meant for it.",
 		gateway.RuleChat:       "The group is not among `chats` of the channel.",
 		gateway.RuleFull:       "Too many messages waited in its conversation.",
 		gateway.RuleTooLong:    "It is longer than any message may be.",
 		gateway.RuleNoSession:  "No agent answers there: `routes` and `agent` of the channel say who does where.",
-		gateway.RuleUnreadable: "Something in it breaks the reading: the server's log says more.",
+		gateway.RuleUnreadable: "Something in it makes it unreadable: the server's log says more.",
 		"too_many_turns":       "The sender has had as many turns as `user_turns_hour` or `user_turns` allows.",
 		"over_budget":          "A budget is used up: `parley usage` shows what is spent and set aside, and which setting it is.",
 	}[rule]
 	if words == "" {
-		return "The limit " + rule + " has kept the turn from doing anything."
+		return "The limit " + rule + " kept the turn from doing anything."
 	}
 	return words
 }

@@ -51,9 +51,9 @@ func (s SignIn) sayDone() error {
 func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 	fmt.Fprintf(s.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
 	if s.Client.Hosted {
-		fmt.Fprintln(s.Out, "The browser ends at a page that it cannot open. Paste its address here:")
+		fmt.Fprintln(s.Out, "The browser will end up at a page it can't open. Paste that page's address here:")
 	} else {
-		fmt.Fprintf(s.Out, "The browser ends at %s. If it cannot open that page, paste the page's address here:\n", begun.Ends)
+		fmt.Fprintf(s.Out, "The browser will end up at %s. If it can't open that page, paste the page's address here:\n", begun.Ends)
 	}
 	pasted := make(chan string)
 	go func() { // ends with the process, like the terminal

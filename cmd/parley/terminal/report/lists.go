@@ -17,7 +17,7 @@ import (
 // Asks prints the approvals and questions for which turns wait.
 func Asks(out io.Writer, asks []api.Ask) error {
 	if len(asks) == 0 {
-		return printLine(out, "Nothing waits for anybody.")
+		return printLine(out, "Nothing is waiting for anybody.")
 	}
 	w := table(out, "ID", "KIND", "FOR", "SESSION", "EXPIRES", "WHAT")
 	for _, a := range asks {
@@ -82,7 +82,7 @@ func Skills(out io.Writer, found *skillfolders.Catalog) error {
 // Pairings prints who may talk to the bot, and who asks to.
 func Pairings(out io.Writer, all []api.Pairing) error {
 	if len(all) == 0 {
-		return printLine(out, "Nobody is paired, and nobody asks to be.")
+		return printLine(out, "Nobody is paired, and nobody is asking to be.")
 	}
 	w := table(out, "PERSON", "NAME", "STATE", "CODE", "SINCE")
 	for _, p := range all {
@@ -94,7 +94,7 @@ func Pairings(out io.Writer, all []api.Pairing) error {
 // Chats prints the chats in which people have spoken to the bot.
 func Chats(out io.Writer, all []api.Chat) error {
 	if len(all) == 0 {
-		return printLine(out, "The bot has not been spoken to yet.")
+		return printLine(out, "Nobody has talked to the bot yet.")
 	}
 	w := table(out, "ADDRESS", "NAME", "SESSION", "SINCE")
 	for _, ch := range all {
@@ -116,7 +116,7 @@ type DeadLetter struct {
 // DeadLetters prints messages that were given up.
 func DeadLetters(out io.Writer, all []DeadLetter) error {
 	if len(all) == 0 {
-		return printLine(out, "Nothing was given up.")
+		return printLine(out, "No messages were given up on.")
 	}
 	w := table(out, "ID", "TOPIC", "FOR", "REASON", "GIVEN UP")
 	for _, d := range all {
