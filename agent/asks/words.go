@@ -128,7 +128,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	if v.FiledAt(to) {
 		text += fmt.Sprintf("All of it is in the file `%s` above.\n\n", v.fileName())
 	}
-	text += v.howToDecide(to, prefix)
+	text += v.howToDecide(text, to, prefix)
 	return text, []bus.Button{
 		{Label: "Approve", Says: fmt.Sprintf("/%s %s", Approve, v.ID)},
 		{Label: "For this conversation", Says: fmt.Sprintf("/%s %s %s", Approve, v.ID, bus.ApproveSession)},
@@ -136,14 +136,18 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	}
 }
 
-// howToDecide says at an address who decides, until when, and with which commands, unless they press
-// buttons there.
-func (v View) howToDecide(to bus.Address, prefix string) string {
+// mostBesideButtons is how many bytes a text may have that surely fits into one message on every platform: a
+// longer one may be split, and then it has no buttons.
+const mostBesideButtons = 1800
+
+// howToDecide says below a text at an address who decides, until when, and with which commands, unless
+// people press buttons there.
+func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 	from := "also from other chats"
 	if v.Filed {
 		from = "only where all of it is shown"
 	}
-	if v.Presses != nil && v.Presses(to.Channel) {
+	if v.Presses != nil && v.Presses(to.Channel) && len(text) <= mostBesideButtons {
 		return fmt.Sprintf("_(Request `%s`: owners and approvers decide, %s, until %s.)_", v.ID, from, v.until())
 	}
 	return fmt.Sprintf("Owners and approvers decide, until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also approves this exact call if it comes up again in this conversation\n- `%sdeny %s REASON`",

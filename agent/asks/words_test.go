@@ -63,7 +63,11 @@ func TestWhoPressesButtonsReadsNoCommands(t *testing.T) {
 	if !strings.Contains(text, "```\ngit push\n```") || strings.Contains(text, "{") || strings.Contains(text, "!approve") || !strings.Contains(text, "Request `abcde23456`") || len(buttons) != 3 {
 		t.Errorf("%d buttons below %q", len(buttons), text)
 	}
-	v.At.Channel = "console"
+	v.Reason = strings.Repeat("because ", 300) // so long that a message may be split, without buttons
+	if text, _ := v.Message(at, "!", clean); !strings.Contains(text, "`!approve abcde23456`") {
+		t.Errorf("below a long text: %q", text)
+	}
+	v.Reason, v.At.Channel = "", "console"
 	if text, _ := v.Message(v.At, "/", clean); !strings.Contains(text, "`/approve abcde23456`") || !strings.Contains(text, "`/deny abcde23456 REASON`") {
 		t.Errorf("without buttons: %q", text)
 	}
