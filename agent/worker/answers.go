@@ -299,7 +299,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	if t.Unsendable {
 		return errUnsendable
 	}
-	r.noteEnd(t, true) // the holder that was cut off may not have done this, nor the next
+	r.noteEnd(t, r.used(t), true) // the holder that was cut off may not have done this, nor the next
 	r.emitEnd(t)
 	if err := r.publishReplies(ctx, t); err != nil {
 		return err

@@ -190,8 +190,7 @@ func (s lifecycle) conclude(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.logEnd(t)
-	s.noteEnd(t, false)
+	s.reportEnd(t)
 	if t.HasCalls() && !t.Published { // most turns only answer, and have changed nothing
 		s.recordChanges(ctx, id)
 	}

@@ -195,11 +195,11 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case t.Done == nil:
 			err = r.resumeTurn(ctx, t)
 		case r.isSurelyPublished(t):
-			r.noteEnd(t, true)
+			r.noteEnd(t, r.used(t), true)
 			err = r.recordPublished(ctx, t, true)
 		default: // the holder that was cut off may not have done this, nor the next
 			r.recordChanges(ctx, t.ID)
-			r.noteEnd(t, true)
+			r.noteEnd(t, r.used(t), true)
 			r.emitEnd(t)
 			if err = r.publishTurn(ctx, t, true); err == nil {
 				r.Log.Info("published the answer of a turn that had ended", slog.String("turn", t.ID))
@@ -393,8 +393,7 @@ func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 	r.inbox.markHandled(b.items...)
 	t, err := r.Fold(b.items[0].in.ID)
 	if err == nil {
-		r.logEnd(t)
-		r.noteEnd(t, false)
+		r.reportEnd(t)
 	}
 	return batch{}, err
 }

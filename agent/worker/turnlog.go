@@ -19,8 +19,8 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 }
 
 // noteEnd has the end of a turn recorded in the audit: as a refusal, if a rule kept the turn from doing
-// anything. If again is true, an earlier holder may have done so.
-func (s lifecycle) noteEnd(t *turn.Turn, again bool) {
+// anything. used is what the turn has used. If again is true, an earlier holder may have done so.
+func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
@@ -29,7 +29,6 @@ func (s lifecycle) noteEnd(t *turn.Turn, again bool) {
 		record.Kind, record.Result = sessions.AuditRefusal, t.Done.Code
 		record.Address, record.Messages = t.Route.At.String(), t.Causes
 	} else {
-		used := s.used(t)
 		record.Kind, record.Result, record.Detail, record.Used = sessions.AuditTurn, t.Done.State, t.Done.Code, &used
 	}
 	s.Config.Note(record)
@@ -38,13 +37,19 @@ func (s lifecycle) noteEnd(t *turn.Turn, again bool) {
 // took returns how long a turn has worked, without the time for which it waited for people.
 func (s lifecycle) took(t *turn.Turn) time.Duration { return t.Ended.Sub(t.Started) - t.WaitingTime() }
 
+// reportEnd logs how a turn has just ended, and has that recorded in the audit.
+func (s lifecycle) reportEnd(t *turn.Turn) {
+	used := s.used(t)
+	s.logEnd(t, used)
+	s.noteEnd(t, used, false)
+}
+
 // logEnd logs how a turn has ended, and what it has used.
-func (s lifecycle) logEnd(t *turn.Turn) {
+func (s lifecycle) logEnd(t *turn.Turn, used sessions.AuditUse) {
 	if t.Done.Refused {
 		s.Log.Info("message refused", slog.String("id", t.ID), slog.String("turn", t.ID), slog.String("person", t.Person), slog.String("rule", t.Done.Code))
 		return
 	}
-	used := s.used(t)
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("turn", t.ID), slog.String("state", t.Done.State), slog.String("agent", s.Agent.Name), slog.String("model", used.Model),
