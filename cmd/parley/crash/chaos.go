@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"parley/tools"
 )
@@ -31,8 +31,12 @@ func Points() func(string) {
 			select {}
 		}
 		if stop.passed(at) {
+			// Other threads run on for a moment, so this one waits for the test to continue the process.
+			continued := make(chan os.Signal, 1)
+			signal.Notify(continued, syscall.SIGCONT)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // a test's own process
-			time.Sleep(time.Millisecond)                   // it takes a moment to stand still
+			<-continued
+			signal.Stop(continued)
 		}
 	}
 }
