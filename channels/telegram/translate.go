@@ -41,30 +41,17 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	everything := private
 	if !private {
 		mention, err := t.mentionIn(ctx, chat)
-		if err == nil && mention == channels.MentionNowhere {
-			t.unaddressed.Note(t.messageID(chat, message), bus.Address{Channel: t.name, Chat: chat})
-		}
-		if err != nil || mention == channels.MentionNowhere {
+		if err != nil {
 			return bus.Inbound{}, false, err
+		}
+		if mention == channels.MentionNowhere {
+			t.unaddressed.Note(t.messageID(chat, message), bus.Address{Channel: t.name, Chat: chat})
+			return bus.Inbound{}, false, nil
 		}
 		everything = mention == channels.MentionNever
 	}
-	in := bus.Inbound{
-		ID:        t.messageID(chat, message),
-		Kind:      bus.Said,
-		From:      bus.Person{ID: t.personID(m.From.ID), Name: displayName(m.From)},
-		At:        bus.Address{Channel: t.name, Chat: chat},
-		Group:     !private,
-		ChatName:  groupName(&m.Chat),
-		Mentioned: everything,
-		SentAt:    momentOf(m.Date),
-		Quotes:    t.quoter.quotes(m),
-		More:      hasContinuation(m),
-	}
-	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
-		in.Answers = strconv.Itoa(r.ID)
-	}
-	in.Attachments = t.attachments(m)
+	in := t.withoutText(m)
+	in.Mentioned = everything
 	// What was forwarded, or written by another bot, is not said by the sender: its text
 	// becomes a quote, and the names and commands in it call nobody here.
 	if !hasOthersWords(m) {
@@ -77,6 +64,30 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 		in.Called = call == byName && own.from == 0 && own.to > 0
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, textEntities(m), own))
 	}
+	if m.Chat.IsForum {
+		t.forums.add(m.Chat.ID)
+	}
+	return in, true, nil
+}
+
+// withoutText translates everything of a message but its text, and whether the bot is meant.
+func (t *translator) withoutText(m *models.Message) bus.Inbound {
+	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
+	in := bus.Inbound{
+		ID:          t.messageID(chat, message),
+		Kind:        bus.Said,
+		From:        bus.Person{ID: t.personID(m.From.ID), Name: displayName(m.From)},
+		At:          bus.Address{Channel: t.name, Chat: chat},
+		Group:       m.Chat.Type != models.ChatTypePrivate,
+		ChatName:    groupName(&m.Chat),
+		SentAt:      momentOf(m.Date),
+		Quotes:      t.quoter.quotes(m),
+		More:        hasContinuation(m),
+		Attachments: t.attachments(m),
+	}
+	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
+		in.Answers = strconv.Itoa(r.ID)
+	}
 	// Outside of forums message_thread_id names a chain of replies.
 	if m.IsTopicMessage && m.MessageThreadID != generalTopic && m.MessageThreadID != 0 {
 		in.At.Thread = strconv.Itoa(m.MessageThreadID)
@@ -84,10 +95,7 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	if in.Group {
 		in.ReplyTo = message
 	}
-	if m.Chat.IsForum {
-		t.forums.add(m.Chat.ID)
-	}
-	return in, true, nil
+	return in
 }
 
 // messageID returns the id that a message of a chat has on the bus.
