@@ -192,16 +192,16 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 		transcriber = k.cfg.Words()
 	}
 	if transcriber == nil {
-		got.Unheard = "nothing that writes down speech is set up"
+		got.Unheard = "no transcription server is set up"
 		return
 	}
 	words, err := transcriber.Words(ctx, path.Base(got.Path), raw)
 	switch {
 	case err != nil:
 		k.cfg.Log.Warn("a voice message cannot be written down", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
-		got.Unheard = "the server that writes down speech cannot be reached, or failed"
+		got.Unheard = "the transcription server can't be reached, or failed"
 		if errors.Is(err, transcribe.ErrRefused) {
-			got.Unheard = "the server that writes down speech refuses it"
+			got.Unheard = "the transcription server refuses it"
 		}
 	case words == "":
 		got.Unheard = "no words are heard in it"

@@ -249,13 +249,13 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 	if got := listen(hears{}, true); !got.Untrusted {
 		t.Errorf("of a message that was passed on: %+v", got)
 	}
-	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "cannot be reached") {
+	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "can't be reached") {
 		t.Errorf("%+v", got)
 	}
 	if got := listen(hears{err: transcribe.ErrRefused}, false); got.Words != "" || !strings.Contains(got.Unheard, "refuses it") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(nil, false); !strings.Contains(got.Unheard, "nothing that writes down speech is set up") {
+	if got := listen(nil, false); !strings.Contains(got.Unheard, "no transcription server is set up") {
 		t.Errorf("%+v", got)
 	}
 }
