@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +68,12 @@ func textsOf(file *ast.File) (all []text) {
 			return !slices.Contains(notForPeople(), nameOf(n.Fun)) || nameOf(n.Fun) == "New" && !isErrors(n.Fun)
 		case *ast.KeyValueExpr:
 			return !slices.Contains(notForPeople(), nameOf(n.Key))
-		case *ast.Field, *ast.ImportSpec:
+		case *ast.Field:
+			if help := helpOf(n); help != "" {
+				all = append(all, text{n.Tag.Pos(), help})
+			}
+			return n.Tag == nil
+		case *ast.ImportSpec:
 			return false
 		case *ast.BasicLit:
 			if words, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && isSentence(words) {
@@ -77,6 +83,18 @@ func textsOf(file *ast.File) (all []text) {
 		return true
 	})
 	return all
+}
+
+// helpOf returns what a command's help says of a field; "" if that is nothing.
+func helpOf(field *ast.Field) string {
+	if field.Tag == nil {
+		return ""
+	}
+	tag, err := strconv.Unquote(field.Tag.Value)
+	if err != nil {
+		return ""
+	}
+	return reflect.StructTag(tag).Get("help")
 }
 
 // nameOf returns the last name of an expression, such as Info of log.Info.

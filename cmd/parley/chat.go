@@ -33,10 +33,10 @@ import (
 )
 
 type chatCmd struct {
-	Message   string `short:"m" help:"Say this and print the answer alone." placeholder:"TEXT"`
-	Agent     string `help:"The agent to talk to; left out, main." placeholder:"NAME"`
-	Session   string `help:"The conversation, by name; left out, the first of default, default-2, … that no other terminal has." placeholder:"NAME"`
-	Workspace string `help:"Work in this directory and not in the conversation's own." placeholder:"DIR"`
+	Message   string `short:"m" help:"Say this, and print only the answer." placeholder:"TEXT"`
+	Agent     string `help:"The agent to talk to (main if left out)." placeholder:"NAME"`
+	Session   string `help:"The conversation's name. Without it, the first of default, default-2, … that no other terminal uses." placeholder:"NAME"`
+	Workspace string `help:"Work in this directory instead of the conversation's own." placeholder:"DIR"`
 }
 
 // Help shows examples.

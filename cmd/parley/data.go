@@ -138,7 +138,7 @@ func keptElsewhere(c *config.Config) []string {
 
 type restoreCmd struct {
 	File string `arg:"" help:"The backup; - is standard input."`
-	Yes  bool   `help:"Restore into a home that is in use already; what it holds is moved aside."`
+	Yes  bool   `help:"Restore into a home that already holds data, and move that data aside."`
 }
 
 // Help shows examples.
@@ -196,9 +196,9 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 }
 
 type forgetCmd struct {
-	User    string `help:"Whose words are forgotten, CHANNEL:USER." placeholder:"WHO" xor:"what"`
-	Session string `help:"Or which conversation." placeholder:"KEY" xor:"what"`
-	Yes     bool   `help:"Do not ask."`
+	User    string `help:"The person whose words are erased, CHANNEL:USER." placeholder:"WHO" xor:"what"`
+	Session string `help:"Or the conversation to erase." placeholder:"KEY" xor:"what"`
+	Yes     bool   `help:"Don't ask for confirmation."`
 }
 
 // Help says that either a person or a session is given, and shows examples.

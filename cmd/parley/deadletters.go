@@ -14,10 +14,10 @@ import (
 )
 
 type deadLettersCmd struct {
-	List   deadList   `cmd:"" default:"1" help:"Messages that were given up."`
-	Show   deadShow   `cmd:"" help:"One of them, whole."`
-	Replay deadReplay `cmd:"" help:"Publish again under a new id."`
-	Drop   deadDrop   `cmd:"" help:"Forget."`
+	List   deadList   `cmd:"" default:"1" help:"List the messages that Parley gave up on."`
+	Show   deadShow   `cmd:"" help:"Show one message in full."`
+	Replay deadReplay `cmd:"" help:"Send messages again under new ids."`
+	Drop   deadDrop   `cmd:"" help:"Drop messages for good."`
 }
 
 // pathOf returns the path of a dead letter in the server's API.
@@ -148,7 +148,7 @@ func (c deadReplay) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 type deadDrop struct {
 	IDs []string `arg:"" optional:"" name:"id"`
 	All bool     `help:"All of them."`
-	Yes bool     `help:"Do not ask."`
+	Yes bool     `help:"Don't ask for confirmation."`
 }
 
 // Help shows examples.

@@ -49,7 +49,7 @@ type configGroup struct {
 }
 
 type configCheck struct {
-	Role string `help:"What the process is to do, as with serve." default:"gateway,worker" placeholder:"ROLES"`
+	Role string `help:"What the process does, as with serve." default:"gateway,worker" placeholder:"ROLES"`
 }
 
 // Help shows examples.

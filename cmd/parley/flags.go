@@ -15,7 +15,7 @@ import (
 // globalFlags are the flags that every command takes.
 type globalFlags struct {
 	Config string `help:"Configuration file." placeholder:"FILE"`
-	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
+	Home   string `help:"The folder where Parley keeps its data." placeholder:"DIR"`
 	JSON   bool   `help:"Results as JSON." name:"json"`
 }
 

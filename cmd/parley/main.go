@@ -26,25 +26,25 @@ type cli struct {
 
 	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
-	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
-	Status      statusCmd      `cmd:"" help:"How the server is doing, and what it's working on."`
-	Why         whyCmd         `cmd:"" help:"What became of a message, step by step."`
-	Logs        logsCmd        `cmd:"" help:"What was done: turns, calls of tools, refusals, admissions, erasures."`
-	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
-	Usage       usageCmd       `cmd:"" help:"What models have used and cost."`
-	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
-	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
+	Send        sendCmd        `cmd:"" help:"Send a message to people, without AI."`
+	Status      statusCmd      `cmd:"" help:"Show how the server is doing, and what it's working on."`
+	Why         whyCmd         `cmd:"" help:"Show what became of a message, step by step."`
+	Logs        logsCmd        `cmd:"" help:"Show what was done: turns, tool calls, refusals, admissions, erasures."`
+	Metrics     metricsCmd     `cmd:"" help:"Print the metrics in Prometheus's format."`
+	Usage       usageCmd       `cmd:"" help:"Show what models have used and cost."`
+	Sessions    sessionsCmd    `cmd:"" help:"Show conversations."`
+	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"List the messages that Parley gave up on."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
 	Backup      backupCmd      `cmd:"" help:"Back up everything into one file, even while the bot is serving."`
 	Restore     restoreCmd     `cmd:"" help:"Restore a home from a backup."`
-	Migrate     migrateCmd     `cmd:"" help:"Take the bot from this home to Redis and PostgreSQL."`
-	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
-	Approvals   approvalsCmd   `cmd:"" help:"What turns wait for, and the answers."`
-	Schedule    scheduleCmd    `cmd:"" help:"What the agent is to do later."`
-	MCP         mcpCmd         `cmd:"" name:"mcp" help:"The servers whose tools agents use."`
-	Skills      skillsCmd      `cmd:"" help:"The skills that agents have."`
-	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
-	Onboard     onboardCmd     `cmd:"" help:"Set it up: a model, a channel, and the first answer."`
+	Migrate     migrateCmd     `cmd:"" help:"Move the bot from this home to Redis and PostgreSQL."`
+	Pairing     pairingCmd     `cmd:"" help:"Manage who may talk to the bot."`
+	Approvals   approvalsCmd   `cmd:"" help:"Requests that turns are waiting for, and the answers."`
+	Schedule    scheduleCmd    `cmd:"" help:"What the agent will do later."`
+	MCP         mcpCmd         `cmd:"" name:"mcp" help:"MCP servers whose tools agents use."`
+	Skills      skillsCmd      `cmd:"" help:"Skills that agents have."`
+	Chats       chatsCmd       `cmd:"" help:"List the chats where people have talked to the bot."`
+	Onboard     onboardCmd     `cmd:"" help:"Set up Parley: a model, a channel, and the first answer."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

@@ -22,10 +22,10 @@ import (
 )
 
 type pairingCmd struct {
-	List    pairingList    `cmd:"" help:"Who is admitted, and who asks to be."`
-	Approve pairingApprove `cmd:"" help:"Admit the person who was given this code."`
-	Revoke  pairingRevoke  `cmd:"" help:"Take a person's admission back."`
-	Owner   pairingOwner   `cmd:"" help:"Make a code: whoever says it to the bot first owns it."`
+	List    pairingList    `cmd:"" help:"List who has access, and who is asking for it."`
+	Approve pairingApprove `cmd:"" help:"Let in the person who got this code."`
+	Revoke  pairingRevoke  `cmd:"" help:"Remove a person's access."`
+	Owner   pairingOwner   `cmd:"" help:"Make a code: whoever says it to the bot first owns the bot."`
 }
 
 type pairingList struct{}

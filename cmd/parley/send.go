@@ -29,7 +29,7 @@ type sendCmd struct {
 	Text    string        `arg:"" optional:"" help:"What to say, as Markdown. Left out, standard input is read."`
 	File    string        `help:"A file to send along." placeholder:"FILE"`
 	Key     string        `help:"What it is about: a later message with the same key edits this one or goes into its thread." placeholder:"KEY"`
-	Wait    bool          `help:"Wait until it is delivered, and say so by the exit code: 1 failed, 3 unknown, 4 still queued."`
+	Wait    bool          `help:"Wait for the delivery, and report it in the exit code: 1 failed, 3 unknown, 4 still queued."`
 	Timeout time.Duration `help:"How long to wait." default:"30s"`
 }
 

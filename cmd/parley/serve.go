@@ -24,12 +24,12 @@ import (
 
 type serveCmd struct {
 	Role   string  `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
-	Listen *string `help:"Where HTTP listens, instead of what is configured; none is off." placeholder:"ADDR"`
+	Listen *string `help:"Where HTTP listens, instead of the configured address; none turns it off." placeholder:"ADDR"`
 
-	Install   bool `help:"Write the unit by which systemd starts it and keeps it running, and serve nothing now."`
-	Uninstall bool `help:"Stop what --install has installed, and remove its unit."`
+	Install   bool `help:"Write the unit with which systemd starts Parley and keeps it running, and don't serve now."`
+	Uninstall bool `help:"Stop the service that --install set up, and remove its unit."`
 	Start     bool `help:"With --install: start it now without asking."`
-	Yes       bool `help:"With --install: replace a unit that is there."`
+	Yes       bool `help:"With --install: replace an existing unit."`
 }
 
 // Help shows examples.

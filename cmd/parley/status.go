@@ -28,7 +28,7 @@ import (
 
 type statusCmd struct {
 	Tools bool `help:"How tool calls have gone since the server started."`
-	Live  bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
+	Live  bool `help:"Only say whether this home's server answers, and fail if it doesn't: for health checks."`
 }
 
 // Help shows examples.
@@ -85,10 +85,10 @@ func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) 
 }
 
 type sessionsCmd struct {
-	Key    string `arg:"" optional:"" help:"The session to print; left out, all are listed."`
-	Since  since  `help:"Only those that were used since then, those used last first: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
-	Person string `help:"Only those in which this person has spoken, those used last first." placeholder:"CHANNEL:USER"`
-	Limit  int    `help:"Only those used last, this many (1,000 at most)." placeholder:"N"`
+	Key    string `arg:"" optional:"" help:"The session to print. Without it, all are listed."`
+	Since  since  `help:"Only those used since then, most recently used first: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
+	Person string `help:"Only those where this person has spoken, most recently used first." placeholder:"CHANNEL:USER"`
+	Limit  int    `help:"Only this many of the most recently used (at most 1,000)." placeholder:"N"`
 }
 
 // Help shows examples.
@@ -215,11 +215,11 @@ func (s *since) UnmarshalText(text []byte) error {
 
 type logsCmd struct {
 	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
-	Since   since  `help:"Only what was done since then: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
+	Since   since  `help:"Only records since then: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
 	Session string `help:"Only this session." placeholder:"KEY"`
-	Person  string `help:"Only what was done for this person, or by them." placeholder:"CHANNEL:USER"`
-	Limit   int    `help:"Only the newest records, this many." placeholder:"N"`
-	Follow  bool   `help:"Go on printing what is done, until Ctrl-C. Without --since and --limit it begins with the last 10 records." short:"f"`
+	Person  string `help:"Only records of what this person did, or had done." placeholder:"CHANNEL:USER"`
+	Limit   int    `help:"Only this many of the newest records." placeholder:"N"`
+	Follow  bool   `help:"Keep printing new records until Ctrl-C. Without --since and --limit, start with the last 10." short:"f"`
 }
 
 // Help shows examples.
@@ -267,7 +267,7 @@ func toolMetricPrefixes() []string {
 }
 
 type metricsCmd struct {
-	Tools bool `help:"Only those of tools."`
+	Tools bool `help:"Only the tool calls."`
 }
 
 // Help shows examples.

@@ -19,10 +19,10 @@ import (
 )
 
 type mcpCmd struct {
-	List   mcpList   `cmd:"" default:"1" help:"The servers, their tools, and those that wait to be accepted."`
-	Test   mcpTest   `cmd:"" help:"Ask a server for its tools now, and say what came of it."`
-	Login  mcpLogin  `cmd:"" help:"Sign in to a server that wants it."`
-	Accept mcpAccept `cmd:"" help:"Accept tools that are new or have changed, as they describe themselves now."`
+	List   mcpList   `cmd:"" default:"1" help:"List the servers, their tools, and the tools you haven't accepted yet."`
+	Test   mcpTest   `cmd:"" help:"Ask a server for its tools now, and show the result."`
+	Login  mcpLogin  `cmd:"" help:"Sign in to a server that needs it."`
+	Accept mcpAccept `cmd:"" help:"Accept new or changed tools as they describe themselves now."`
 }
 
 type mcpList struct{}
@@ -36,7 +36,7 @@ func (mcpList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) e
 }
 
 type mcpTest struct {
-	Name string `arg:"" help:"The server's."`
+	Name string `arg:"" help:"The server's name."`
 }
 
 // Help shows examples.
@@ -77,7 +77,7 @@ func withMCPClient(ctx context.Context, c *globalFlags, tty terminal.Terminal, d
 }
 
 type mcpAccept struct {
-	Name string `arg:"" help:"The server's, or SERVER__TOOL for one of its tools."`
+	Name string `arg:"" help:"The server's name, or SERVER__TOOL for one of its tools."`
 }
 
 // Help shows examples.
@@ -102,7 +102,7 @@ func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Termina
 }
 
 type mcpLogin struct {
-	Name    string `arg:"" help:"The server's."`
+	Name    string `arg:"" help:"The server's name."`
 	Address string `arg:"" optional:"" help:"The address where the browser ended up, to finish a sign-in."`
 	Issuer  string `placeholder:"URL" help:"Agree to sign in at this authorization server from now on, instead of the previous one."`
 }
@@ -133,7 +133,7 @@ func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal
 }
 
 type skillsCmd struct {
-	List skillsList `cmd:"" default:"1" help:"Your skills, which agents have them, and what is wrong with others."`
+	List skillsList `cmd:"" default:"1" help:"List your skills, which agents have them, and what's wrong with the rest."`
 }
 
 type skillsList struct{}

@@ -19,21 +19,21 @@ import (
 )
 
 type approvalsCmd struct {
-	List    approvalsList    `cmd:"" default:"1" help:"What turns wait for: approvals, and answers to questions."`
-	Approve approvalsApprove `cmd:"" help:"Let a tool call run."`
-	Deny    approvalsDeny    `cmd:"" help:"Do not let it run."`
+	List    approvalsList    `cmd:"" default:"1" help:"List what turns are waiting for: approvals, and answers to questions."`
+	Approve approvalsApprove `cmd:"" help:"Approve a tool call."`
+	Deny    approvalsDeny    `cmd:"" help:"Deny a tool call."`
 }
 
 type approvalsList struct{}
 
 type approvalsApprove struct {
-	ID      string `arg:"" help:"The request's."`
-	Session bool   `help:"Also when exactly the same is called again in this conversation, within a day."`
+	ID      string `arg:"" help:"The request's id."`
+	Session bool   `help:"Also approve exactly the same call in this conversation for a day."`
 }
 
 type approvalsDeny struct {
-	ID     string   `arg:"" help:"The request's."`
-	Reason []string `arg:"" optional:"" help:"Why, for the agent."`
+	ID     string   `arg:"" help:"The request's id."`
+	Reason []string `arg:"" optional:"" help:"The reason, for the agent to read."`
 }
 
 // Help shows examples.
@@ -89,14 +89,14 @@ func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, a
 }
 
 type scheduleCmd struct {
-	List   scheduleList   `cmd:"" default:"1" help:"What the agent is to do later, for whom and when."`
-	Cancel scheduleCancel `cmd:"" help:"End one."`
+	List   scheduleList   `cmd:"" default:"1" help:"List what the agent will do later, for whom and when."`
+	Cancel scheduleCancel `cmd:"" help:"Cancel a schedule."`
 }
 
 type scheduleList struct{}
 
 type scheduleCancel struct {
-	ID string `arg:"" help:"The schedule's."`
+	ID string `arg:"" help:"The schedule's id."`
 }
 
 // Help shows examples.

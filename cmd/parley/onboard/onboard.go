@@ -52,7 +52,7 @@ func missing(flag, purpose string) error {
 // A Command is the command line of onboard. What its flags leave out is asked for.
 type Command struct {
 	Provider string `help:"Whose model answers: openai, anthropic, …, ollama, other, or demo." placeholder:"NAME"`
-	BaseURL  string `help:"Where the model's server is, if it is none of those." placeholder:"URL"`
+	BaseURL  string `help:"The address of the model's server, if it's none of those." placeholder:"URL"`
 	KeyFile  string `help:"A file with the provider's key." placeholder:"FILE"`
 	Model    string `help:"The model's name." placeholder:"NAME"`
 
@@ -62,11 +62,11 @@ type Command struct {
 	APIURL       string `help:"Another address of the platform's API." name:"api-url" placeholder:"URL"`
 	Owner        string `help:"The owner's id on the platform." placeholder:"ID"`
 
-	Listen string `help:"Where programs reach it over HTTP; none switches that off." placeholder:"ADDR"`
+	Listen string `help:"Where programs reach it over HTTP; none turns that off." placeholder:"ADDR"`
 
-	Start bool `help:"Serve the channel at the end."`
-	Add   bool `help:"Add to a configuration that is there, and change nothing else in it." xor:"present"`
-	Yes   bool `help:"Replace a configuration that is there; the old one is kept beside it." xor:"present"`
+	Start bool `help:"Start serving the channel when it's set up."`
+	Add   bool `help:"Add to the existing configuration, and change nothing else in it." xor:"present"`
+	Yes   bool `help:"Replace the existing configuration, and keep the old one next to it." xor:"present"`
 }
 
 // Help shows examples.
