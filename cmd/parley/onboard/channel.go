@@ -120,11 +120,10 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return errLeft
 		}
-		failed := fmt.Errorf("%s: %w", s.channel.title, err)
 		if !s.d.asks || s.TokenFile != "" {
-			return failed
+			return fmt.Errorf("%s: %w", s.channel.title, err)
 		}
-		s.d.say("%v.\nFix that and type it again, or type %q.", failed, back)
+		s.d.say("That doesn't work: %v.\nFix it and type it again, or type %q.", err, back)
 	}
 }
 

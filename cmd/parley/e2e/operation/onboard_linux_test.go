@@ -332,7 +332,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	s.Types("telegram")
 	s.Sees("(not shown)")
 	s.Types("4242:not-the-bots-token-0000000000000000000")
-	s.Sees("Fix that")
+	s.Sees("Fix it")
 	parleytest.WaitFor(t, "the question for the token", func() bool { return strings.Count(s.Shown.String(), "(not shown)") == 2 })
 	s.Types(parleytest.Token)
 	s.Sees("the bot is @parleybot")
