@@ -6,10 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"parley/bus"
 	"parley/channels/console"
@@ -26,13 +24,13 @@ type seat struct {
 	width, height int
 }
 
-// x opens a terminal and runs a console on it.
-func x(t *testing.T) *seat {
+// sit opens a terminal and runs a console on it.
+func sit(t *testing.T) *seat {
 	t.Helper()
 	return sitAt(t, console.Config{})
 }
 
-// sitAt is x with a configuration of its own.
+// sitAt is sit with a configuration of its own.
 func sitAt(t *testing.T, cfg console.Config) *seat {
 	t.Helper()
 	return sitBefore(t, cfg, 80, 24, io.Discard)
@@ -64,14 +62,7 @@ func sitBefore(t *testing.T, cfg console.Config, width, height int, beside io.Wr
 // program reads and writes behind it. A test that closes them is to close both.
 func openTerminal(t testing.TB) (front, back *os.File) {
 	t.Helper()
-	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no terminals here: ", err)
-	}
-	var unlock, number int32
-	control(t, front, syscall.TIOCSPTLCK, &unlock)
-	control(t, front, syscall.TIOCGPTN, &number)
-	back, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	front, back, err := consoletest.OpenPTY(0, 0)
 	if err != nil {
 		t.Skip("no terminals here: ", err)
 	}
@@ -81,33 +72,7 @@ func openTerminal(t testing.TB) (front, back *os.File) {
 // resize tells the terminal its size.
 func resize(t *testing.T, f *os.File, width, height uint16) {
 	t.Helper()
-	size := [4]uint16{height, width}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = conn.Control(func(fd uintptr) {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
-			t.Fatal("resize: ", e)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func control(t testing.TB, f *os.File, request uintptr, value *int32) {
-	t.Helper()
-	conn, err := f.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = conn.Control(func(fd uintptr) {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(unsafe.Pointer(value))); e != 0 {
-			t.Skip("no terminals here: ", e)
-		}
-	})
-	if err != nil {
+	if err := consoletest.ResizePTY(f, int(width), int(height)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -158,7 +123,7 @@ func (d *seat) until(t *testing.T, what string, holds func(onScreen string) bool
 }
 
 func TestTextIsShownAsItComesAndOnce(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	if in.Text != "hello" {
@@ -198,7 +163,7 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 
 // The reply to a command may come before the news of what the command has done.
 func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "/compact\r")
 	in := d.next(t)
 	d.answer(t, in.ID+"#reply", "summed up")
@@ -208,7 +173,7 @@ func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
 }
 
 func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "/usage\r")
 	in := d.next(t)
 	d.answer(t, in.ID+"#reply", "this much")
@@ -225,7 +190,7 @@ func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 }
 
 func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
@@ -239,7 +204,7 @@ func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
 }
 
 func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "one\r")
 	first := d.next(t)
 	d.emit(first.ID, bus.Event{Type: bus.TurnStart})
@@ -298,7 +263,7 @@ func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
 
 func TestCtrlDEndsTheTalkAndSoDoesQuit(t *testing.T) {
 	for _, keys := range []string{"\x04", "/quit\r", "/exit\r"} {
-		d := x(t)
+		d := sit(t)
 		d.press(t, keys)
 		if err := d.end(t); !errors.Is(err, io.EOF) {
 			t.Errorf("%q: it ended with %v", keys, err)
@@ -353,7 +318,7 @@ func TestKeysOfTheLine(t *testing.T) {
 		"gone\x15kept\r":           "kept",
 		"first\x0asecond\r":        "first\nsecond", // Ctrl-J breaks the line
 	} {
-		d := x(t)
+		d := sit(t)
 		d.press(t, keys)
 		if in := d.next(t); in.Text != want {
 			t.Errorf("%q gives %q, want %q", keys, in.Text, want)
@@ -362,7 +327,7 @@ func TestKeysOfTheLine(t *testing.T) {
 }
 
 func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "tell me\r")
 	in := d.next(t)
 	var words []string
@@ -406,7 +371,7 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 		for _, name := range []string{"TERM", "TMUX", "STY", "FORCE_HYPERLINK", "VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM"} {
 			t.Setenv(name, c.env[name])
 		}
-		d := x(t)
+		d := sit(t)
 		d.press(t, "tell me\r")
 		in := d.next(t)
 		d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
@@ -432,7 +397,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 		"n": "/deny one", "no": "/deny one", "n not today ": "/deny one not today",
 		"yes please": "yes please", "no idea": "no idea", "/approve one": "/approve one", "so what": "so what",
 	} {
-		d := x(t)
+		d := sit(t)
 		d.emit("console:1", request("one"))
 		d.ends(t, "in this conversation\ny/n/s ›")
 		d.press(t, typed+"\r")
@@ -440,7 +405,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 			t.Errorf("%q said %q, want %q", typed, in.Text, want)
 		}
 	}
-	d := x(t)
+	d := sit(t)
 	d.emit("console:1", bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "question", Kind: bus.AskQuestion}},
 		bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "elsewhere", Kind: bus.AskApproval, Tool: "message", Asked: []bus.Address{{Channel: "slack", Chat: "C1"}}}},
 		request("one"), request("one"), request("two"), request("three"))
@@ -465,7 +430,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 
 // The end of a text is missed where its server dies: the answer is one text all the same.
 func TestATextWhoseEndWasMissedIsShownAtOnce(t *testing.T) {
-	d := x(t)
+	d := sit(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
@@ -517,7 +482,7 @@ func TestCtrlRSearchesWhatWasTyped(t *testing.T) {
 
 func TestClearEmptiesTheScreen(t *testing.T) {
 	for _, keys := range []string{"\x0c", "/clear\r"} {
-		d := x(t)
+		d := sit(t)
 		d.press(t, "hello\r")
 		in := d.next(t)
 		d.answer(t, in.ID+"#reply", "first answer")

@@ -20,15 +20,36 @@ func OpenPTY(width, height int) (front, back *os.File, err error) {
 		}
 	}()
 	var unlock, number int32
-	size := [4]uint16{uint16(height), uint16(width)} //nolint:gosec // no terminal is that large
-	for _, c := range []struct {
-		request uintptr
-		value   unsafe.Pointer
-	}{{syscall.TIOCSPTLCK, unsafe.Pointer(&unlock)}, {syscall.TIOCGPTN, unsafe.Pointer(&number)}, {syscall.TIOCSWINSZ, unsafe.Pointer(&size)}} {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), c.request, uintptr(c.value)); e != 0 {
-			return nil, nil, fmt.Errorf("set up a pseudo terminal: %w", e)
+	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
+		if err = control(front, request, unsafe.Pointer(value)); err != nil {
+			return nil, nil, err
 		}
+	}
+	if err = ResizePTY(front, width, height); err != nil {
+		return nil, nil, err
 	}
 	back, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	return front, back, err
+}
+
+// ResizePTY gives a pseudo terminal another size.
+func ResizePTY(front *os.File, width, height int) error {
+	size := [4]uint16{uint16(height), uint16(width)} //nolint:gosec // no terminal is that large
+	return control(front, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+}
+
+// control does something to a terminal. It leaves the file as it is, so that closing it ends a read.
+func control(f *os.File, request uintptr, value unsafe.Pointer) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := syscall.Errno(0)
+	err = conn.Control(func(fd uintptr) {
+		_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(value))
+	})
+	if err == nil && failed != 0 {
+		err = fmt.Errorf("control a pseudo terminal: %w", failed)
+	}
+	return err
 }

@@ -243,7 +243,7 @@ func Complete(text string) (at int, may []string) {
 			continue
 		}
 		path, after := folder+e.Name(), ""
-		if info, err := os.Stat(filepath.Join(in, e.Name())); err == nil && info.IsDir() {
+		if isFolder(in, e) {
 			path += "/"
 		} else if n.quote != 0 {
 			after = string(n.quote)
@@ -256,4 +256,14 @@ func Complete(text string) (at int, may []string) {
 	}
 	slices.Sort(may)
 	return n.begin, may
+}
+
+// isFolder reports whether an entry of a folder is one itself, or leads to one. It looks at the disk only for
+// a link, because names are completed with each key.
+func isFolder(in string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(filepath.Join(in, e.Name()))
+	return err == nil && info.IsDir()
 }
