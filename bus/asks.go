@@ -14,18 +14,18 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The kinds of asks: what people decide or say.
+// The kinds of asks, which are approvals and questions.
 const (
 	AskApproval = "approval" // whether a tool call may run
 	AskQuestion = "question" // an answer in a person's own words
 )
 
-// The states of an ask. Once it has left AskOpen, the state does not change any more.
+// The states of an ask. Once it has left AskOpen, the state does not change anymore.
 const (
 	AskOpen      = "open"
 	AskAnswered  = "answered"
 	AskExpired   = "expired"   // nobody answered in time
-	AskWithdrawn = "withdrawn" // nobody needs the answer any more, as after the turn was stopped
+	AskWithdrawn = "withdrawn" // the answer is no longer needed, as after the turn was stopped
 )
 
 // The answers to an approval. An answer to a question may be any text.
@@ -50,21 +50,21 @@ type Ask struct {
 	// Person is the person whose turn waits: CHANNEL:USER.
 	Person string `json:"person"`
 	// For an approval: the tool, the arguments with which it would run (as people may see
-	// them), the reason why it needs an approval, and a hash of everything that is
+	// them), the reason why it needs approval, and a hash of everything that is
 	// approved.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Shown is what the call would do, as it would do it, such as a command line, in the place of the
-	// arguments that ShownOf names; "" shows them all.
+	// Shown is what the call would do, in its own terms, such as a command line. It replaces the
+	// arguments that ShownOf names; "" shows all arguments.
 	Shown   string   `json:"shown,omitempty"`
 	ShownOf []string `json:"shown_of,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Hash    string   `json:"hash,omitempty"`
-	// Filed says that the call is too long for a message in a chat: there it is shown whole by a
-	// file, and can be approved only once that file has arrived. See FileID.
+	// Filed says that the call is too long for a message in a chat. There, a file shows all of
+	// it, and the call can be approved only once that file has arrived. See FileID.
 	Filed bool `json:"filed,omitempty"`
 	// Once says that the conversation in which the ask arose is over (/new was given): an approval
-	// then holds for this call alone, whatever is answered.
+	// then covers this call alone, whatever the answer says.
 	Once bool `json:"once,omitempty"`
 	// For a question: its text, and answers to choose from.
 	Question string   `json:"question,omitempty"`
@@ -104,15 +104,15 @@ var (
 	// ErrBadAnswer says that this kind of ask has no such answer, such as a text that neither
 	// approves nor denies.
 	ErrBadAnswer = errors.New("that is no answer to this")
-	// ErrNotShown says that the call cannot be approved from there, because it was not shown
-	// whole to those who are asked in a chat.
+	// ErrNotShown says that the call cannot be approved from there, because the people asked
+	// in a chat were not shown all of it.
 	ErrNotShown = errors.New("it was not shown whole")
 	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it is decided already")
 )
 
-// AnswerRefused reports whether an error means that an answer was refused for good; after
-// any other error nobody knows whether it was accepted.
+// AnswerRefused reports whether an error means that an answer was refused for good. After
+// any other error, it is unknown whether it was accepted.
 func AnswerRefused(err error) bool {
 	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrNotShown) || errors.Is(err, ErrDecided)
 }
@@ -157,14 +157,15 @@ func (a Ask) Takes(answer Answer) bool {
 	return false
 }
 
-// FileID returns the id of the message that shows, with a file, the whole of a call that is Filed to
-// the people at an address.
+// FileID returns the id of the message with the file that shows all of a Filed call to the people at
+// an address.
 func (a Ask) FileID(at Address) string {
 	sum := sha256.Sum256([]byte(at.String()))
 	return a.ID + "#call/" + hex.EncodeToString(sum[:8])
 }
 
-// AskedAt returns the addresses at which people are asked, and not only told that others are.
+// AskedAt returns the addresses at which people are asked, without those at which they only
+// learn that others are asked.
 func (a Ask) AskedAt() []Address {
 	if len(a.Asked) > 0 {
 		return a.Asked

@@ -2,18 +2,18 @@ package bus
 
 import "sync"
 
-// A Bell is how a bus implements Lease.OnMail: who holds the lease listens, and the bus rings. The
-// zero Bell has nobody who listens.
+// A Bell is how a bus implements Lease.OnMail: the holder of the lease listens, and the bus rings.
+// The zero Bell has no listener.
 type Bell struct {
 	mu      sync.Mutex
-	answer  func()        // nil if nobody listens
-	running chan struct{} // closed when the call of answer that is under way has ended; nil if there is none
+	answer  func()        // nil if there is no listener
+	running chan struct{} // closed when the current call of answer has ended; nil if there is none
 	again   bool          // it rang during that call
 }
 
 // Listen has answer called, in a goroutine of its own, each time the bell rings, until stop is called.
-// There is one call at a time: for all that rings during a call, there is one more. stop returns once
-// no call is under way, so answer must not call it. A bell has one listener at a time.
+// There is one call at a time. Any number of rings during a call lead to one more call. stop returns
+// once no call is running, so answer must not call it. A bell has one listener at a time.
 func (b *Bell) Listen(answer func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 
 // The errors by which callers decide what to do next.
 var (
-	// ErrFull says that as many messages wait in the mailbox as may (see Caps). Nothing was stored,
-	// and the message's id may be used again.
+	// ErrFull says that the mailbox has reached its cap (see Caps). Nothing was stored, and the
+	// message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
 	// ErrTooMuch is the ErrFull of a mailbox whose waiting messages have too many bytes.
 	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
 	// ErrFenced says that this process no longer has the lease or hold: another one may be
-	// at work, so this one must do nothing outward any more.
+	// at work, so this one must not act on the outside anymore.
 	ErrFenced = errors.New("lease is lost")
 	// ErrClosed says that the bus was closed.
 	ErrClosed = errors.New("bus is closed")
@@ -80,13 +80,13 @@ type Message struct {
 // A Bus stores topics of mailboxes. A mailbox is a FIFO of messages under one key.
 type Bus interface {
 	// Publish puts m at the end of its mailbox. When it returns nil, m is durable. If the ID was
-	// published lately (today or yesterday), Publish drops m and returns nil. If as many messages
-	// wait in the mailbox as may, it returns ErrFull and the ID may be used again; for a message
-	// that no bus would accept it returns ErrInvalid. After any other error nobody knows whether m
-	// is durable: publish the same message again.
+	// published lately (today or yesterday), Publish drops m and returns nil. If the mailbox is
+	// full, it returns ErrFull and the ID may be used again; for a message that no bus would
+	// accept, it returns ErrInvalid. After any other error, it is unknown whether m is durable:
+	// publish the same message again.
 	Publish(ctx context.Context, topic Topic, m Message) error
 
-	// Claim waits for a mailbox that has mail, is due and is held by nobody, and leases it.
+	// Claim waits for a mailbox that has mail, is due and is not leased, and leases it.
 	// Mailboxes are served in the order in which they became due; one that still has mail
 	// when it is settled goes to the back of the queue. Claim survives outages of the
 	// backend and returns only a lease, ctx's error or ErrClosed.
@@ -102,21 +102,22 @@ type Claim struct {
 	// begins at the server's clock in microseconds.
 	Fence int64
 	// Attempts counts the claims of this mailbox since a message of it was last settled,
-	// including this one: it begins at 1. The bus never gives a message up by itself; the
+	// including this one: it begins at 1. The bus never abandons a message by itself; the
 	// claiming process decides, so that it can tell the sender.
 	Attempts int
 }
 
 // A Lease is the right to work on one mailbox until it is settled or lost. The bus extends
-// it in the background. It is lost when this process was paused or cut off for longer than
-// the lease time, and when it was held for longer than the bus allows any turn to take.
+// it in the background. It is lost if this process was paused or disconnected for longer
+// than the lease time, or if it was held for longer than the bus allows for a turn.
 type Lease interface {
 	// Claim returns the mailbox and the fence of the lease.
 	Claim() Claim
 
 	// Mail returns the mailbox's messages whose Seq is greater than after, in order: at least one if
-	// there are any, and of many the first ones. It waits for the backend only, not for mail. Mail(ctx,
-	// 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost or settled.
+	// there are any, and only the first ones if there are many. It waits for the backend only, not for
+	// mail. Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost
+	// or settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
 
 	// OnMail calls f when there is mail that Mail has not returned yet, and when the lease is over:
@@ -126,10 +127,9 @@ type Lease interface {
 	// call under way, so f must not call it. There may be one such f at a time.
 	OnMail(f func()) (stop func())
 
-	// Held must be called before each outward effect. Nil means that this process had the lease
-	// when it asked and will have it for another moment. While nobody knows whether it has the
-	// lease (Redis or the disk does not answer), Held waits. It returns ErrFenced once the lease is
-	// lost or settled.
+	// Held must be called before each effect on the outside. Nil means that this process had the
+	// lease when it asked and will have it for another moment. While that is unknown (Redis or the
+	// disk does not answer), Held waits. It returns ErrFenced once the lease is lost or settled.
 	Held(ctx context.Context) error
 
 	// Lost returns a channel that is closed once the lease is certainly lost.
@@ -139,8 +139,8 @@ type Lease interface {
 	// them into dead letters, and gives back the rest. ErrFenced means that this process no
 	// longer has the lease. After an error whose outcome is unknown, Settle may be called
 	// again, and ErrFenced then means success as well as nil. A crash of the backend may
-	// bring back messages that were removed a moment before: whoever handles a message has
-	// to know it again, as after a crash right before Settle.
+	// bring back messages that were removed a moment before. The handler of a message must
+	// recognize it then, as after a crash right before Settle.
 	Settle(ctx context.Context, end End) error
 }
 
@@ -156,14 +156,14 @@ type End struct {
 	// After is how long the rest of the mailbox cannot be claimed; its order stays, and urgent mail
 	// ends the wait.
 	After time.Duration
-	// Uncounted does not count this claim as an attempt, because its failure was nobody's
-	// fault: a shutdown, a rate limit, a full outbox.
+	// Uncounted does not count this claim as an attempt, because the message did not cause
+	// its failure: a shutdown, a rate limit, a full outbox.
 	Uncounted bool
 }
 
 // Caps bounds the mail that may wait in one mailbox of a topic. In each field 0 means no bound.
 type Caps struct {
-	Inbound  int // messages waiting in one session, those being answered included
+	Inbound  int // messages waiting in one session, including those being answered
 	Outbound int // messages waiting for one address
 	// Bytes bounds the bodies of the messages that wait in one mailbox, except for timers;
 	// 0 means no bound. An empty mailbox accepts any message. Buses may count bytes with a

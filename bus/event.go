@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 )
@@ -10,13 +11,13 @@ import (
 // subscribe without an id.
 var ErrGone = errors.New("events are no longer held")
 
-// The types of events, with the fields of Event that they set. Events only inform those who
-// watch; the durable record is the session's log.
+// The types of events, with the fields of Event that they set. Events only inform watchers;
+// the durable record is the session's log.
 const (
 	TurnStart    = "turn_start"    // Causes: a turn has begun
-	BlockStart   = "block_start"   // Block, Kind; Tool and Call for a tool_use: the model begins a part of its answer
-	BlockDelta   = "block_delta"   // Block, Kind, Delta: the next piece of that part
-	BlockStop    = "block_stop"    // Block, Kind: that part is complete
+	BlockStart   = "block_start"   // Block, Kind, Tool, and Call, Cause and Name if they are known: a block begins, or begins again
+	BlockDelta   = "block_delta"   // Block, Kind, Delta: the next piece of that block
+	BlockStop    = "block_stop"    // Block, Kind, Tool, Call, Input, Failed, Cut: the log has that block
 	BlockReset   = "block_reset"   // the blocks from Block on are void and come again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
@@ -29,9 +30,12 @@ const (
 	AskResolved  = "ask_resolved"  // Ask, which has ended
 	TurnComplete = "turn_complete" // Causes: the turn has ended
 	TurnError    = "turn_error"    // Causes, Error: the turn has failed
-	Limited      = "limited"       // a platform wants nothing sent for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that was told so. Only in channels' feeds
-	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where watching is the way to read answers
+	Limited      = "limited"       // a platform accepts nothing for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that got this answer. Only in channels' feeds
+	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and of what operators say
 )
+
+// KindOperator is the Kind of a Spoken event if an operator has said it in person.
+const KindOperator = "operator"
 
 // A Failure is an error in the form that programs and models read.
 type Failure struct {
@@ -51,8 +55,8 @@ type Event struct {
 
 	Turn   string   `json:"turn,omitempty"`
 	Causes []string `json:"causes,omitempty"` // the ids of the messages that the turn answers
-	Block  int      `json:"block"`            // which part of the answer; counts within a turn, from 0
-	Kind   string   `json:"kind,omitempty"`   // what that part is: thinking, text or tool_use
+	Block  int      `json:"block"`            // which block of the turn, from 0
+	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; of Spoken see KindOperator
 	Delta  string   `json:"delta,omitempty"`
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`
@@ -62,16 +66,43 @@ type Event struct {
 	// Compaction says by how much the request became shorter.
 	Compaction *Compaction `json:"compaction,omitempty"`
 	Usage      *Usage      `json:"usage,omitempty"`
+	// News is set in the server's feed only.
+	News    *News `json:"news,omitempty"`
+	*Detail       // fields that few blocks have; nil if this one has none of them
 }
 
-// A Usage says how many tokens one call of a model has used, also if its answer was dropped.
+// A Detail is what a block contains besides its text.
+type Detail struct {
+	Input  json.RawMessage `json:"input,omitempty"`    // of a tool_use: the complete input, which replaces the pieces
+	Failed bool            `json:"is_error,omitempty"` // of a tool_result: the call has failed
+	Cut    bool            `json:"cut,omitempty"`      // the log has more than is shown
+	Cause  string          `json:"cause,omitempty"`    // of a person's message: its id
+	Name   string          `json:"name,omitempty"`     // of a person's message: what the platform calls the person
+}
+
+// Size returns about how many bytes the texts of an event take.
+func (e *Event) Size() int {
+	n := len(e.Delta)
+	for _, c := range e.Causes {
+		n += len(c)
+	}
+	if e.Error != nil {
+		n += len(e.Error.Message)
+	}
+	if e.Detail != nil {
+		n += len(e.Input) + len(e.Cause) + len(e.Name)
+	}
+	return n
+}
+
+// A Usage says how many tokens one call of a model has used, even if its answer was dropped.
 type Usage struct {
 	Model     string `json:"model"`
 	Input     int64  `json:"input"`     // tokens, including cached ones
 	Cached    int64  `json:"cached"`    // of Input: those that the provider had in its cache
 	Output    int64  `json:"output"`    // tokens, including those of reasoning
 	Reasoning int64  `json:"reasoning"` // of Output: those of the model's reasoning
-	// Microdollars is what the call has cost; nil if that is not known.
+	// Microdollars is the cost of the call; nil if it is unknown.
 	Microdollars *int64 `json:"microdollars,omitempty"`
 	Estimated    bool   `json:"estimated"` // the tokens are estimates: the provider gave none
 }
@@ -87,7 +118,7 @@ type Retry struct {
 	Attempt int    `json:"attempt"`  // 2 for the first repetition, then 3, and so on
 	AfterMS int64  `json:"after_ms"` // the wait before this attempt, in milliseconds
 	From    string `json:"from,omitempty"`
-	To      string `json:"to,omitempty"` // the model that is asked instead of From, if From was given up
+	To      string `json:"to,omitempty"` // the model that is asked instead of From, if From failed
 }
 
 // A Feed names a stream of events to which watchers subscribe.
@@ -97,20 +128,34 @@ type Feed string
 func SessionFeed(key string) Feed { return Feed("session/" + key) }
 
 // ChannelFeed names the feed with the events of all turns whose reply goes through a
-// channel. They may come some hundredths of a second late, several at once.
+// channel. They may come some hundredths of a second late, and several at once.
 func ChannelFeed(channel string) Feed { return Feed("channel/" + channel) }
+
+// An Emitter takes events for watchers.
+type Emitter interface {
+	// Emit publishes e in the feeds of its session and of its route's channel, and the result of
+	// ForServer in the server's feed; if IsServersOnly, only in that one. It never blocks and
+	// never fails; events that it cannot handle in time are dropped and counted.
+	Emit(e Event)
+}
 
 // Events carries events to watchers. It drops events rather than wait, because the log is
 // the record.
 type Events interface {
-	// Emit publishes e in the feeds of its session and of its route's channel. It never blocks and
-	// never fails; events that it cannot handle in time are dropped and counted.
-	Emit(e Event)
+	Emitter
 
 	// Subscribe follows a feed from the event after that id on; 0 means from now on. The
 	// subscription is active when Subscribe returns, and the sequence ends when ctx does. A
 	// subscriber that is too slow loses the oldest events, and gets one pair with the error
 	// ErrGone in their place. Subscribe itself returns ErrGone if the bus no longer has all
-	// events after that id; of a session it keeps the last few thousand.
+	// events after that id; of a session, and of the server, it keeps the last few thousand. Forget
+	// takes the server's away, and those who watch it get ErrGone, so that they forget, too.
 	Subscribe(ctx context.Context, feed Feed, after uint64) (iter.Seq2[Event, error], error)
+}
+
+// A History has the events of sessions that the bus still holds.
+type History interface {
+	// HeldEvents returns the events of a session's feed that are held now, the oldest first. Those that
+	// follow a gap are returned alone. An event that was emitted a moment ago may not be among them.
+	HeldEvents(ctx context.Context, feed Feed) ([]Event, error)
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Listener is told of the events of a channel, which Follow passes on. Neither method may take
-// long, because later events wait meanwhile.
+// A Listener gets the events of a channel from Follow. Neither method may take long, because
+// later events wait meanwhile.
 type Listener interface {
 	// Heard handles one event.
 	Heard(e Event)
-	// Missed is called when events were lost, so that the listener no longer relies on having seen
-	// all.
+	// Missed is called when events were lost, so that the listener no longer assumes it has seen
+	// all of them.
 	Missed()
 }
 

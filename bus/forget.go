@@ -17,9 +17,9 @@ type Forgetter interface {
 	// again some seconds later, when that work is over. The ids of removed messages stay known, so
 	// that a repetition is still dropped, and the rest of a mailbox keeps its order.
 	//
-	// When Forget returns nil, the bus's own files contain nothing of what was removed, nor of what
-	// was settled before; for files of a Redis server the server is responsible. After an error the
-	// same call may be made again. Forget calls match from one goroutine at a time, and match
-	// may be slow.
+	// When Forget returns nil, the bus's own files contain no traces of the removed messages, or of
+	// those settled before; a Redis server is responsible for its own files. After an error the
+	// same call may be made again. Forget calls match from one goroutine at a time, and match may
+	// be slow.
 	Forget(ctx context.Context, match func(Topic, Message) bool, sessions ...string) (Forgotten, error)
 }

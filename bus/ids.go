@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// The id of a message that results from another one is made of that one's id. So a process
-// that is cut off after publishing and before recording it publishes the same id again, and
-// the bus drops the repetition.
+// If a message results from another one, its id is derived from that one's id. So a process
+// that is interrupted after publishing it and before recording it publishes the same id
+// again, and the bus drops the repetition.
 
-// replySuffix is appended to a message's id to make the id of its reply.
+// replySuffix is appended to a message's id to form the id of its reply.
 const replySuffix = "#reply"
 
 // ReplyID returns the id of the reply to the turn or command with that id.
@@ -19,12 +19,12 @@ func ReplyID(cause string) string { return cause + replySuffix }
 // replies.
 func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 
-// IsReply reports whether the message is a turn's answer, and not something else that the
-// turn says. A turn's id is that of the first message that it answers.
+// IsReply reports whether the message is a turn's answer, and not another message of the
+// turn. A turn's id is that of the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
-// Cause returns the id from which DerivedID, ReplyID or FallbackID made an id: that of the message
-// which is answered or reported on. For any other id it returns the id itself and false.
+// Cause returns the id from which DerivedID, ReplyID or FallbackID derived an id: the id of the
+// message that is answered or reported on. For any other id it returns the id itself and false.
 func Cause(id string) (cause string, derived bool) {
 	cause, _, derived = strings.Cut(id, "#")
 	return cause, derived

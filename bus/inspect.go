@@ -8,7 +8,7 @@ import (
 
 // A Depth counts the messages and mailboxes of one topic, for status and metrics.
 type Depth struct {
-	Waiting int           // messages that nobody holds, due or not
+	Waiting int           // messages that are not leased, due or not
 	Leased  int           // mailboxes being worked on
 	Delayed int           // mailboxes that cannot be claimed yet, because the time of their first message has not come
 	Dead    int           // dead letters
@@ -23,9 +23,9 @@ type Inspector interface {
 	Depth(ctx context.Context, topic Topic) (Depth, error)
 	// HasMail reports whether a mailbox contains mail, due or not, leased or not.
 	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
-	// Mailboxes lists mailboxes of a topic that have mail: at most limit of those that are worked on,
-	// and of those that wait. It reads no more of them than it lists, so with more than that the list
-	// may have others than the oldest.
+	// Mailboxes lists mailboxes of a topic that have mail: at most limit that are being worked on,
+	// and at most limit that wait. It reads no more than it lists, so if there are more, the list may
+	// not have the oldest ones.
 	Mailboxes(ctx context.Context, topic Topic, limit int) (MailboxList, error)
 }
 
@@ -38,7 +38,7 @@ type MailboxList struct {
 // A Mailbox is a mailbox that has mail, as a list shows it.
 type Mailbox struct {
 	Key      string
-	Messages int       // how many it has, those that are worked on included
+	Messages int       // how many it has, including those being worked on
 	Since    time.Time // when the first of them was published
 	Due      time.Time // from when on it can be claimed; zero if it can be claimed, or is leased, now
 }
@@ -55,22 +55,25 @@ type Roster interface {
 	Processes(ctx context.Context) ([]string, error)
 }
 
-// A DeadLetter is a message that was given up.
+// A DeadLetter is a message that was abandoned.
 type DeadLetter struct {
 	Topic    Topic
 	Message  Message
 	Reason   string
-	Attempts int // how many times its mailbox was claimed before the message was given up
+	Attempts int // how many times its mailbox was claimed before the message was abandoned
 	BuriedAt time.Time
 }
 
-// DeadLetters stores dead letters: messages that were given up, because they failed too often or can
+// DeadLetters stores dead letters: messages that were abandoned because they failed too often or can
 // never be handled. Each stays until the operator replays or drops it. It is identified by its topic
 // and its message's id.
 type DeadLetters interface {
 	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
 	// them after that id, or from the beginning if it is "".
 	DeadLetters(ctx context.Context, topic Topic, after string, limit int) ([]DeadLetter, error)
+	// NewestDeadLetters lists them in the opposite order, the newest first: at most limit of those
+	// before that id, or from the newest if it is "".
+	NewestDeadLetters(ctx context.Context, topic Topic, before string, limit int) ([]DeadLetter, error)
 	// Replay publishes a dead letter again at the end of its mailbox, under a new id (the old one
 	// with "~n"; n = 1, 2, …), and removes the dead letter: both or neither. It returns the new id;
 	// ErrNotFound if there is no such dead letter, or ErrFull as Publish does.
@@ -86,8 +89,8 @@ type Pauser interface {
 	Pause(ctx context.Context, topic Topic, d time.Duration) error
 }
 
-// A Holder lets processes of a fleet hold names, each of which only one process holds at a time.
-// Who holds the name of a platform connection or a dispatcher is the one that runs it.
+// A Holder lets processes of a fleet hold names. Only one process holds a name at a time. The
+// process that holds the name of a platform connection or a dispatcher runs it.
 type Holder interface {
 	// Hold waits until name is free and takes it. The returned context ends when the hold
 	// is lost (with the cause ErrFenced), when it is released, or when ctx ends. release

@@ -2,12 +2,13 @@ package bus
 
 import "context"
 
-// This file says on whose behalf a turn begins that no person's message begins: because a
+// This file decides for whom a turn begins if no person's message begins it: because a
 // schedule is due, a job has ended or a program posts.
 //
 // Each such source publishes mail that begins a turn, and each checks again for whom: a person
-// may have lost their rights since, and a chat may have others in it. What a turn may see of its
-// person is decided here alone, and a source of turns that decides nothing shows nothing.
+// may have lost their rights since, and others may have joined the chat. Only this file decides
+// what a turn may see of the memories of its person. A source that decides nothing shows none of
+// them.
 
 // A Caller is the person for whom a turn begins, with the rights that they have now.
 type Caller struct {
@@ -15,12 +16,12 @@ type Caller struct {
 	// Program says that the caller is not a person but a program that posts, or the
 	// heartbeat.
 	Program bool
-	// Private says that nobody but the person reads along.
+	// Private says that only the person reads along.
 	Private bool
 }
 
-// Program returns the Caller for a program with that id. A program has no rights of an owner, and
-// nothing is remembered of it between conversations.
+// Program returns the Caller for a program with that id. A program has no owner's rights, and
+// nothing is remembered about it between conversations.
 func Program(id string) Caller { return Caller{Person: Person{ID: id}, Program: true} }
 
 // An Admit decides whether turns may begin on somebody's behalf, at an address, now. It returns
@@ -28,7 +29,7 @@ func Program(id string) Caller { return Caller{Person: Person{ID: id}, Program: 
 // cannot be decided now.
 type Admit func(ctx context.Context, who Person, at Address) (Caller, bool, error)
 
-// Mail returns the message that begins a turn for the caller: in, with the fields filled that say
+// Mail returns the message that begins a turn for the caller: in, with the fields set that say
 // for whom the turn is.
 func (c Caller) Mail(in Inbound) Inbound {
 	in.From, in.Private, in.Group, in.Mentioned = c.Person, c.Private, !c.Private, true

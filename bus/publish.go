@@ -60,7 +60,7 @@ func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) e
 }
 
 // IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, the
-// message invalid), which it would repeat a moment later. After any other error nobody knows
+// message invalid), which it would repeat a moment later. After any other error, it is unknown
 // whether the message is durable.
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)

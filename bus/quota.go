@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// ErrBusy says that as many leases as allowed are counted for a group already: a person, for
-// example, has as many turns at work as one person may.
+// ErrBusy says that the group has reached its limit of leases: for example, a person has the
+// maximum number of turns running.
 var ErrBusy = errors.New("as many leases as allowed work for the group")
 
-// A QuotaError says that as many turns (or other counted work) have begun for a group within an
-// hour as may.
+// A QuotaError says that a group has reached its hourly limit of turns, or of other counted
+// work.
 type QuotaError struct {
 	// Opens is the wait until another may begin.
 	Opens time.Duration
@@ -31,8 +31,8 @@ type Quota struct {
 	Hour   int    // how many ids may begin within any hour
 }
 
-// A QuotaLease is a Lease that also counts, over all processes that share the bus, how much is done
-// for a group. It is optional: where one process has the bus to itself, that process can count.
+// A QuotaLease is a Lease that also counts the work for a group, over all processes that share the
+// bus. It is optional: if one process has the bus to itself, that process can count.
 type QuotaLease interface {
 	Lease
 
@@ -43,11 +43,10 @@ type QuotaLease interface {
 	// counted. It returns ErrFenced if this lease is lost.
 	Begin(ctx context.Context, q Quota) error
 
-	// Resume counts the lease for the group like Begin, but whatever the bounds say, and counts no
-	// id: the work had begun before.
+	// Resume counts the lease for the group like Begin, but ignores the bounds and counts no id:
+	// the work had begun before.
 	Resume(ctx context.Context, group string) error
 
-	// Leave ends the counting of this lease for its group. It does nothing if the lease is counted
-	// for none.
+	// Leave stops counting this lease for its group. It does nothing if the lease is not counted.
 	Leave(ctx context.Context) error
 }

@@ -19,8 +19,8 @@ type Address struct {
 	Thread  string `json:"thread,omitempty"` // the platform's id of the thread, if any
 }
 
-// SubAgents is the channel in the addresses of sub-agents' sessions. Nobody is there to read
-// anything, and no channel has this name.
+// SubAgents is the channel in the addresses of sub-agents' sessions. Nobody reads anything
+// there, and no channel has this name.
 const SubAgents = "agent"
 
 // String returns the address as people write it: CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
@@ -61,8 +61,8 @@ type Person struct {
 	// Name is the person's name on the platform. It is only for the model and for people to
 	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
-	// Account is the person under whose name this one's use is counted and limited, where somebody
-	// has several accounts and the gate has looked that up; "" if it has not.
+	// Account is the person under whose name this one's use is counted and limited, if somebody
+	// has several accounts and the gate has looked that up; otherwise "".
 	Account string `json:"account,omitempty"`
 	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
@@ -96,11 +96,12 @@ const (
 	// JobEnded tells a session that a background command has ended: From is the person for
 	// whom it ran, Text says how it ended. It begins a turn of that person, or joins one.
 	JobEnded = "job_ended"
-	// Tasked hands a task to a sub-agent, and begins a turn of it: Task says from whom.
+	// Tasked hands a task to a sub-agent and begins a turn there: Task says who handed it
+	// out.
 	Tasked = "tasked"
-	// TaskEnded tells a session how a task has ended that it has handed out: Text is the
+	// TaskEnded tells a session how a task that it handed out has ended: Text is the
 	// report, and Task says which task. It continues the turn that waits for the task. If
-	// none does, it begins a turn, or joins one.
+	// no turn waits, it begins one, or joins one.
 	TaskEnded = "task_ended"
 )
 
@@ -128,8 +129,8 @@ type Inbound struct {
 	// unique over all channels.
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// From is the sender. For a Deleted message it may be empty, where the platform does
-	// not say whose message was deleted: it is deleted whoever wrote it.
+	// From is the sender. For a Deleted message, it may be empty if the platform does not
+	// say whose message was deleted. The message is deleted no matter who wrote it.
 	From Person  `json:"from"`
 	At   Address `json:"at"` // where it was said, and where the reply goes
 	// Group says that other people read the conversation.
@@ -218,12 +219,12 @@ type Attachment struct {
 
 // The kinds of quotes.
 const (
-	Forwarded = "forwarded" // somebody's words, passed on by the sender
-	Answered  = "answered"  // the message to which the sender replies, or the part of it that the sender marked
-	Told      = "told"      // what an agent has posted here on somebody's behalf
-	Earlier   = "earlier"   // what was said in a thread before the bot was called into it
-	Reported  = "reported"  // the report of a sub-agent that had read what strangers may have written
-	Posted    = "posted"    // what a program has posted to a webhook: the message comes from no person
+	Forwarded = "forwarded" // another person's words, passed on by the sender
+	Answered  = "answered"  // the message to which the sender replies, or the part of it that the sender selected
+	Told      = "told"      // a text that an agent has posted here on somebody's behalf
+	Earlier   = "earlier"   // a message in a thread from before the bot was called into it
+	Reported  = "reported"  // the report of a sub-agent that had read text that strangers may have written
+	Posted    = "posted"    // a text that a program has posted to a webhook: the message comes from no person
 )
 
 // A Quote is a text written elsewhere or earlier. The model is shown it as quoted material,
@@ -237,9 +238,18 @@ type Quote struct {
 	Chat string    `json:"chat,omitempty"`
 	At   time.Time `json:"at,omitzero"` // when it was written
 	Text string    `json:"text"`
-	// Own says of a Told quote that these are From's own words: see Telling. A release from before does
-	// not set it, and takes such words for a stranger's.
+	// Own says that a Told quote has From's own words: see Telling. Older releases do not set it, and
+	// treat such words as a stranger's.
 	Own bool `json:"own,omitempty"`
+	// Operator says of a Told quote that From is an operator, who has said this here in person: see
+	// Telling. Older releases take it for something that the agent has posted.
+	Operator bool `json:"operator,omitempty"`
+}
+
+// IsOperators reports whether the message tells the session what an operator has said in its
+// conversation.
+func (in Inbound) IsOperators() bool {
+	return in.Kind == Notice && len(in.Quotes) > 0 && in.Quotes[0].Kind == Told && in.Quotes[0].Operator
 }
 
 // Encode returns the message as the body of a bus message.
@@ -271,8 +281,8 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	return in, nil
 }
 
-// IsPrivate returns Inbound.Private as it was written in JSON; nil comes from a release from before
-// that field, and then a conversation is private if it is not a group's.
+// IsPrivate returns Inbound.Private as it was written in JSON; nil comes from a release that lacked
+// the field; then a conversation is private if it is not a group's.
 func IsPrivate(written *bool, group bool) bool {
 	if written == nil {
 		return !group
@@ -299,18 +309,19 @@ type Outbound struct {
 	// delivery fails. Both are empty for messages that no session wrote.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
-	// Causes are the ids of the messages that it answers, if these are more than the one
-	// after which the turn is named.
+	// Causes are the ids of the messages that it answers, if there are others than the one
+	// that names the turn.
 	Causes []string `json:"causes,omitempty"`
 	// Failed says that the turn failed: the message says why, and is not an answer.
 	Failed bool `json:"failed,omitempty"`
-	// At is when it was written: a message that cannot be sent is given up by its age.
+	// At is when it was written: a message that cannot be sent is abandoned at a certain
+	// age.
 	At time.Time `json:"at,omitzero"`
 	// Expires is the time after which it is not worth sending; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
 	// Subject connects messages of one sender (Origin) to one address that are about the same
-	// thing: a later one edits the earlier where the platform can edit, and else goes into its
-	// thread.
+	// thing: a later one edits the earlier one if the platform can edit; otherwise it goes
+	// into that one's thread.
 	Subject string `json:"subject,omitempty"`
 	// Origin is the sender if no session wrote it: the name of a token or a webhook.
 	Origin string `json:"origin,omitempty"`
@@ -319,49 +330,54 @@ type Outbound struct {
 	File     *File     `json:"file,omitempty"`
 	// Files are files in the storage that workers and gateways share; the message only names them.
 	Files []FileRef `json:"files,omitempty"`
-	// Whole says that the whole text must appear in the chat, however long it is.
+	// Whole says that all of the text must appear in the chat, no matter how long it is.
 	Whole bool `json:"whole,omitempty"`
-	// Told is set if an agent posts this on somebody's behalf in another chat than the one in which
-	// it was asked to; nil otherwise.
+	// Told is set if an agent posts this on somebody's behalf in a chat other than the one in which
+	// it was asked to, or if an operator answers in place of the agent; nil otherwise.
 	Told *Telling `json:"told,omitempty"`
 	// Buttons are shown below the text where the platform has buttons; the text says how to
 	// answer without them.
 	Buttons []Button `json:"buttons,omitempty"`
-	// Ahead says that the message only shows what a later one to the same address is about, which
-	// says so if this one did not arrive (see Otherwise): so nobody is told of its failure, and it
-	// is given up soon.
+	// Ahead says that the message only shows the subject of a later one to the same address. That
+	// one says so if this one did not arrive (see Otherwise), so its failure is not reported, and
+	// it is abandoned soon.
 	Ahead bool `json:"ahead,omitempty"`
-	// Otherwise, if set, is what is said instead if an earlier message did not arrive.
+	// Otherwise, if set, replaces the text and buttons if an earlier message did not
+	// arrive.
 	Otherwise *Otherwise `json:"otherwise,omitempty"`
 	// Double is the platform's id of a message that shows the same Subject and is replaced by
-	// this one, unless it is the message of the subject itself; nothing else is sent. A send
-	// that was cut off and repeated has left it. "" means none.
+	// this one, unless it is the message of the subject itself; nothing else is sent. It was
+	// left by a send that was interrupted and repeated. "" means none.
 	Double string `json:"double,omitempty"`
 	// Needs names features that a dispatcher must understand to send the message, such as
-	// NeedFiles. A dispatcher that does not understand one leaves the message, and those behind it,
+	// NeedFiles. A dispatcher that does not understand one leaves the message, and those after it,
 	// to a process of another release.
 	Needs []string `json:"needs,omitempty"`
 }
 
-// An Otherwise is what is said in place of a message's own Text and Buttons if another message, with
-// its file, did not arrive.
+// An Otherwise replaces a message's own Text and Buttons if another message, with its file, did not
+// arrive.
 type Otherwise struct {
 	Unsent  string   `json:"unsent"` // the id of the other message, which was published before to the same address
 	Text    string   `json:"text"`
 	Buttons []Button `json:"buttons,omitempty"`
 }
 
-// A Telling says on whose behalf an agent posts something. The message's text says it too,
+// A Telling says on whose behalf an agent posts something, or which operator does. The message's text says it too,
 // for people, and for releases that do not know this field.
 type Telling struct {
 	For Person  `json:"for"`
 	At  Address `json:"at"` // the conversation in which the agent was asked
-	// Words is the text to be told, without the added words that name the person on whose behalf it
-	// is told.
+	// Words is the text to post, without the added words that name the person on whose behalf it is
+	// posted.
 	Words string `json:"words"`
-	// Own says that the words are the person's: they are known to the bot by name, and the model that
-	// passes the words on had read nothing that strangers may have written.
+	// Own says that the words are the person's own: the bot knows the person by name, and the model
+	// that passes the words on had read nothing that strangers may have written.
 	Own bool `json:"own,omitempty"`
+	// Operator says that no agent speaks: For is an operator, who answers in the session that the message
+	// names. That session is told what was said, under the id Post, by which the operator knows it.
+	Operator bool   `json:"operator,omitempty"`
+	Post     string `json:"post,omitempty"`
 }
 
 // A File is sent with a message, which carries the file's bytes itself.
@@ -379,12 +395,12 @@ type FileRef struct {
 	Path   string `json:"path"`   // its path in the workspace of the session that sends it
 }
 
-// NeedFiles is what a message with Files names in its Needs: a dispatcher from before such files
-// would send the text alone.
+// NeedFiles is in the Needs of a message with Files: a dispatcher of an older release would send
+// the text alone.
 const NeedFiles = "files"
 
-// NeedOtherwise is what a message with Otherwise names in its Needs: a dispatcher from before it
-// would let people approve what they were not shown.
+// NeedOtherwise is in the Needs of a message with Otherwise: a dispatcher of an older release
+// would let people approve a call that they were not shown.
 const NeedOtherwise = "otherwise"
 
 // Encode returns the message as the body of a bus message.

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// maxResting is how many goroutines wait for another lease after their work: a new one would have to
-// grow its stack anew for each message.
+// maxResting is how many goroutines wait for another lease after their work. New goroutines would
+// have to grow their stacks again for each message.
 const maxResting = 8
 
 // claimTogether is how many mailboxes ClaimEach leases in one call, at most.
 const claimTogether = 16
 
-// A GroupClaimer is a Bus that leases several mailboxes in one call. It is optional: it is for buses
-// whose claims are answered by a server, so that claims made one by one would wait for one another.
+// A GroupClaimer is a Bus that leases several mailboxes in one call. It is optional. It is for buses
+// whose claims go to a server, where single claims would wait for one another.
 type GroupClaimer interface {
 	// ClaimUpTo waits as Claim does until a mailbox can be claimed, and leases those that can be,
 	// but not more than most. It returns at least one lease, or an error as Claim does.
 	ClaimUpTo(ctx context.Context, topic Topic, most int) ([]Lease, error)
 }
 
-// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease beside the
-// others, at most atOnce of them at a time. It returns as soon as it stops claiming:
-// nil after ctx has ended, else Claim's error. Calls of work may still run then; the returned
-// function wait returns once they have ended.
+// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease
+// concurrently, at most atOnce at a time. It returns as soon as it stops claiming: nil after ctx
+// has ended, otherwise Claim's error. Calls of work may still run then; the returned function wait
+// returns once they have ended.
 func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Lease)) (wait func(), err error) {
 	var running sync.WaitGroup
 	// A place is taken before a lease is: a lease that waited for a place would be kept
@@ -71,8 +71,8 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 				running.Go(func() { workOn(lease) })
 			}
 		}
-		// Only while more mail is due than was asked for does a process take more at a time: what
-		// comes rarely is shared with the other processes one by one.
+		// A process takes several at a time only while more mail is due than it asked for: rare
+		// mail is shared with the other processes one by one.
 		wanted = len(leases)
 		if wanted == taken {
 			wanted = min(2*taken, most)
@@ -95,7 +95,7 @@ func claimer(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), m
 	}, 1
 }
 
-// places counts those who work at once: it holds a value for each.
+// places counts concurrent calls of work: it holds a value for each.
 type places chan struct{}
 
 // take waits until a place is free, and takes up to that many. It takes none once ctx has ended.
@@ -124,7 +124,7 @@ func (p places) free(n int) {
 }
 
 // RetrySettle settles a lease as end says, and tries again until it is certain that the lease is
-// over or ctx ends: the bus extends a lease that nobody settles, so nobody else would get the
+// over or ctx ends: the bus extends an unsettled lease, so no other process would get the
 // mailbox. Each attempt takes at most tryFor. After each failure that is followed by another
 // attempt it calls failed with the error.
 func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration, failed func(error)) {
@@ -148,9 +148,9 @@ func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration
 	}
 }
 
-// WhileHeld calls work while this process is the one that holds a name (see Holder). The context
-// that work gets ends when the name is lost; then WhileHeld waits until it has the name again and
-// calls work again. It returns nil after ctx has ended, else the error of Hold or work.
+// WhileHeld calls work while this process holds a name (see Holder). The context that work gets
+// ends when the name is lost; then WhileHeld waits until it has the name again and calls work
+// again. It returns nil after ctx has ended, otherwise the error of Hold or work.
 func WhileHeld(ctx context.Context, h Holder, name string, work func(held context.Context) error) error {
 	for {
 		held, release, err := h.Hold(ctx, name)

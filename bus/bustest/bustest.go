@@ -27,6 +27,7 @@ import (
 type Bus interface {
 	bus.Bus
 	bus.Events
+	bus.History
 	bus.Inspector
 	bus.DeadLetters
 	bus.Pauser
@@ -87,6 +88,7 @@ func Run(t *testing.T, h Harness) {
 		{"hold", holdPromises},
 		{"roster", rosterPromises},
 		{"events", eventPromises},
+		{"serverfeed", serverFeedPromises},
 		{"quota", quotaPromises},
 	}
 	for _, g := range groups {

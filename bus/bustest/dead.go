@@ -2,6 +2,7 @@ package bustest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -95,6 +96,16 @@ func testDeadLetterPages(r *rig) {
 	r.wantDeadLetters("y", 2, "x", "w")
 	r.wantDeadLetters("w", 2, "v")
 	r.wantDeadLetters("v", 2)
+	for before, want := range map[string]string{"": "v w", "w": "x y", "y": "z", "z": ""} {
+		list, err := r.NewestDeadLetters(r.Context(), inbound, before, 2)
+		var ids []string
+		for _, d := range list {
+			ids = append(ids, d.Message.ID)
+		}
+		if err != nil || strings.Join(ids, " ") != want {
+			r.Errorf("the newest dead letters before %q are %q, want %q, %v", before, ids, want, err)
+		}
+	}
 }
 
 func testReplay(r *rig) {

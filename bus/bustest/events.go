@@ -2,6 +2,7 @@ package bustest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,6 +18,7 @@ var eventPromises = []promise{
 	{"keep what they say", testEventFields},
 	{"are numbered upward, over a restart too", testEventIDsGrow},
 	{"can be read again from an id", testEventsFromID},
+	{"can be read that are held", testEventsHeld},
 	{"are gone when too many have followed, and after a restart", testEventsGone},
 	{"do not wait for a slow watcher, who is told once", testSlowWatcher},
 	{"end with the watcher's context", testEventsEndWithContext},
@@ -90,6 +92,7 @@ func testEventFields(r *rig) {
 	e := bus.Event{
 		Type: bus.ToolEnd, Session: "s", Route: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Turn: "t", Causes: []string{"a", "b"},
 		Block: 7, Kind: "text", Delta: "añ\x00\n", Tool: "exec", Call: "c1", Error: &bus.Failure{Code: "timeout", Message: "late"},
+		Detail: &bus.Detail{Input: json.RawMessage(`{"a":"<b>"}`), Failed: true, Cut: true, Cause: "m1", Name: "Ann"},
 	}
 	r.Emit(e)
 	got := v.wantBlocks(7)
@@ -134,6 +137,23 @@ func testEventsFromID(r *rig) {
 	r.Emit(newEvent("s", 10))
 	now.wantBlocks(10)
 	end.wantBlocks(10)
+}
+
+func testEventsHeld(r *rig) {
+	r.open(Options{})
+	v := r.subscribe(bus.SessionFeed("s"), 0)
+	for i := range 10 {
+		r.Emit(newEvent("s", i))
+		r.Emit(newEvent("noise", i))
+	}
+	last := v.wantBlocks(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	held, err := r.HeldEvents(r.Context(), bus.SessionFeed("s"))
+	if err != nil || len(held) != 10 || held[0].Block != 0 || held[9].ID != last.ID || held[9].Session != "s" {
+		r.Errorf("held are %+v, %v", held, err)
+	}
+	if none, err := r.HeldEvents(r.Context(), bus.SessionFeed("of nobody")); err != nil || len(none) > 0 {
+		r.Errorf("of nobody are held %+v, %v", none, err)
+	}
 }
 
 func testEventsGone(r *rig) {

@@ -143,6 +143,12 @@ func testFleetEvents(r *rig) {
 	for i := range 100 {
 		v.wantBlocks(i)
 	}
+	server := r.subscribe(bus.ServerFeed(), 0)
+	other.Emit(newJobEvent("s", 1))
+	first := server.wantJobs("s", 1)
+	other.Emit(newJobEvent("s", 2))
+	server.wantJobs("s", 2)
+	r.subscribe(bus.ServerFeed(), first.ID).wantJobs("s", 2)
 }
 
 // skipUnless skips a test unless has is true: otherwise the harness has no function for the feature

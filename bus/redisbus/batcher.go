@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type scriptBatcher struct {
 	client  *redis.Client
 	scripts scriptLibrary
 	health  *health
+	copies  *copies
 	queue   chan *call
 	stopped chan struct{}
 	work    sync.WaitGroup
@@ -46,11 +48,11 @@ type call struct {
 	decided atomic.Bool
 	done    chan struct{}
 	reply   any
-	err     error
+	err     error // if it is errNotCopied, there is a reply, too
 }
 
-func newBatcher(client *redis.Client, l scriptLibrary, h *health) *scriptBatcher {
-	return &scriptBatcher{client: client, scripts: l, health: h, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
+func newBatcher(client *redis.Client, l scriptLibrary, h *health, k *copies) *scriptBatcher {
+	return &scriptBatcher{client: client, scripts: l, health: h, copies: k, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
 }
 
 func (c *scriptBatcher) start() {
@@ -147,15 +149,44 @@ func (c *scriptBatcher) gather(x *call) (batch []*call) {
 // others the outcome of theirs. The client's timeouts bound it.
 func (c *scriptBatcher) runBatch(batch []*call) {
 	ctx := context.Background()
+	c.runPipeline(ctx, batch, (*redis.Script).EvalSha)
+	var unknown []*call
+	for _, x := range batch {
+		if redis.HasErrorPrefix(x.err, "NOSCRIPT") {
+			unknown = append(unknown, x)
+		}
+	}
+	if len(unknown) > 0 {
+		// The server was restarted, or replaced by a replica, and does not know these scripts, so
+		// they did not run. Eval sends their texts.
+		c.runPipeline(ctx, unknown, (*redis.Script).Eval)
+	}
+	for _, x := range batch {
+		c.health.record(x.err)
+		if redis.HasErrorPrefix(x.err, "READONLY") {
+			c.copies.way.leaveReplica()
+		}
+		close(x.done)
+	}
+}
+
+// runPipeline runs the scripts of calls by eval, and sets their replies and errors. If some must be on a
+// replica too, it waits for that, and their error is errNotCopied if they are not.
+func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
+	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.isRelied() }) && c.copies.way.copies > 0
 	commands := make([]*redis.Cmd, len(batch))
 	var failed error // why the pipeline failed, if it did
-	if len(batch) == 1 {
+	var proof *proof
+	if len(batch) == 1 && !relied {
 		x := batch[0]
-		commands[0] = c.scripts[x.script].EvalSha(ctx, c.client, x.keys, x.args...)
+		commands[0] = eval(c.scripts[x.script], ctx, c.client, x.keys, x.args...)
 	} else {
 		pipe := c.client.Pipeline()
 		for i, x := range batch {
-			commands[i] = c.scripts[x.script].EvalSha(ctx, pipe, x.keys, x.args...)
+			commands[i] = eval(c.scripts[x.script], ctx, pipe, x.keys, x.args...)
+		}
+		if relied {
+			proof = c.copies.begin(ctx, pipe)
 		}
 		_, failed = pipe.Exec(ctx)
 	}
@@ -166,13 +197,16 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 			// connection: go-redis then leaves the commands as they are, unsent.
 			x.err = cmp.Or(failed, errNoReply)
 		}
-		if redis.HasErrorPrefix(x.err, "NOSCRIPT") {
-			// The server was restarted and does not know the script, so it did not
-			// run. Eval sends its text.
-			x.reply, x.err = c.scripts[x.script].Eval(ctx, c.client, x.keys, x.args...).Result()
+	}
+	if proof == nil {
+		return
+	}
+	if err := c.copies.judge(ctx, proof); err != nil {
+		for _, x := range batch {
+			if x.err == nil && x.script.isRelied() {
+				x.err = err
+			}
 		}
-		c.health.record(x.err)
-		close(x.done)
 	}
 }
 
@@ -186,6 +220,9 @@ func (e notSentError) Unwrap() error { return e.error }
 func mayHaveRun(err error) bool {
 	if _, ok := errors.AsType[notSentError](err); ok {
 		return false
+	}
+	if errors.Is(err, errNotCopied) {
+		return true
 	}
 	if _, ok := errors.AsType[redis.Error](err); ok {
 		return false // the server answered with an error: scripts check before they write

@@ -239,6 +239,9 @@ func (c *claims) runClaim(q *waitQueue, n int, hints []string) (claimResult, err
 	}
 	c.leases.endClaim(a.leases)
 	if err != nil {
+		if len(a.leases) > 0 { // they may be lost with the master, so nobody should begin to work
+			c.leases.giveBack(&q.keys, a.leases)
+		}
 		return a, err
 	}
 	if us := r.at(0).number(); us >= 0 {

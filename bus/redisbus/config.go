@@ -18,7 +18,8 @@ const (
 
 // Config says where the bus lives and what bounds it.
 type Config struct {
-	// URL is redis://, rediss:// or unix://, as redis-cli takes it.
+	// URL is redis://, rediss:// or unix://, as redis-cli takes it, or with Sentinels as
+	// sentinel.Address says.
 	URL string
 	// Prefix begins every key and channel; DefaultPrefix if empty. Processes with the same
 	// prefix in the same database share one bus.

@@ -16,13 +16,24 @@ import (
 type deadLetters struct {
 	*connection
 	publisher *publisher
+	emitter   *emitter
 }
 
 // DeadLetters implements bus.DeadLetters: it reads a page of the list in the order of burial. If
 // the dead letter named by after no longer exists, the list starts again from the beginning.
 func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
+	return ds.list(ctx, topic, after, limit, false)
+}
+
+// NewestDeadLetters implements bus.DeadLetters, as DeadLetters does.
+func (ds *deadLetters) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
+	return ds.list(ctx, topic, before, limit, true)
+}
+
+// list reads a page of dead letters in the order of their burial, or against it.
+func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, known string, limit int, newest bool) ([]bus.DeadLetter, error) {
 	k := ds.keys.topic(topic)
-	ids, err := ds.deadIDs(ctx, &k, after, limit)
+	ids, err := ds.deadIDs(ctx, &k, known, limit, newest)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -44,10 +55,13 @@ func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after s
 	return list, nil
 }
 
-func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, after string, limit int) ([]string, error) {
-	first := "-inf"
-	if after != "" {
-		score, err := ds.client.ZScore(ctx, k.graves, after).Result()
+func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, known string, limit int, newest bool) ([]string, error) {
+	first, last := "-inf", "+inf"
+	if newest {
+		first, last = last, first
+	}
+	if known != "" {
+		score, err := ds.client.ZScore(ctx, k.graves, known).Result()
 		switch {
 		case err == nil:
 			first = "(" + strconv.FormatFloat(score, 'f', 0, 64)
@@ -56,7 +70,7 @@ func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, after string, 
 		}
 	}
 	ids, err := ds.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: k.graves, Start: first, Stop: "+inf", ByScore: true, Count: int64(limit),
+		Key: k.graves, Start: first, Stop: last, ByScore: true, Rev: newest, Count: int64(limit),
 	}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
@@ -97,6 +111,7 @@ func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (
 			return "", fmt.Errorf("replay: %w", err)
 		}
 		if answer != answerKnown {
+			ds.emitter.Emit(bus.NewDeadLetterEvent(topic, key, id, bus.StateReplayed))
 			return renewed, nil
 		}
 	}
@@ -112,5 +127,6 @@ func (ds *deadLetters) Drop(ctx context.Context, topic bus.Topic, id string) err
 	if err != nil {
 		return fmt.Errorf("drop dead letter: %w", ds.closedOr(err))
 	}
+	ds.emitter.Emit(bus.NewDeadLetterEvent(topic, "", id, bus.StateDropped))
 	return nil
 }

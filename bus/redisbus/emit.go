@@ -3,6 +3,7 @@ package redisbus
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -10,7 +11,7 @@ import (
 )
 
 const (
-	streamEvents = 4096      // about how many events of a session Redis keeps
+	streamEvents = 4096      // about how many events of a session, and of the server, Redis keeps
 	streamKept   = time.Hour // how long it keeps them after the last of them
 	// emitEvery is the wait between two calls that send events. The events that many turns emit
 	// meanwhile are sent in one call.
@@ -95,25 +96,31 @@ func (m *emitter) sendLast() {
 // emitCall returns the keys and arguments with which the emit script sends a batch.
 func (m *emitter) emitCall(batch []outgoing) (keys []string, args []any) {
 	keys = []string{m.keys.clock()}
-	args = []any{streamKept.Milliseconds(), streamEvents}
-	streams := map[string]int{}
+	var channels, events []any
+	streams, places := map[bus.Feed]int{}, map[bus.Feed]int{}
+	channelOf := func(feed bus.Feed) int {
+		if places[feed] == 0 {
+			channels = append(channels, m.keys.channel(feed))
+			places[feed] = len(channels)
+		}
+		return places[feed]
+	}
 	for _, x := range batch {
-		stream, session, channel := 0, "", ""
-		if x.session != "" {
-			feed := bus.SessionFeed(x.session)
-			session = m.keys.channel(feed)
-			if stream = streams[x.session]; stream == 0 {
+		stream, stored, channel := 0, 0, 0
+		if feed := x.storedFeed(); feed != "" {
+			stored = channelOf(feed)
+			if stream = streams[feed]; stream == 0 {
 				keys = append(keys, m.keys.stream(feed))
 				stream = len(keys) - 1
-				streams[x.session] = stream
+				streams[feed] = stream
 			}
 		}
 		if x.channel != "" {
-			channel = m.keys.channel(bus.ChannelFeed(x.channel))
+			channel = channelOf(bus.ChannelFeed(x.channel))
 		}
-		args = append(args, stream, session, channel, m.encodeEvent(x.event))
+		events = append(events, stream, stored, channel, m.encodeEvent(x.event))
 	}
-	return keys, args
+	return keys, slices.Concat([]any{streamKept.Milliseconds(), streamEvents, len(channels)}, channels, events)
 }
 
 func (m *emitter) encodeEvent(e *bus.Event) []byte {
@@ -127,8 +134,8 @@ func (m *emitter) encodeEvent(e *bus.Event) []byte {
 	return text
 }
 
-// removeEvents removes the sessions' events from this process's buffer and from their
-// streams in Redis. It waits for the batch that is being sent, which would otherwise
+// removeEvents removes the sessions' events from this process's buffer and from Redis: their
+// streams, and that of the server, which has some of them. It waits for the batch that is being sent, which would otherwise
 // add to the streams after they were deleted.
 func (m *emitter) removeEvents(ctx context.Context, sessions []string) error {
 	r := m.buffer
@@ -139,5 +146,6 @@ func (m *emitter) removeEvents(ctx context.Context, sessions []string) error {
 	for i, key := range sessions {
 		streams[i] = m.keys.stream(bus.SessionFeed(key))
 	}
+	streams = append(streams, m.keys.stream(bus.ServerFeed()))
 	return m.client.Del(ctx, streams...).Err()
 }

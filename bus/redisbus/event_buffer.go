@@ -28,10 +28,35 @@ type eventBuffer struct {
 	lost   uint64               // number of events that were lost
 }
 
-// A destination says where an event goes: its session's feed, its channel's, or both.
-type destination struct{ session, channel string }
+// A destination says where an event goes: its session's feed, its channel's, or both; or the server's.
+type destination struct {
+	session, channel string
+	server           bool
+}
 
-func destinationOf(e *bus.Event) destination { return destination{e.Session, e.Route.Channel} }
+// destinationOf returns where an event itself goes; what the server's feed has of it is another event.
+func destinationOf(e *bus.Event) destination {
+	if e.IsServersOnly() {
+		return destination{}
+	}
+	return destination{session: e.Session, channel: e.Route.Channel}
+}
+
+// parts returns the destinations of one feed each; those that d has not are zero.
+func (d destination) parts() [3]destination {
+	return [3]destination{{session: d.session}, {channel: d.channel}, {server: d.server}}
+}
+
+// storedFeed returns the feed of which Redis keeps the events for a while; "" if there is none.
+func (d destination) storedFeed() bus.Feed {
+	switch {
+	case d.server:
+		return bus.ServerFeed()
+	case d.session != "":
+		return bus.SessionFeed(d.session)
+	}
+	return ""
+}
 
 func newEventBuffer() *eventBuffer {
 	return &eventBuffer{gaps: map[destination]bool{}, filled: make(chan struct{}, 1)}
@@ -59,19 +84,25 @@ func (r *eventBuffer) wakeSender() {
 }
 
 // countLost counts an event that will not be sent, and remembers that its feeds lack one. The
-// caller of countLost, markGap or removeFirst holds r.mu.
+// caller of countLost, markGaps, markGapsOf or removeFirst holds r.mu.
 func (r *eventBuffer) countLost(e *bus.Event) {
 	r.lost++
-	r.markGap(e)
+	r.markGapsOf(e)
 }
 
-// markGap remembers that the feeds to which e was to go lack an event.
-func (r *eventBuffer) markGap(e *bus.Event) {
-	if e.Session != "" {
-		r.gaps[destination{session: e.Session}] = true
-	}
-	if e.Route.Channel != "" {
-		r.gaps[destination{channel: e.Route.Channel}] = true
+// markGapsOf remembers that the feeds to which e was to go lack an event.
+func (r *eventBuffer) markGapsOf(e *bus.Event) {
+	to := destinationOf(e)
+	_, to.server = e.ForServer()
+	r.markGaps(to)
+}
+
+// markGaps remembers that the feeds of a destination lack an event.
+func (r *eventBuffer) markGaps(to destination) {
+	for _, feed := range to.parts() {
+		if feed != (destination{}) {
+			r.gaps[feed] = true
+		}
 	}
 }
 
@@ -84,13 +115,7 @@ func (r *eventBuffer) removeFirst(n int) {
 }
 
 // eventBytes returns about how much memory an event takes.
-func eventBytes(e *bus.Event) int {
-	n := 256 + len(e.Delta)
-	if e.Error != nil {
-		n += len(e.Error.Message)
-	}
-	return n
-}
+func eventBytes(e *bus.Event) int { return 256 + e.Size() }
 
 // An outgoing is one item to send to a destination: an event or, if event is nil, a sign
 // that events are missing.
@@ -114,14 +139,10 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 			continue
 		}
 		newest[e.Turn] = &e
-		p := destinationOf(&e)
-		for _, half := range []destination{{session: p.session}, {channel: p.channel}} {
-			if r.gaps[half] {
-				delete(r.gaps, half)
-				batch = append(batch, outgoing{half, nil})
-			}
+		batch = r.appendEvent(batch, destinationOf(&e), &e)
+		if news, ok := e.ForServer(); ok {
+			batch = r.appendEvent(batch, destination{server: true}, &news)
 		}
-		batch = append(batch, outgoing{p, &e})
 	}
 	r.removeFirst(n)
 	if len(r.events) > 0 {
@@ -134,6 +155,21 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	}
 	clear(r.gaps)
 	return batch
+}
+
+// appendEvent appends an event to a batch, and before it the sign that its feeds lack events. The caller
+// holds r.mu.
+func (r *eventBuffer) appendEvent(batch []outgoing, to destination, e *bus.Event) []outgoing {
+	if to == (destination{}) {
+		return batch
+	}
+	for _, feed := range to.parts() {
+		if r.gaps[feed] {
+			delete(r.gaps, feed)
+			batch = append(batch, outgoing{feed, nil})
+		}
+	}
+	return append(batch, outgoing{to, e})
 }
 
 // joinPieces adds the text of e to that of the event before it and returns true, if both are pieces
@@ -155,11 +191,10 @@ func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range batch {
-		if x.event != nil {
-			r.countLost(x.event)
-		} else {
-			r.gaps[x.destination] = true
+		if x.event != nil && (!x.server || x.event.IsServersOnly()) { // what the server's feed has of others is no event more
+			r.lost++
 		}
+		r.markGaps(x.destination)
 	}
 	r.wakeSender()
 }
@@ -183,7 +218,7 @@ func (r *eventBuffer) forget(sessions []string) {
 			continue
 		}
 		r.bytes -= eventBytes(&e)
-		r.markGap(&e)
+		r.markGapsOf(&e)
 	}
 	clear(r.events[len(kept):])
 	r.events = kept

@@ -51,7 +51,7 @@ type feed struct {
 }
 
 func newEvents(c *connection, m *emitter) *events {
-	pubsub := c.client.Subscribe(context.Background(), c.keys.notes(c.self), c.keys.released(), c.keys.forgotten())
+	pubsub := c.client.Subscribe(context.Background(), c.keys.notes(c.self), c.keys.forgotten())
 	return &events{connection: c, emitter: m, pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
 }
 
@@ -106,8 +106,8 @@ func (w *watcher) pop() (bus.Event, bool) {
 }
 
 // Subscribe implements bus.Events: it yields the past events after that id, then new ones. The last
-// few thousand events of a session can be read again until an hour after the last of them; those of
-// a channel cannot.
+// few thousand events of a session, and of the server, can be read again until an hour after the last
+// of them; those of a channel cannot.
 func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -151,39 +151,55 @@ func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (it
 // pastEvents reads the events after an id from the session's stream. Streams are trimmed at the
 // beginning, so a stream that still has the event with that id has all later ones.
 func (s *events) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
+	past, gap, err := s.readStream(ctx, name, strconv.FormatUint(after, 10))
+	if err != nil {
+		return nil, err
+	}
+	if gap || len(past) == 0 || past[0].ID != after {
+		return nil, bus.ErrGone
+	}
+	return past[1:], nil
+}
+
+// HeldEvents implements bus.History.
+func (s *events) HeldEvents(ctx context.Context, name bus.Feed) ([]bus.Event, error) {
+	held, _, err := s.readStream(ctx, name, "-")
+	return held, err
+}
+
+// readStream reads the events from an id on from a session's stream. If some are missing there, gap is
+// true, and it returns those that follow the last gap.
+func (s *events) readStream(ctx context.Context, name bus.Feed, from string) (read []bus.Event, gap bool, err error) {
 	var list []redis.XMessage
-	var err error
 	for retry := backoff(0); ; {
-		list, err = s.client.XRange(ctx, s.keys.stream(name), strconv.FormatUint(after, 10), "+").Result()
+		list, err = s.client.XRange(ctx, s.keys.stream(name), from, "+").Result()
 		if err == nil {
 			break
 		}
 		select {
 		case <-time.After(retry.next()):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read events: %w", ctx.Err())
+			return nil, false, fmt.Errorf("read events: %w", ctx.Err())
 		case <-s.closed:
-			return nil, bus.ErrClosed
+			return nil, false, bus.ErrClosed
 		}
 	}
-	past := make([]bus.Event, 0, len(list))
+	read = make([]bus.Event, 0, len(list))
 	for _, x := range list {
 		text, _ := x.Values["e"].(string)
 		number, _, _ := strings.Cut(x.ID, "-")
 		id, err := strconv.ParseUint(number, 10, 64)
 		if err != nil || text == "" {
-			return nil, bus.ErrGone
+			read, gap = read[:0], true
+			continue
 		}
 		e, err := decodeEvent(id, text)
 		if err != nil {
-			return nil, fmt.Errorf("read events: %w", err)
+			return nil, false, fmt.Errorf("read events: %w", err)
 		}
-		past = append(past, e)
+		read = append(read, e)
 	}
-	if len(past) == 0 || past[0].ID != after {
-		return nil, bus.ErrGone
-	}
-	return past[1:], nil
+	return read, gap, nil
 }
 
 // follow yields the past events, then new ones. An event that was both read from the stream

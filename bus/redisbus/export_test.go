@@ -38,3 +38,15 @@ func TopicKeys(prefix string, name bus.Topic) Topic {
 	k := newKeys(prefix, 0).topic(name)
 	return Topic{k.state, k.heads, k.due, k.leased, k.wake}
 }
+
+// CallsOf returns the calls that send these events: of each how many events it has.
+func CallsOf(events ...bus.Event) (sizes []int) {
+	b := newEventBuffer()
+	for _, e := range events {
+		b.add(e)
+	}
+	for b.hasEvents() {
+		sizes = append(sizes, len(b.nextBatch()))
+	}
+	return sizes
+}

@@ -147,5 +147,8 @@ func (f *forgetter) forgetDead(ctx context.Context, topic bus.Topic, match func(
 		}
 		done.DeadLetters += int(r.number())
 	}
+	if len(picked) > 0 {
+		f.dead.emitter.Emit(bus.NewDeadLetterEvent(topic, "", "", bus.StateDropped))
+	}
 	return nil
 }

@@ -93,9 +93,13 @@ func (s *events) forget(o forgetRequest, own bool) {
 		return
 	}
 	s.forgets.Add(1)
-	for _, f := range s.feeds {
+	server := s.keys.channel(bus.ServerFeed())
+	for channel, f := range s.feeds {
 		for w := range f.watchers {
 			w.dropEvents(o.Sessions)
+			if channel == server {
+				s.lost.Add(w.push(bus.Event{}))
+			}
 		}
 	}
 	if heard != nil {

@@ -26,6 +26,9 @@ func newHolds(c *connection, lease time.Duration) *holds {
 	return &holds{connection: c, lease: lease, held: map[*hold]bool{}, freeing: map[string]chan struct{}{}}
 }
 
+// waitingKept is how long Redis remembers which processes wait for a name. Each of them asks again earlier.
+const waitingKept = 5 * pollMost
+
 // A hold is a name that this process holds under a fence.
 type hold struct {
 	holds  *holds
@@ -75,7 +78,8 @@ func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, r
 		}
 		bell := hs.whenFree(name)
 		sent := time.Now()
-		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name)}, hs.lease.Milliseconds())
+		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name), hs.keys.waiting(name)},
+			hs.lease.Milliseconds(), hs.self, waitingKept.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
 			wait = retry.next()
@@ -144,7 +148,7 @@ func (h *hold) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	s := h.holds
-	_, _ = s.batcher.run(ctx, releaseScript, []string{s.keys.hold(h.name)}, h.fence, s.keys.released(), h.name)
+	_, _ = s.batcher.run(ctx, releaseScript, []string{s.keys.hold(h.name), s.keys.waiting(h.name)}, h.fence, s.keys.notes(""), h.name, s.keys.released())
 	s.wakeWaiters(h.name)
 }
 

@@ -83,7 +83,7 @@ func (in *Importer) checkEmpty(ctx context.Context) error {
 		return fmt.Errorf("look for an earlier import: %w", err)
 	}
 	// The keys that a bus makes when it is opened.
-	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.nudge(b.self)}
+	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.waiting(repairName), b.keys.nudge(b.self)}
 	found := b.client.Scan(ctx, 0, prefixPattern(b.keys.prefix), 1000).Iterator()
 	for found.Next(ctx) {
 		if key := found.Val(); !slices.Contains(own, key) {

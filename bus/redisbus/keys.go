@@ -31,7 +31,7 @@ func newKeys(prefix string, database int) keys {
 func (k keys) clock() string    { return k.prefix + "clock" }      // the highest number given out
 func (k keys) contact() string  { return k.prefix + "contact" }    // when the fleet last reached Redis, and until when leases are spared
 func (k keys) topics() string   { return k.prefix + "topics" }     // sorted set of topics, by when they were last in use
-func (k keys) released() string { return k.channels + "released" } // channel: names that have become free
+func (k keys) released() string { return k.channels + "released" } // channel: names that have become free, for the release before
 
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
@@ -41,7 +41,8 @@ func (k keys) working(group string) string { return k.prefix + "working:" + grou
 func (k keys) begun(group string) string   { return k.prefix + "begun:" + groupHash(group) }
 
 func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }        // the fence under which the name is held
-func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: notes about the leases of a process
+func (k keys) waiting(name string) string     { return k.prefix + "waiting:" + name }     // set of the processes that wait for the name
+func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: notes for a process
 func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance }   // list: a token in it ends a process's blocking call
 func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + string(feed) }
 func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }

@@ -268,6 +268,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 				return bus.ErrFenced
 			}
 			l.leases.end(l, bus.ErrFenced)
+			if end.Dead > end.Done {
+				l.leases.emitter.Emit(bus.NewDeadLetterEvent(l.claim.Topic, l.claim.Key, "", bus.StateBuried))
+			}
 			return nil
 		}
 		// From here on a fenced answer may be the result of an earlier attempt of ours.

@@ -13,6 +13,7 @@ import (
 // leases holds the leases of this process, by their fences.
 type leases struct {
 	*connection
+	emitter     *emitter // where new dead letters are told
 	length      time.Duration
 	maxHold     time.Duration
 	extendAsked chan struct{} // has a value when somebody cannot wait for the next regular extension
@@ -23,9 +24,9 @@ type leases struct {
 	earlyNotes map[int64]int64 // by fence: the news of leases that this process did not know yet
 }
 
-func newLeases(c *connection, length, maxHold time.Duration) *leases {
+func newLeases(c *connection, m *emitter, length, maxHold time.Duration) *leases {
 	return &leases{
-		connection: c, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, earlyNotes: map[int64]int64{},
+		connection: c, emitter: m, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, earlyNotes: map[int64]int64{},
 	}
 }
 

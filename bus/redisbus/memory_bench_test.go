@@ -178,7 +178,7 @@ func (s *stock) idle(b *testing.B) {
 	// Of these there is one each, however many sessions there were: the highest
 	// number given, when the fleet was in touch, the topics, a token for who waits,
 	// who looks after repairs.
-	single := map[string]bool{"clock": true, "contact": true, "topics": true, "wake": true, "nudge": true, "hold": true}
+	single := map[string]bool{"clock": true, "contact": true, "topics": true, "wake": true, "nudge": true, "hold": true, "waiting": true}
 	counts, rest := map[string]int{}, int64(0)
 	for _, key := range under(b, s.redis, redisbus.DefaultPrefix) {
 		_, name, _ := strings.Cut(key, ":{0}:")

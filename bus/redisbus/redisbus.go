@@ -13,10 +13,11 @@
 // The files, in reading order:
 //
 //   - redisbus.go, config.go, lifecycle.go: the parts of which the bus consists, Open and Close
-//   - server.go: what a server must be like, and how it is reached
+//   - server.go, way.go: what a server must be like, and how it is reached
 //   - connection.go, keys.go, reply.go, decode.go: what each part has of Redis: the keys, and how
 //     messages and mailboxes are written
-//   - batcher.go, scripts.go, backoff.go: the scripts, and running them in pipelines
+//   - batcher.go, copies.go, scripts.go, backoff.go: the scripts, running them in pipelines, and
+//     waiting for replicas
 //   - publish.go: storing a message
 //   - claim.go, listen.go: who waits for mail, and the call that listens for it
 //   - lease.go, leases.go: working on a mailbox and settling it; all leases of this process
@@ -68,6 +69,7 @@ var _ interface {
 	bus.Bus
 	bus.GroupClaimer
 	bus.Events
+	bus.History
 	bus.Inspector
 	bus.DeadLetters
 	bus.Pauser
@@ -84,12 +86,12 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if strings.ContainsAny(c.Prefix, "{}") {
 		return nil, fmt.Errorf("open bus: prefix %q must not contain braces", c.Prefix)
 	}
-	options, err := parse(c)
+	w, err := newWay(c)
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
 	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and health logs them once
-	client := redis.NewClient(options)
+	client := redis.NewClient(w.options)
 	s, err := inspect(ctx, client)
 	if err == nil {
 		err = s.CheckFit()
@@ -102,25 +104,25 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		err = scripts.load(ctx, client)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close())
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close(), w.close())
 	}
 	if !s.AOF {
 		c.Log.Warn("redis keeps no append-only file: a restart of it loses mail; set appendonly yes")
 	}
-	b := newBus(c, client, scripts)
+	b := newBus(c, w, client, scripts)
 	b.start(ctx)
 	return b, nil
 }
 
-func newBus(c Config, client *redis.Client, scripts scriptLibrary) *Bus {
+func newBus(c Config, w *way, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
 		keys: newKeys(c.Prefix, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
-		batcher:   newBatcher(client, scripts, &health{log: c.Log}),
+		batcher:   newBatcher(client, scripts, &health{log: c.Log}, newCopies(client, w, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
 	to.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
-		_ = client.Close() // an error would mean that the connection is gone anyway
+		_, _ = client.Close(), w.close() // an error would mean that the connection is gone anyway
 	})
 	b := &Bus{
 		connection: to,
@@ -129,11 +131,11 @@ func newBus(c Config, client *redis.Client, scripts scriptLibrary) *Bus {
 		emitter:    &emitter{connection: to, buffer: newEventBuffer()},
 		inspector:  &inspector{to},
 		roster:     &roster{to},
-		leases:     newLeases(to, c.Lease, c.MaxHold),
 	}
+	b.leases = newLeases(to, b.emitter, c.Lease, c.MaxHold)
 	b.claims = newClaims(to, b.leases)
 	b.events = newEvents(to, b.emitter)
-	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher}
+	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher, emitter: b.emitter}
 	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
 	b.notes = &subscription{connection: to, leases: b.leases, holds: b.holds, events: b.events}
 	b.upkeep = &upkeep{leases: b.leases, holds: b.holds}
@@ -147,6 +149,7 @@ func (b *Bus) start(ctx context.Context) {
 	b.batcher.start()
 	for _, run := range []func(context.Context){
 		b.claims.listenForMail, b.upkeep.extendAll, b.notes.listen, b.emitter.sendEvents, b.repairs.repair,
+		b.batcher.copies.watch,
 	} {
 		b.spawn(func() { run(ctx) })
 	}

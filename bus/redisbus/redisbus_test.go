@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
 )
@@ -28,11 +30,11 @@ type networks struct {
 func harness() bustest.Harness {
 	all := &networks{ofBus: map[bustest.Bus]*network{}}
 	return bustest.Harness{
-		NewPlace: testPrefix,
+		NewPlace: func(t testing.TB) string { return testPrefix(t, "test-") },
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
 			g := newNetwork()
 			b, err := redisbus.Open(ctx, redisbus.Dialed(redisbus.Config{
-				URL: os.Getenv(urlEnv), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease),
+				URL: os.Getenv(envOf(place)), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease),
 			}, g.dial))
 			if err != nil {
 				return nil, err
@@ -57,20 +59,42 @@ func harness() bustest.Harness {
 	}
 }
 
-// testPrefix is a prefix of the test's own. Its keys are deleted when the test ends.
-func testPrefix(t testing.TB) string {
+// behindSentinels begins the prefixes that are on the Redis behind Sentinels.
+const behindSentinels = "sentinel-"
+
+// envOf names the variable with the address of the Redis on which a prefix is. The suite's child
+// processes have it too.
+func envOf(prefix string) string {
+	if strings.HasPrefix(prefix, behindSentinels) {
+		return sentinelEnv
+	}
+	return urlEnv
+}
+
+// connectTo is a client of the test's own to the Redis on which a prefix is.
+func connectTo(t testing.TB, prefix string) *redis.Client {
 	t.Helper()
-	if os.Getenv(urlEnv) == "" {
+	return connect(t, os.Getenv(envOf(prefix)))
+}
+
+// testPrefix is a prefix of the test's own. Its keys are deleted when the test ends.
+func testPrefix(t testing.TB, begins string) string {
+	t.Helper()
+	if os.Getenv(envOf(begins)) == "" {
 		t.Skip(howToRun)
 	}
-	prefix := "test-" + rand.Text()[:8]
+	prefix := begins + rand.Text()[:8]
 	t.Cleanup(func() { wipe(t, prefix) })
 	return prefix
 }
 
 func wipe(t testing.TB, place string) {
 	t.Helper()
-	c := connect(t, os.Getenv(urlEnv))
+	wipeOn(t, connectTo(t, place), place)
+}
+
+func wipeOn(t testing.TB, c *redis.Client, place string) {
+	t.Helper()
 	if keys := under(t, c, place); len(keys) > 0 {
 		if err := c.Del(context.Background(), keys...).Err(); err != nil {
 			t.Fatal(err)
@@ -84,7 +108,7 @@ func mayRemain(key string) bool {
 	_, name, _ := strings.Cut(key, ":{0}:")
 	kind, _, _ := strings.Cut(name, ":")
 	switch kind {
-	case "clock", "contact", "topics", "wake", "seen", "hold", "nudge", "pause", "dead", "graves", "events", "working", "begun":
+	case "clock", "contact", "topics", "wake", "seen", "hold", "waiting", "nudge", "pause", "dead", "graves", "events", "working", "begun":
 		return true
 	}
 	return false
@@ -92,7 +116,7 @@ func mayRemain(key string) bool {
 
 func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 	t.Helper()
-	c := connect(t, os.Getenv(urlEnv))
+	c := connectTo(t, place)
 	for _, key := range under(t, c, place) {
 		if !mayRemain(key) {
 			left = append(left, key)
@@ -107,7 +131,7 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 // nextDay moves the known ids of each day to the day before.
 func nextDay(t testing.TB, place string) {
 	t.Helper()
-	c := connect(t, os.Getenv(urlEnv))
+	c := connectTo(t, place)
 	for days := 3; days >= 0; days-- { // the oldest first: each makes room for the next
 		day := time.Now().UnixMicro()/(24*time.Hour).Microseconds() - int64(days)
 		for _, key := range under(t, c, place) {

@@ -46,6 +46,16 @@ func (s script) String() string {
 	}[s]
 }
 
+// isRelied reports whether somebody relies on what the script has done. If it were lost with the master,
+// mail would be lost, or done twice. The others change nothing, or nothing that would be missed.
+func (s script) isRelied() bool {
+	switch s {
+	case readScript, rewakeScript, nudgeScript, emitScript, repairScript:
+		return false
+	}
+	return true
+}
+
 // A scriptLibrary holds every script in the form in which the server gets it.
 type scriptLibrary [scriptCount]*redis.Script
 

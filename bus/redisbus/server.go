@@ -4,29 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"parley/bus/redisbus/sentinel"
 )
 
 // ErrUnfit says that a Redis server, as it is configured, must not be trusted with mail.
 var ErrUnfit = errors.New("redis is not fit to keep mail")
+
+// textCluster says what to do instead of using Redis Cluster.
+const textCluster = "Redis Cluster is not supported: use one Redis (redis://) or one with replicas and Sentinels (redis+sentinel://); set cluster-enabled no in redis.conf"
 
 // A Server describes a Redis server.
 type Server struct {
 	Version string // the version of Redis, or the one that another server claims to be
 	Policy  string // maxmemory-policy
 	AOF     bool   // whether it writes an append-only file
+	Mode    string // standalone, cluster or sentinel; "" if it does not tell
 	// Skew is about how far the server's clock is ahead of this machine's.
 	Skew time.Duration
 }
 
 // CheckFit returns nil, or an ErrUnfit that says which setting must be changed.
 func (s Server) CheckFit() error {
+	switch s.Mode {
+	case "cluster":
+		return fmt.Errorf("%w: %s", ErrUnfit, textCluster)
+	case "sentinel":
+		return fmt.Errorf("%w: it is a Sentinel, which keeps nothing: write redis+sentinel://HOST:PORT,HOST:PORT/NAME with all Sentinels and the name that they have for the master", ErrUnfit)
+	}
 	var major, minor int
 	if _, err := fmt.Sscanf(s.Version, "%d.%d", &major, &minor); err != nil {
 		return fmt.Errorf("%w: its version is %q; use Redis 6.2 or newer", ErrUnfit, s.Version)
@@ -42,13 +52,13 @@ func (s Server) CheckFit() error {
 
 // Inspect reads the description of a server, so that it can be checked before Open does so.
 func Inspect(ctx context.Context, address string) (Server, error) {
-	options, err := parse(Config{URL: address})
+	w, err := newWay(Config{URL: address})
 	if err != nil {
 		return Server{}, err
 	}
-	client := redis.NewClient(options)
+	client := redis.NewClient(w.options)
 	s, err := inspect(ctx, client)
-	return s, errors.Join(err, client.Close())
+	return s, errors.Join(err, client.Close(), w.close())
 }
 
 // inspect reads the description of a server. It waits while the server loads its data.
@@ -65,6 +75,9 @@ func inspect(ctx context.Context, client *redis.Client) (s Server, err error) {
 			case <-time.After(jitter(longRetry)):
 			}
 		}
+	}
+	if s.Mode == "sentinel" {
+		return s, nil // it has no clock to ask for
 	}
 	start := time.Now()
 	now, err := client.Time(ctx).Result()
@@ -83,6 +96,12 @@ func readInfo(info string) (s Server, loading bool) {
 		switch name {
 		case "redis_version":
 			s.Version = value
+		case "redis_mode":
+			s.Mode = value
+		case "cluster_enabled":
+			if value == "1" {
+				s.Mode = "cluster"
+			}
 		case "maxmemory_policy":
 			s.Policy = value
 		case "aof_enabled":
@@ -94,8 +113,7 @@ func readInfo(info string) (s Server, loading bool) {
 	return s, loading
 }
 
-// Timeouts of one call. The client must not retry: only the bus knows which script
-// may run twice.
+// Timeouts of one call.
 const (
 	dialTimeout = 2 * time.Second
 	callTimeout = 3 * time.Second
@@ -106,55 +124,6 @@ const (
 	poolSize = 4096
 )
 
-// parse parses the address. Its errors do not repeat the address, which may contain a
-// password.
-func parse(c Config) (*redis.Options, error) {
-	o, err := redis.ParseURL(c.URL)
-	if err != nil {
-		if malformed, ok := errors.AsType[*url.Error](err); ok {
-			err = malformed.Err
-		}
-		return nil, fmt.Errorf("address of redis: %w", err)
-	}
-	o.Protocol = 2
-	o.DisableIdentity = true
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.DialTimeout = dialTimeout
-	o.ReadTimeout = callTimeout
-	o.WriteTimeout = callTimeout
-	o.ContextTimeoutEnabled = true
-	o.PoolSize = poolSize
-	o.PipelinePoolSize = -1 // one pool is enough
-	if c.dial == nil {
-		c.dial = redis.NewDialer(o)
-	}
-	o.Dialer = c.dialRetrying
-	return o, nil
-}
-
-// dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted server
-// is found as soon as it listens. It sets the deadline itself, because the client's
-// background dials have none.
-func (c Config) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	var retry backoff
-	for {
-		conn, err := c.dial(ctx, network, address)
-		if err == nil {
-			return conn, nil
-		}
-		select {
-		case <-time.After(min(retry.next(), dialRetry)):
-		case <-ctx.Done():
-			return nil, err
-		case <-c.hungUp:
-			return nil, err
-		}
-	}
-}
-
 // Health is what Probe finds out about a server, in addition to what Inspect does.
 type Health struct {
 	Server
@@ -164,16 +133,23 @@ type Health struct {
 	Replica    bool  // whether it is a replica of another server
 	UsedMemory int64 // bytes in use
 	MaxMemory  int64 // maxmemory; 0 means no limit
+	Group      *Group
+}
+
+// A Group is what Sentinels watch: a master and its replicas.
+type Group struct {
+	sentinel.View
+	Online int // how many replicas are in touch with the master
 }
 
 // Probe reads the description and the health of a server, and changes nothing.
 func Probe(ctx context.Context, address string) (h Health, err error) {
-	options, err := parse(Config{URL: address})
+	w, err := newWay(Config{URL: address})
 	if err != nil {
 		return h, err
 	}
-	client := redis.NewClient(options)
-	defer func() { err = errors.Join(err, client.Close()) }()
+	client := redis.NewClient(w.options)
+	defer func() { err = errors.Join(err, client.Close(), w.close()) }()
 	if h.Server, err = inspect(ctx, client); err != nil {
 		return h, err
 	}
@@ -182,6 +158,13 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 		return h, fmt.Errorf("ask redis about itself: %w", err)
 	}
 	h.read(info)
+	if w.finder != nil {
+		view, err := w.finder.View(ctx)
+		if err != nil {
+			return h, fmt.Errorf("ask the Sentinels: %w", err)
+		}
+		h.Group = &Group{View: view, Online: countReplicas(info)}
+	}
 	// A rented server may refuse CONFIG.
 	answer, err := client.ConfigGet(ctx, "appendfsync").Result()
 	if err != nil && !isServerAnswer(err) {

@@ -22,7 +22,7 @@ type subscription struct {
 }
 
 // listen receives everything that is published to this process until ctx is done:
-// notes about its leases, names that have become free, requests to forget, and events.
+// notes about its leases and about names for which it waits, requests to forget, and events.
 func (n *subscription) listen(ctx context.Context) {
 	s := n.events
 	var retry backoff
@@ -86,14 +86,21 @@ func (n *subscription) handleMessage(heard any) {
 	case *redis.Message:
 		switch x.Channel {
 		case n.keys.notes(n.self):
-			fence, last, _ := strings.Cut(x.Payload, " ")
-			n.leases.handleNote(reply{fence}.number(), reply{last}.number())
-		case n.keys.released():
-			n.holds.wakeWaiters(x.Payload)
+			n.handleNote(x.Payload)
 		case n.keys.forgotten():
 			n.events.handleForgetRequest(x.Payload)
 		default:
 			n.events.deliver(x.Channel, x.Payload)
 		}
 	}
+}
+
+// handleNote handles a note to this process: that a name has become free, or news of one of its leases.
+func (n *subscription) handleNote(text string) {
+	first, rest, _ := strings.Cut(text, " ")
+	if first == "free" {
+		n.holds.wakeWaiters(rest)
+		return
+	}
+	n.leases.handleNote(reply{first}.number(), reply{rest}.number())
 }

@@ -20,12 +20,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus/bustest"
+	"parley/bus/redisbus/sentinel"
 )
 
 const (
 	urlEnv    = "PARLEY_TEST_REDIS_URL"
 	serverEnv = "PARLEY_TEST_REDIS_SERVER"
-	howToRun  = "these tests need Redis: install redis-server, or name it in " + serverEnv + ", or set " + urlEnv
+	// sentinelEnv is for the suite's child processes: TestSentinels sets it.
+	sentinelEnv = "PARLEY_TEST_SENTINEL_URL"
+	howToRun    = "these tests need Redis: install redis-server, or name it in " + serverEnv + ", or set " + urlEnv
 )
 
 // TestMain runs the tests on the Redis named in the environment, else on one of
@@ -113,6 +116,11 @@ func (s *server) start() error {
 		"--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
 		"--logfile", "", "--daemonize", "no",
 	}, s.args...)
+	return s.run("Ready to accept connections", name, args...)
+}
+
+// run starts the program, and waits until it says that it is ready.
+func (s *server) run(ready, name string, args ...string) error {
 	s.cmd = exec.CommandContext(context.Background(), name, args...)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -124,7 +132,7 @@ func (s *server) start() error {
 	var said []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said = append(said, lines.Text())
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if strings.Contains(lines.Text(), ready) {
 			go drain(lines) // ends with the process
 			return nil
 		}
@@ -179,12 +187,17 @@ func ownServer(t testing.TB, args ...string) *server {
 // connect is a client of the test's own.
 func connect(t testing.TB, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
+	var c *redis.Client
+	if a, err := sentinel.Parse(url); sentinel.Is(url) && err == nil {
+		c = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: a.Name, SentinelAddrs: a.Sentinels, Protocol: 2})
+	} else {
+		o, err := redis.ParseURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Protocol = 2
+		c = redis.NewClient(o)
 	}
-	o.Protocol = 2
-	c := redis.NewClient(o)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

@@ -73,6 +73,7 @@ type Bus struct {
 var _ interface {
 	bus.Bus
 	bus.Events
+	bus.History
 	bus.Inspector
 	bus.DeadLetters
 	bus.Pauser
@@ -113,7 +114,7 @@ func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
 		return nil, err
 	}
 	clock := newClock(stamp)
-	mail := &mailboxes{db: db, sched: newScheduler(clock, c.MaxHold), left: new(leftovers), log: c.Log}
+	mail := &mailboxes{db: db, sched: newScheduler(clock, c.MaxHold), left: new(leftovers), news: newFeeds(clock), log: c.Log}
 	if err := mail.reserveAndLoad(ctx, stamp, seq); err != nil {
 		return nil, err
 	}
@@ -124,12 +125,12 @@ func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
 		inspector: &inspector{mail},
 		pauser:    &pauser{mail},
 		contents:  &contents{mailboxes: mail, clock: clock},
-		feeds:     newFeeds(clock),
+		feeds:     mail.news,
 		holds:     &holds{names: map[string]*hold{}},
 		self:      rand.Text()[:12], clock: clock,
 	}
 	b.deadLetters = &deadLetters{mailboxes: mail, publisher: b.publisher}
-	b.forgetter = &forgetter{mailboxes: mail, feeds: b.feeds}
+	b.forgetter = &forgetter{mailboxes: mail}
 	return b, nil
 }
 

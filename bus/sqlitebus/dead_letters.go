@@ -22,10 +22,23 @@ type deadLetters struct {
 const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n > coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 0) ORDER BY n LIMIT ?3`
 
+const selectNewestDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
+	WHERE topic = ?1 AND n < coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 9223372036854775807) ORDER BY n DESC LIMIT ?3`
+
+// NewestDeadLetters implements bus.DeadLetters, as DeadLetters does.
+func (ds *deadLetters) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
+	return ds.list(ctx, selectNewestDead, topic, before, limit)
+}
+
 // DeadLetters implements bus.DeadLetters: it reads a page of the list in the order of burial. If
 // the dead letter named by after no longer exists, the list starts again from the beginning.
 func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
-	rows, err := ds.db.Read.QueryContext(ctx, selectDead, topic, after, limit)
+	return ds.list(ctx, selectDead, topic, after, limit)
+}
+
+// list reads a page of dead letters by one of the queries.
+func (ds *deadLetters) list(ctx context.Context, query string, topic bus.Topic, known string, limit int) ([]bus.DeadLetter, error) {
+	rows, err := ds.db.Read.QueryContext(ctx, query, topic, known, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", ds.translateRead(err))
 	}
@@ -62,6 +75,7 @@ func (ds *deadLetters) Drop(ctx context.Context, topic bus.Topic, id string) err
 	if n == 0 {
 		return fmt.Errorf("drop dead letter: %w", bus.ErrNotFound)
 	}
+	ds.news.Emit(bus.NewDeadLetterEvent(topic, "", id, bus.StateDropped))
 	return nil
 }
 
@@ -97,6 +111,7 @@ func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (
 	if err != nil {
 		return "", fmt.Errorf("replay: %w", err)
 	}
+	ds.news.Emit(bus.NewDeadLetterEvent(topic, a.Key, id, bus.StateReplayed))
 	return a.ID, nil
 }
 

@@ -19,10 +19,10 @@ const (
 	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
 	eventSize   = 320              // about how many bytes an event takes besides its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
-	// channelRest is how long the events of a channel gather before those who wait for them are
-	// woken. To wake them for each event of a short turn would cost more than all else about the
+	// feedRest is how long the events of a channel, or of the server, gather before those who wait for
+	// them are woken. To wake them for each event of a short turn would cost more than all else about the
 	// events, and signs of typing and drafts have time.
-	channelRest = 20 * time.Millisecond
+	feedRest = 20 * time.Millisecond
 )
 
 // feeds keeps events in memory. The events of a feed are in one slice, which all its
@@ -60,28 +60,41 @@ func newFeeds(c *clock) *feeds {
 	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, lastDropped: born, last: born, closed: make(chan struct{})}
 }
 
-// Emit implements bus.Events: it adds the event to its session's and its channel's feed.
+// Emit implements bus.Events: it adds the event to its session's, its channel's and the server's feed.
 func (f *feeds) Emit(e bus.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = uint64(f.clock.next())
 	e.ID = f.last
 	now := time.Now()
+	if !e.IsServersOnly() {
+		f.addToOwnFeeds(&e, now)
+	}
+	if news, ok := e.ForServer(); ok { // after them, because freeMemory spares the feed with the newest
+		news.ID = e.ID
+		x := f.feed(bus.ServerFeed())
+		f.add(x, &news, now)
+		f.wakeAfterRest(x)
+	}
+	f.freeMemory(now)
+}
+
+// addToOwnFeeds adds an event to its session's and its channel's feed.
+func (f *feeds) addToOwnFeeds(e *bus.Event, now time.Time) {
 	if e.Session != "" {
 		x := f.feed(bus.SessionFeed(e.Session))
-		f.add(x, &e, now)
+		f.add(x, e, now)
 		x.wake()
 	}
 	if e.Route.Channel != "" {
 		x := f.feed(bus.ChannelFeed(e.Route.Channel))
-		f.add(x, &e, now)
+		f.add(x, e, now)
 		if e.Type == bus.Limited { // nothing more may be sent from now on
 			x.wake()
 		} else {
 			f.wakeAfterRest(x)
 		}
 	}
-	f.freeMemory(now)
 }
 
 // wake wakes those who wait for an event of the feed.
@@ -98,7 +111,7 @@ func (f *feeds) wakeAfterRest(x *feed) {
 		return
 	}
 	x.gathering = true
-	time.AfterFunc(channelRest, func() {
+	time.AfterFunc(feedRest, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		x.gathering = false
@@ -142,16 +155,7 @@ func (f *feeds) dropFirst(x *feed) {
 }
 
 // sizeOf returns about how many bytes an event takes in memory.
-func sizeOf(e *bus.Event) int {
-	n := eventSize + len(e.Delta)
-	for _, c := range e.Causes {
-		n += len(c)
-	}
-	if e.Error != nil {
-		n += len(e.Error.Message)
-	}
-	return n
-}
+func sizeOf(e *bus.Event) int { return eventSize + e.Size() }
 
 // freeMemory drops all events of feeds that had none for feedIdle. While all feeds together
 // still take too much, it drops the oldest events of the feed that has been without a new
@@ -214,6 +218,21 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 			}
 		}
 	}, nil
+}
+
+// HeldEvents implements bus.History.
+func (f *feeds) HeldEvents(_ context.Context, name bus.Feed) ([]bus.Event, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.byName[name]
+	if x == nil {
+		return nil, nil
+	}
+	held := make([]bus.Event, len(x.events))
+	for i, e := range x.events {
+		held[i] = *e
+	}
+	return held, nil
 }
 
 // Dropped returns how many events were dropped before a watcher had read them.
@@ -289,13 +308,24 @@ func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 	return nil, x.changed, nil
 }
 
-// forget removes the events of sessions. In a channel's feed it replaces each by one
-// without text: the positions of the feed's watchers must stay valid.
+// forget removes the events of sessions, and all of the server's feed. In a channel's feed it replaces
+// each by one without text: the positions of the feed's watchers must stay valid.
 func (f *feeds) forget(sessions []string) {
+	if len(sessions) == 0 {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	names := []bus.Feed{bus.ServerFeed()}
 	for _, key := range sessions {
-		x := f.byName[bus.SessionFeed(key)]
+		names = append(names, bus.SessionFeed(key))
+	}
+	if x := f.byName[bus.ServerFeed()]; x != nil {
+		defer x.wake()
+		defer func() { x.start++ }() // whoever has read all gets ErrGone, too
+	}
+	for _, name := range names {
+		x := f.byName[name]
 		if x == nil {
 			continue
 		}

@@ -20,7 +20,6 @@ const windDown = 2 * time.Second
 // A forgetter removes what is to be forgotten from mail, dead letters and events.
 type forgetter struct {
 	*mailboxes
-	feeds   *feeds
 	running sync.Mutex // held while Forget runs
 }
 
@@ -37,7 +36,7 @@ func (f *forgetter) Forget(ctx context.Context, match func(bus.Topic, bus.Messag
 	if f.sched.isClosed() {
 		return done, bus.ErrClosed
 	}
-	f.feeds.forget(sessions)
+	f.news.forget(sessions)
 	f.db.Flush() // what was settled is gone from disk then
 	boxes, err := f.pickMessages(ctx, waitingRows, lastWaiting, match)
 	if err != nil {
@@ -67,6 +66,7 @@ func (f *forgetter) Forget(ctx context.Context, match func(bus.Topic, bus.Messag
 			return done, err
 		}
 		done.DeadLetters += n
+		f.news.Emit(bus.NewDeadLetterEvent(p.topic, "", "", bus.StateDropped))
 	}
 	return done, f.db.Purge(ctx)
 }

@@ -138,5 +138,8 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		l.mailboxes.findFirst(l.box, st)
 	}
 	s.finishSettle(l, st)
+	if end.Dead > end.Done {
+		l.mailboxes.news.Emit(bus.NewDeadLetterEvent(l.claim.Topic, l.claim.Key, "", bus.StateBuried))
+	}
 	return nil
 }

@@ -73,10 +73,10 @@ func (ms *mailboxes) loadTopics(ctx context.Context) error {
 	return rows.Err()
 }
 
-// loadMailboxes restores the mailboxes in the order of their first messages, which is
-// nearest to the order in which they became due: that is not stored. Bodies stay on disk
-// until somebody asks for them. A mailbox may have been worked on before a crash, so its
-// next claim has to be durable first.
+// loadMailboxes restores the mailboxes, ordered by first message: the order in which they
+// became due isn't stored, and this is the closest to it. Bodies stay on disk until somebody
+// asks for them. A mailbox may have been worked on before a crash, so its next claim must be
+// on disk before anybody works on it.
 func (ms *mailboxes) loadMailboxes(ctx context.Context) error {
 	rows, err := ms.db.Read.QueryContext(ctx, `
 		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent, g.bytes

@@ -16,6 +16,7 @@ type mailboxes struct {
 	db    *sqldb.DB
 	sched *scheduler
 	left  *leftovers // what is settled and still on disk
+	news  *feeds     // where changes of the dead letters are told
 	log   *slog.Logger
 }
 

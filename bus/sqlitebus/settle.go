@@ -177,7 +177,7 @@ type leftovers struct {
 	upto map[mailboxName]int64
 }
 
-// add adds messages that are still on disk.
+// add notes that the settled messages of a mailbox up to number upto are still on disk.
 func (o *leftovers) add(x mailboxName, upto int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,0 +1,171 @@
+package sentinel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// askTimeout is how long a Sentinel may take to answer.
+const askTimeout = time.Second
+
+// A Finder asks Sentinels for the master. Unlike the client's own, it believes the newest of what most
+// of them say: one that is cut off from the others goes on naming the old master.
+type Finder struct {
+	name      string
+	addresses []string
+	clients   []*redis.SentinelClient // of the Sentinel with that address
+	asking    sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	newest int64 // the highest epoch that was told
+}
+
+// NewFinder returns a Finder that reaches the Sentinels of an address as the options say. It takes
+// of them how to dial, and no user.
+func NewFinder(a Address, o *redis.Options) *Finder {
+	f := &Finder{name: a.Name, addresses: a.Sentinels}
+	for _, address := range a.Sentinels {
+		f.clients = append(f.clients, redis.NewSentinelClient(&redis.Options{
+			Addr: address, Username: a.User, Password: a.Password, Dialer: o.Dialer, TLSConfig: o.TLSConfig,
+			Protocol: o.Protocol, DisableIdentity: o.DisableIdentity, ContextTimeoutEnabled: true,
+			MaxRetries: -1, DialerRetries: 1, DialTimeout: askTimeout, ReadTimeout: askTimeout, WriteTimeout: askTimeout,
+			PoolSize: 64, MaxIdleConns: 1,
+		}))
+	}
+	return f
+}
+
+// Close ends the connections to the Sentinels.
+func (f *Finder) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	var errs []error
+	for _, c := range f.clients {
+		errs = append(errs, c.Close())
+	}
+	f.asking.Wait()
+	return errors.Join(errs...)
+}
+
+// A View is what the Sentinels say about the group.
+type View struct {
+	Master   string // its address
+	Replicas int    // how many replicas they know, whether or not these are in touch
+	// Calm says that most Sentinels agree on the master, and none of these finds it down or is
+	// replacing it.
+	Calm bool
+	// Faults say what is wrong with the Sentinels that were asked and have no answer.
+	Faults []string
+	Asked  int // how many Sentinels there are
+
+	epoch int64 // of the promotion that made it the master
+}
+
+// An answer is what one Sentinel says.
+type answer struct {
+	view View
+	err  error
+}
+
+// View asks all Sentinels, and returns the newest of what most of them say, or of what there is if they
+// cannot be reached. If nobody knows the master, the error has the fault of each.
+func (f *Finder) View(ctx context.Context) (v View, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	agree, most := 0, len(f.clients)/2+1
+	answers := f.askAll(ctx)
+	for range f.clients {
+		a := <-answers
+		switch {
+		case a.err != nil:
+			v.Faults = append(v.Faults, a.err.Error())
+		case agree == 0 || a.view.epoch > v.epoch:
+			a.view.Faults = v.Faults
+			v, agree = a.view, 1
+		case a.view.epoch == v.epoch && a.view.Master == v.Master:
+			v.Calm = v.Calm && a.view.Calm
+			v.Replicas = max(v.Replicas, a.view.Replicas)
+			agree++
+		}
+		if agree == most {
+			break // the others need not be waited for
+		}
+	}
+	v.Calm, v.Asked = v.Calm && agree == most, len(f.clients)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if agree == 0 || agree < most && v.epoch < f.newest {
+		return View{}, fmt.Errorf("no Sentinel tells where the master %q is: %s", f.name, strings.Join(v.Faults, "; "))
+	}
+	f.newest = v.epoch
+	return v, nil
+}
+
+// askAll asks all Sentinels, and returns a channel that gets the answer of each.
+func (f *Finder) askAll(ctx context.Context) <-chan answer {
+	answers := make(chan answer, len(f.clients))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, c := range f.clients {
+		if f.closed {
+			answers <- answer{err: redis.ErrClosed}
+			continue
+		}
+		f.asking.Go(func() {
+			view, err := f.ask(ctx, c)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", f.addresses[i], err)
+			}
+			answers <- answer{view, err}
+		})
+	}
+	return answers
+}
+
+// ask asks one Sentinel.
+func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (v View, err error) {
+	said, err := c.Master(ctx, f.name).Result()
+	if err != nil {
+		return v, f.explain(err)
+	}
+	v.Master = net.JoinHostPort(said["ip"], said["port"])
+	v.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
+	v.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
+	v.Calm = said["flags"] == "master"
+	return v, nil
+}
+
+// explain says in words what a Sentinel has against being asked.
+func (f *Finder) explain(err error) error {
+	says := func(begins ...string) bool {
+		for _, b := range begins {
+			if redis.HasErrorPrefix(err, b) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("No such master"):
+		return fmt.Errorf("it knows no master %q", f.name)
+	case says("NOAUTH"):
+		return errors.New("this Sentinel wants a password, which is not that of Redis: add ?sentinel_password=…")
+	case says("WRONGPASS", "invalid password", "AUTH "):
+		return errors.New("this Sentinel does not accept sentinel_user and sentinel_password")
+	case says("NOPERM"):
+		return errors.New("this Sentinel does not let sentinel_user ask for the master")
+	case says("unknown command"):
+		return errors.New("this is no Sentinel")
+	}
+	return err
+}

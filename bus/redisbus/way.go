@@ -1,0 +1,224 @@
+package redisbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus/redisbus/sentinel"
+)
+
+// A way leads to the server: to that at an address, or to the master that Sentinels name.
+type way struct {
+	options *redis.Options
+	finder  *sentinel.Finder // nil without Sentinels
+	copies  int              // how many replicas have to confirm what is written
+
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	hungUp <-chan struct{} // closed when nothing should be dialled any more; may be nil
+
+	mu     sync.Mutex
+	open   map[*trackedConn]bool
+	master string    // the last that was dialled, if there are Sentinels
+	clean  time.Time // when all connections were closed last
+}
+
+// newWay parses the address in c. Its errors do not repeat the address, which may contain
+// passwords.
+func newWay(c Config) (*way, error) {
+	w := &way{hungUp: c.hungUp, open: map[*trackedConn]bool{}}
+	plain, named, isNamed := c.URL, sentinel.Address{}, sentinel.Is(c.URL)
+	scheme, _, _ := strings.Cut(c.URL, "://")
+	switch {
+	case strings.HasSuffix(scheme, "+cluster"):
+		return nil, fmt.Errorf("%w: %s", ErrUnfit, textCluster)
+	case isNamed:
+		var err error
+		if named, err = sentinel.Parse(c.URL); err != nil {
+			return nil, fmt.Errorf("address of redis: %w", err)
+		}
+		plain = named.Redis
+	}
+	o, err := redis.ParseURL(plain)
+	if err != nil {
+		if malformed, ok := errors.AsType[*url.Error](err); ok {
+			err = malformed.Err
+		}
+		return nil, fmt.Errorf("address of redis: %w", err)
+	}
+	setOptions(o)
+	if o.TLSConfig != nil && isNamed {
+		o.TLSConfig.ServerName = named.ServerName // "" is the host that is dialled
+	}
+	w.dial = c.dial
+	if w.dial == nil {
+		w.dial = redis.NewDialer(o)
+	}
+	w.options = o
+	if isNamed {
+		asking := *o
+		asking.Dialer = w.dial
+		w.finder, w.copies = sentinel.NewFinder(named, &asking), named.Copies
+		o.OnConnect = checkMaster
+	}
+	o.Dialer = w.dialRetrying
+	return w, nil
+}
+
+// setOptions sets what the bus decides. The client must not retry: only the bus knows which script
+// may run twice.
+func setOptions(o *redis.Options) {
+	o.Protocol = 2
+	o.DisableIdentity = true
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.DialTimeout = dialTimeout
+	o.ReadTimeout = callTimeout
+	o.WriteTimeout = callTimeout
+	o.ContextTimeoutEnabled = true
+	o.PoolSize = poolSize
+	o.PipelinePoolSize = -1 // one pool is enough
+}
+
+// close ends what asks the Sentinels.
+func (w *way) close() error {
+	if w.finder == nil {
+		return nil
+	}
+	return w.finder.Close()
+}
+
+// checkMaster refuses a server that the Sentinels still name, although it has become a replica.
+func checkMaster(ctx context.Context, c *redis.Conn) error {
+	role, err := c.Do(ctx, "role").Slice()
+	if err != nil && !isServerAnswer(err) {
+		return err
+	}
+	if name := (reply{role}).at(0).text(); name != "" && name != "master" { // "": this user may not ask
+		return errNotMaster
+	}
+	return nil
+}
+
+var errNotMaster = errors.New("the server that the Sentinels name is not the master yet")
+
+// dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted server, or
+// another master, is found as soon as it listens. It sets the deadline itself, because the client's
+// background dials have none.
+func (w *way) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var retry backoff
+	for {
+		conn, err := w.dialOnce(ctx, network, address)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-time.After(min(retry.next(), dialRetry)):
+		case <-ctx.Done():
+			return nil, err
+		case <-w.hungUp:
+			return nil, err
+		}
+	}
+}
+
+// dialOnce dials the server, or asks the Sentinels for it first.
+func (w *way) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
+	if w.finder != nil {
+		view, err := w.finder.View(ctx)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err} // nothing was sent; see mayHaveRun
+		}
+		address = view.Master
+		w.follow(address)
+	}
+	conn, err := w.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return w.track(conn, address), nil
+}
+
+// A trackedConn is an open connection, which can be closed from without.
+type trackedConn struct {
+	net.Conn
+	way     *way
+	address string
+}
+
+// Close closes the connection.
+func (c *trackedConn) Close() error {
+	c.way.mu.Lock()
+	delete(c.way.open, c)
+	c.way.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// A trackedSocket is a trackedConn of which the client can see whether the server has closed it.
+type trackedSocket struct {
+	*trackedConn
+	syscall.Conn
+}
+
+func (w *way) track(conn net.Conn, address string) net.Conn {
+	tracked := &trackedConn{Conn: conn, way: w, address: address}
+	w.mu.Lock()
+	w.open[tracked] = true
+	w.mu.Unlock()
+	if socket, ok := conn.(syscall.Conn); ok {
+		return trackedSocket{tracked, socket}
+	}
+	return tracked
+}
+
+// follow closes the connections to another master than this. It returns false if this one was
+// known.
+func (w *way) follow(master string) (changed bool) {
+	w.mu.Lock()
+	changed, w.master = w.master != master, master
+	w.mu.Unlock()
+	w.hangUpWhere(func(address string) bool { return address != master })
+	return changed
+}
+
+// cleanEvery is how often all connections may be closed because the server accepts no writes.
+const cleanEvery = time.Second
+
+// leaveReplica closes all connections, because the server has answered that it is a replica: another
+// one may be found at its address, or named by the Sentinels.
+func (w *way) leaveReplica() {
+	w.mu.Lock()
+	soon := time.Since(w.clean) < cleanEvery
+	if !soon {
+		w.clean = time.Now()
+	}
+	w.mu.Unlock()
+	if !soon {
+		w.hangUpWhere(func(string) bool { return true })
+	}
+}
+
+// hangUpWhere closes the connections to some addresses.
+func (w *way) hangUpWhere(is func(address string) bool) {
+	w.mu.Lock()
+	var those []*trackedConn
+	for c := range w.open {
+		if is(c.address) {
+			those = append(those, c)
+		}
+	}
+	w.mu.Unlock()
+	for _, c := range those {
+		_ = c.Close() // whoever uses it gets the error
+	}
+}

@@ -1,0 +1,94 @@
+package bus
+
+// The types of events that only the server's feed has. They set News, and Session if they are about
+// one.
+const (
+	Received        = "received"    // News.ID, Kind: a worker has got a message for the session, of that kind of Inbound
+	DeadLetterMoved = "dead_letter" // News.Topic, State, and ID if it is known: there are more or fewer dead letters
+	ChannelMoved    = "channel"     // News.ID = the channel's name, State: it is up or down
+	JobMoved        = "job"         // News.ID, State: a job runs, or has ended
+	JobPrinted      = "job_output"  // News.ID: a job that runs has printed more, which its record has; every two seconds at most
+	TaskMoved       = "task"        // News.ID, State, and Turn where it is known: a task that this session has handed to a sub-agent has changed state, or the sub-agent has made progress; without News.ID tasks were dropped
+	ScheduleMoved   = "schedule"    // News.ID, State: a schedule was added, changed or removed, or a slot of it has come
+)
+
+// The states in a News that no other package names.
+const (
+	StateRunning   = "running"   // of a turn, a job or a task
+	StateWaiting   = "waiting"   // of a turn: it waits for people; of a task: its turn does
+	StateDone      = "done"      // of a turn
+	StateFailed    = "failed"    // of a turn
+	StateBuried    = "buried"    // of dead letters: there are more
+	StateReplayed  = "replayed"  // of a dead letter
+	StateDropped   = "dropped"   // of dead letters
+	StateUp        = "up"        // of a channel
+	StateDown      = "down"      // of a channel
+	StateAdded     = "added"     // of a schedule
+	StateChanged   = "changed"   // of a schedule
+	StateCancelled = "cancelled" // of a schedule
+	StateErased    = "erased"    // of tasks: their records are to be erased
+)
+
+// ServerFeed names the feed that reports what happens anywhere in the fleet: turns, asks and jobs
+// begin and end, and so on. It has ids, kinds and states, and never what people or models have said.
+// Its events may come some hundredths of a second late, several at once, and the same may come twice.
+func ServerFeed() Feed { return "server" }
+
+// News is what the server's feed says about the subject of an event.
+type News struct {
+	ID    string `json:"id,omitempty"`
+	Kind  string `json:"kind,omitempty"`
+	State string `json:"state,omitempty"`
+	Topic Topic  `json:"topic,omitempty"`
+}
+
+// IsServersOnly reports whether an event goes to the server's feed and to no other.
+func (e *Event) IsServersOnly() bool {
+	switch e.Type {
+	case Received, DeadLetterMoved, ChannelMoved, JobMoved, JobPrinted, TaskMoved, ScheduleMoved:
+		return true
+	}
+	return false
+}
+
+// ForServer returns an event as the server's feed has it, without anything that was said; false if that
+// feed does not have it.
+func (e *Event) ForServer() (Event, bool) {
+	var n News
+	switch e.Type {
+	case TurnStart:
+		n.State = StateRunning
+	case TurnParked:
+		n.State = StateWaiting
+	case TurnComplete:
+		n.State = StateDone
+	case TurnError:
+		n.State = StateFailed
+		if e.Error != nil {
+			n.State = e.Error.Code
+		}
+	case Asked, AskResolved:
+		if e.Ask == nil {
+			return Event{}, false
+		}
+		n.ID, n.Kind, n.State = e.Ask.ID, e.Ask.Kind, e.Ask.State
+	case Received, DeadLetterMoved, ChannelMoved, JobMoved, JobPrinted, TaskMoved, ScheduleMoved:
+		if e.News == nil {
+			return Event{}, false
+		}
+		n = *e.News
+	default:
+		return Event{}, false
+	}
+	return Event{Type: e.Type, Session: e.Session, Turn: e.Turn, Causes: e.Causes, News: &n}, true
+}
+
+// NewDeadLetterEvent returns the event that dead letters of a topic have come to be in that state. The
+// buses emit it. key is their mailbox, and id that of the dead letter; each is "" if it is not known.
+func NewDeadLetterEvent(topic Topic, key, id, state string) Event {
+	e := Event{Type: DeadLetterMoved, News: &News{ID: id, State: state, Topic: topic}}
+	if topic == InboundTopic {
+		e.Session = key
+	}
+	return e
+}
