@@ -1,0 +1,328 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+const (
+	// One call of Fill indexes at most so many entries, of so many bytes, of so many sessions: so that writes wait
+	// for it for a few milliseconds.
+	entriesAtOnce  = 64
+	bytesAtOnce    = 256 << 10
+	sessionsAtOnce = 20
+	// Once in lookAllEvery Fill looks at all sessions; else at those that were used lately.
+	lookAllEvery = time.Hour
+	lately       = 30 * time.Minute
+	// mergeEvery is after how many entries mergePending works.
+	mergeEvery = 300
+	// pageOfSessions is how many sessions one statement looks at.
+	pageOfSessions = 1000
+)
+
+// A filling is how far one process has looked for sessions whose entries are not all in the index. What it has indexed
+// of each is in the tables.
+type filling struct {
+	mu     sync.Mutex
+	before int64     // the sessions with lower numbers are to be looked at; 0 for none
+	began  time.Time // when the look at all sessions began
+	noted  int       // how many entries PostgreSQL has only noted beside the index
+	cut    bool      // whether the words of the index are known to be cut as this release does it
+}
+
+// A pending is a session with entries that are not in the index, and what tells that it has not changed.
+type pending struct {
+	id, last, indexed, fence, erasures int64
+	key                                string
+	to                                 int64 // up to which entry rows has what is to be indexed
+	rows                               []row
+}
+
+const pendingColumns = "id, key, last, indexed, fence, erasures"
+
+// Fill indexes some of the entries that are not in the index; see [Rebuilder]. It reads and cuts them before it
+// writes. If something was erased from a session meanwhile, or another process has indexed the same, or has the
+// session now, it leaves that session for the next time.
+func (t *Table) Fill(ctx context.Context) (more bool, err error) {
+	t.filling.mu.Lock()
+	defer t.filling.mu.Unlock()
+	if err := t.checkCut(ctx); err != nil {
+		return false, fmt.Errorf("fill the index: %w", err)
+	}
+	more, err = t.fillSome(ctx)
+	if err == nil && !more {
+		err = t.mergePending(ctx, mergeEvery*min(1, t.filling.noted))
+	}
+	if err != nil {
+		return false, fmt.Errorf("fill the index: %w", err)
+	}
+	return more, nil
+}
+
+// checkCut has the index filled anew if another release has cut its words in another way.
+func (t *Table) checkCut(ctx context.Context) error {
+	if t.filling.cut {
+		return nil
+	}
+	var cut int64
+	if err := t.db.Read.QueryRowContext(ctx, "SELECT cut FROM word_cut").Scan(&cut); err != nil {
+		return err
+	}
+	if cut != Cut {
+		if err := t.beginAnew(ctx); err != nil {
+			return err
+		}
+	}
+	t.filling.cut = true
+	return nil
+}
+
+// fillSome indexes entries of the sessions that were used lately, or else of the others, the newest first.
+func (t *Table) fillSome(ctx context.Context) (more bool, err error) {
+	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // as the column active has it
+	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND indexed < last ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
+	if err != nil {
+		return false, err
+	}
+	if n, err := t.index(ctx, recent); err != nil || n > 0 {
+		return true, err
+	}
+	if now := time.Now(); now.Sub(t.filling.began) > lookAllEvery {
+		t.filling.before, t.filling.began = math.MaxInt64, now
+	}
+	for t.filling.before > 0 {
+		lowest, err := t.pageBelow(ctx, t.filling.before)
+		if err != nil {
+			return false, err
+		}
+		of, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id < ? AND id >= ? AND indexed < last ORDER BY id DESC LIMIT ?", t.filling.before, lowest, sessionsAtOnce)
+		if err != nil {
+			return false, err
+		}
+		if n, err := t.index(ctx, of); err != nil || n > 0 {
+			return true, err
+		}
+		t.filling.before = lowest
+	}
+	return false, nil
+}
+
+// pageBelow returns the lowest of the numbers of so many sessions as one statement looks at, below a number; 0 if there
+// are no more.
+func (t *Table) pageBelow(ctx context.Context, before int64) (int64, error) {
+	var lowest sql.NullInt64
+	err := t.db.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, pageOfSessions).Scan(&lowest)
+	return lowest.Int64, err
+}
+
+// pending reads the sessions that a query finds.
+func (t *Table) pending(ctx context.Context, query string, args ...any) (list []pending, err error) {
+	found, err := t.db.Read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var p pending
+		if err := found.Scan(&p.id, &p.key, &p.last, &p.indexed, &p.fence, &p.erasures); err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, found.Err()
+}
+
+// index indexes entries of sessions in one transaction, and returns of how many sessions it has indexed some.
+func (t *Table) index(ctx context.Context, list []pending) (done int, err error) {
+	entries, bytes, n := entriesAtOnce, bytesAtOnce, 0
+	for i := range list {
+		if entries <= 0 || bytes <= 0 {
+			break
+		}
+		read, size, err := t.cutEntries(ctx, &list[i], entries, bytes)
+		if err != nil {
+			return 0, err
+		}
+		entries, bytes, n = entries-read, bytes-size, n+1
+	}
+	list = list[:n]
+	slices.SortFunc(list, func(a, b pending) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
+	for len(list) > 0 {
+		changed := -1 // the session that is not as it was any more
+		err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
+			for i := range list {
+				still, err := t.put(tx, &list[i])
+				if changed = -1; err == nil && !still {
+					changed, err = i, errChanged
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, errChanged) {
+			break
+		}
+		list, err = slices.Delete(list, changed, changed+1), nil // and the others are written without it
+	}
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return len(list), t.mergePending(ctx, entriesAtOnce-entries)
+}
+
+// errChanged says that a session has changed since its entries were read.
+var errChanged = errors.New("the session has changed")
+
+// mergePending has PostgreSQL merge into the index what it has only noted beside it, once that is much: so it is
+// done while no session is locked, and not by an insertion.
+func (t *Table) mergePending(ctx context.Context, more int) error {
+	if t.filling.noted += more; !t.db.Postgres() || t.filling.noted < mergeEvery {
+		return nil
+	}
+	t.filling.noted = 0
+	_, err := t.db.Exec(ctx, "SELECT gin_clean_pending_list('entry_words_words')")
+	return err
+}
+
+// cutEntries reads entries of a session that are not in the index and cuts their words. It returns how many
+// entries and bytes it has read.
+func (t *Table) cutEntries(ctx context.Context, p *pending, most, mostBytes int) (read, size int, err error) {
+	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
+		p.id, p.indexed, p.last, most)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	p.to = p.last
+	for found.Next() {
+		_, e, err := scanEntry(found)
+		if err != nil {
+			return 0, 0, err
+		}
+		if words := wordsOf(e); words != "" && e.N < mostEntries {
+			p.rows = append(p.rows, row{e.N, words})
+		}
+		read, size = read+1, size+len(e.Data)
+		if read == most || size >= mostBytes {
+			p.to = e.N
+			break
+		}
+	}
+	return read, size, found.Err()
+}
+
+// put writes what cutEntries has read of a session, and returns whether the session is as it was. Whatever erases from a
+// session locks its row first and changes one of these columns, or deletes the row. On PostgreSQL the row is locked
+// last, so that an append waits for the end of the transaction alone.
+func (t *Table) put(tx *sqldb.Tx, p *pending) (still bool, err error) {
+	write := putSQLite
+	if t.db.Postgres() {
+		write = putPostgres
+	}
+	if err := write(tx, p.id, p.indexed+1, p.to, p.rows); err != nil {
+		return false, err
+	}
+	n, err := tx.Exec("UPDATE sessions SET indexed = ? WHERE id = ? AND key = ? AND indexed = ? AND fence = ? AND erasures = ?", p.to, p.id, p.key, p.indexed, p.fence, p.erasures)
+	return n > 0, err
+}
+
+// Rebuild has Fill index all entries anew; see [Rebuilder].
+func (t *Table) Rebuild(ctx context.Context) error {
+	t.filling.mu.Lock()
+	defer t.filling.mu.Unlock()
+	if err := t.beginAnew(ctx); err != nil {
+		return fmt.Errorf("rebuild the index: %w", err)
+	}
+	return nil
+}
+
+// beginAnew removes what the index has of sessions that are not there, and of numbers that they do not have, and
+// has Fill replace the rest.
+func (t *Table) beginAnew(ctx context.Context) error {
+	for from := int64(math.MaxInt64); from > 0; {
+		held, err := t.sessionsInIndex(ctx, from, pageOfSessions)
+		if err != nil {
+			return err
+		}
+		if from = 0; len(held) == pageOfSessions {
+			from = held[len(held)-1]
+		}
+		err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
+			for _, id := range held {
+				if err := t.removeStray(tx, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for before := int64(math.MaxInt64); before > 0; {
+		lowest, err := t.pageBelow(ctx, before)
+		if err == nil {
+			_, err = t.db.Exec(ctx, "UPDATE sessions SET indexed = 0 WHERE id < ? AND id >= ? AND indexed > 0", before, lowest)
+		}
+		if err != nil {
+			return err
+		}
+		before = lowest
+	}
+	// Who dies before this begins anew once more.
+	if _, err := t.db.Exec(ctx, "UPDATE word_cut SET cut = ?", int64(Cut)); err != nil {
+		return err
+	}
+	t.filling.before, t.filling.began = math.MaxInt64, time.Now()
+	return nil
+}
+
+// sessionsInIndex lists sessions that have rows in the index, from the highest number below one on.
+func (t *Table) sessionsInIndex(ctx context.Context, below int64, limit int) (ids []int64, err error) {
+	query := "SELECT id >> 28 FROM entry_words_docsize WHERE id < ? ORDER BY id DESC LIMIT 1"
+	if t.db.Postgres() {
+		query = "SELECT session FROM entry_words WHERE session < ? ORDER BY session DESC, n DESC LIMIT 1"
+	}
+	for len(ids) < limit {
+		bound := below
+		if !t.db.Postgres() && below < math.MaxInt64>>28 {
+			bound = rowOf(below, 0)
+		}
+		var id int64
+		err := t.db.Read.QueryRowContext(ctx, query, bound).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ids, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids, below = append(ids, id), id
+	}
+	return ids, nil
+}
+
+// removeStray removes rows of a session that is not there, or behind its last entry.
+func (t *Table) removeStray(tx *sqldb.Tx, session int64) error {
+	last := int64(0)
+	err := tx.Get("SELECT last FROM sessions WHERE id = ?", []any{session}, &last)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if t.db.Postgres() {
+		_, err = tx.Exec("DELETE FROM entry_words WHERE session = ? AND n > ?", session, last)
+	} else {
+		_, err = tx.Exec("DELETE FROM entry_words WHERE rowid > ? AND rowid < ?", rowOf(session, last), rowOf(session+1, 0))
+	}
+	return err
+}

@@ -1,0 +1,460 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
+)
+
+const (
+	// usualHits is how many hits a query without a limit returns.
+	usualHits = 10
+	// mostCandidates is how many entries are read and compared with the query.
+	mostCandidates = 150
+	// mostOfWord is how many entries of the sessions that have a word are looked at; on SQLite those of the newest
+	// sessions if there are more.
+	mostOfWord = 5000
+	// SQLite finds the entries of at most fewSessions that have a word by looking for the word together with the
+	// sessions; with more than oneByOne it first looks whether no more than mostAnywhere entries of any session
+	// have the word. For more sessions it looks through all entries that have the word.
+	oneByOne     = 4
+	fewSessions  = 64
+	mostAnywhere = 3000
+	// PostgreSQL looks for a word together with so many sessions at once; with more sessions it first looks whether
+	// no more than so many entries of any session have the word.
+	sessionsTogether     = 25
+	mostAnywherePostgres = 5000
+	// mostBehind is how many entries are read that are not in the index yet. There are more of them only until
+	// Fill has gone through what an older release has written.
+	mostBehind = 2000
+)
+
+// A searched is a session that a query looks through.
+type searched struct {
+	id            int64
+	key           string
+	last, indexed int64
+	updated       string
+}
+
+// A place is where an entry is.
+type place struct{ session, n int64 }
+
+// A search is one call of Search.
+type search struct {
+	*Table
+	Query
+	words    []Word
+	sessions map[int64]searched
+	entries  map[place]sessions.Entry // that were read
+	weights  []float64                // of the words: how rare each is among the entries that may be found
+	sums     map[int64]float64        // by rowOf: the weights of the words that an entry has
+}
+
+// Search finds entries; see [Index].
+func (t *Table) Search(ctx context.Context, q Query) ([]Hit, error) {
+	words := WordsOf(q.Words)
+	if len(words) == 0 || len(q.Sessions) == 0 {
+		return nil, nil
+	}
+	t.db.Flush()
+	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searched{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}}
+	hits, err := s.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("search in sessions: %w", err)
+	}
+	return hits, nil
+}
+
+func (s *search) run(ctx context.Context) ([]Hit, error) {
+	if err := s.findSessions(ctx); err != nil || len(s.sessions) == 0 {
+		return nil, err
+	}
+	if err := s.findPlaces(ctx); err != nil || len(s.sums) == 0 {
+		return nil, err
+	}
+	places := s.likeliest()
+	if err := s.read(ctx, places); err != nil {
+		return nil, err
+	}
+	var found []candidate
+	for _, p := range places {
+		if e, there := s.entries[p]; there && s.inTime(e.At) && (s.NotTurn == "" || e.Turn != s.NotTurn) {
+			found = append(found, newCandidate(s.sessions[p.session], e, s.words))
+		}
+	}
+	limit := s.Limit
+	if limit <= 0 {
+		limit = usualHits
+	}
+	best := rank(found, s.words, s.weights, time.Now(), min(limit, MostHits))
+	hits := make([]Hit, len(best))
+	for i, c := range best {
+		hits[i] = c.hit(s.weights)
+		if c.Kind == sessions.KindToolResult {
+			var err error
+			if hits[i].Tool, err = s.toolOf(ctx, c.in.id, c.Entry); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return hits, nil
+}
+
+// inTime reports whether a time is within the bounds of the query.
+func (s *search) inTime(at time.Time) bool {
+	return (s.Since.IsZero() || !at.Before(s.Since)) && (s.Until.IsZero() || at.Before(s.Until))
+}
+
+// findSessions looks up the sessions of the query.
+func (s *search) findSessions(ctx context.Context) (err error) {
+	marks, args := placeholders(s.Sessions[:min(len(s.Sessions), MostSessions)])
+	found, err := s.db.Read.QueryContext(ctx, "SELECT id, key, last, indexed, updated FROM sessions WHERE key IN ("+marks+")", args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var in searched
+		if err := found.Scan(&in.id, &in.key, &in.last, &in.indexed, &in.updated); err != nil {
+			return err
+		}
+		in.key = sqldb.Untext(in.key)
+		s.sessions[in.id] = in
+	}
+	return found.Err()
+}
+
+// newestFirst returns the sessions, the ones that were written last first.
+func (s *search) newestFirst() []searched {
+	list := make([]searched, 0, len(s.sessions))
+	for _, in := range s.sessions {
+		list = append(list, in)
+	}
+	slices.SortFunc(list, func(a, b searched) int { return cmp.Or(cmp.Compare(b.updated, a.updated), cmp.Compare(b.id, a.id)) })
+	return list
+}
+
+// findPlaces finds the entries that have any of the words: first those that are not in the index yet, because
+// Fill may index them meanwhile.
+func (s *search) findPlaces(ctx context.Context) error {
+	behind, err := s.readBehind(ctx)
+	if err != nil {
+		return err
+	}
+	all := 0.0
+	for _, in := range s.sessions {
+		all += float64(in.last)
+	}
+	s.weights = make([]float64, len(s.words))
+	for i, w := range s.words {
+		having, err := s.indexedWith(ctx, w)
+		if err != nil {
+			return err
+		}
+		for p, forms := range behind {
+			if row := rowOf(p.session, p.n); slices.ContainsFunc(w.Forms, func(f string) bool { return forms[f] }) && !slices.Contains(having, row) {
+				having = append(having, row)
+			}
+		}
+		n := float64(len(having))
+		if n >= mostOfWord { // nobody has counted them
+			n = max(n, all/3)
+		}
+		s.weights[i] = math.Log(1 + (max(all, n)-n+0.5)/(n+0.5))
+		for _, row := range having {
+			s.sums[row] += s.weights[i]
+		}
+	}
+	return nil
+}
+
+// readBehind reads the entries that are not in the index yet, and returns the forms of each one's words.
+func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, error) {
+	var parts []string
+	var args []any
+	left := int64(mostBehind)
+	for _, in := range s.newestFirst() {
+		if in.indexed >= in.last || left <= 0 {
+			continue
+		}
+		from := max(in.indexed, in.last-left)
+		left -= in.last - from
+		parts, args = append(parts, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords), append(args, in.id, from)
+	}
+	if err := s.readParts(ctx, parts, args, 2); err != nil {
+		return nil, err
+	}
+	behind := map[place]map[string]bool{}
+	for p, e := range s.entries {
+		behind[p] = map[string]bool{}
+		for form := range saidIn(e).forms() {
+			behind[p][form] = true
+		}
+	}
+	return behind, nil
+}
+
+// likeliest returns the entries that have the most and the rarest words, the newer ones first among equals.
+func (s *search) likeliest() (places []place) {
+	type likely struct {
+		row  int64
+		sum  float64
+		rank int // of its session among the newest
+	}
+	ranks := map[int64]int{}
+	for i, in := range s.newestFirst() {
+		ranks[in.id] = i
+	}
+	list := make([]likely, 0, len(s.sums))
+	for row, sum := range s.sums {
+		if rank, given := ranks[row>>numberBits]; given {
+			list = append(list, likely{row, sum, rank})
+		}
+	}
+	slices.SortFunc(list, func(a, b likely) int {
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.rank, b.rank), cmp.Compare(b.row, a.row))
+	})
+	for _, l := range list[:min(len(list), mostCandidates)] {
+		places = append(places, place{l.row >> numberBits, l.row & (mostEntries - 1)})
+	}
+	return places
+}
+
+// indexedWith returns the rows of the entries in the index that have a word in one of its forms; see rowOf.
+func (s *search) indexedWith(ctx context.Context, w Word) ([]int64, error) {
+	n, timed := len(s.sessions), !s.Since.IsZero() || !s.Until.IsZero()
+	anywhere, most, among := s.anywhereOnSQLite, mostAnywhere, s.onSQLite
+	probe := n > oneByOne && n <= fewSessions
+	if s.db.Postgres() {
+		anywhere, most, among = s.anywhereOnPostgres, mostAnywherePostgres, s.onPostgres
+		probe = n > sessionsTogether
+	}
+	if probe && !timed {
+		rows, looked, err := s.rows(ctx, anywhere, w)
+		if err != nil || looked < most {
+			return rows, err
+		}
+	}
+	rows, _, err := s.rows(ctx, among, w)
+	return rows, err
+}
+
+// rows runs a query that returns how many entries it has looked at and the rows of those that fit, as one text: a row
+// for each would take many times as long as finding them.
+func (s *search) rows(ctx context.Context, querying func(Word) (string, []any), w Word) (rows []int64, looked int, err error) {
+	query, args := querying(w)
+	var text sql.NullString
+	if err := s.db.Read.QueryRowContext(ctx, query, args...).Scan(&looked, &text); err != nil || text.String == "" {
+		return nil, looked, err
+	}
+	rows = make([]int64, 0, 1+strings.Count(text.String, ","))
+	for one := range strings.SplitSeq(text.String, ",") {
+		row, err := strconv.ParseInt(one, 10, 64)
+		if err != nil {
+			return nil, looked, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, looked, nil
+}
+
+// keysOf returns the hashes of a word's forms, joined by an operator.
+func keysOf(w Word, or string) string {
+	keys := make([]string, len(w.Forms))
+	for i, f := range w.Forms {
+		keys[i] = string(keyOf(f))
+	}
+	return "(" + strings.Join(keys, or) + ")"
+}
+
+// sessionKeys returns the words that the entries of the sessions have, for SQLite, and a list of their numbers in
+// JSON.
+func (s *search) sessionKeys() (keys, ids string) {
+	var words, numbers []string
+	for _, in := range s.newestFirst() {
+		words, numbers = append(words, sessionKey(in.id)), append(numbers, strconv.FormatInt(in.id, 10))
+	}
+	return "(" + strings.Join(words, " OR ") + ")", "[" + strings.Join(numbers, ",") + "]"
+}
+
+// timed returns what bounds a query in time: a join with the entry, a condition, and the arguments of that.
+func (s *search) timed(on string) (join, condition string, args []any) {
+	if s.Since.IsZero() && s.Until.IsZero() {
+		return "", "", nil
+	}
+	condition, args = " AND e.at >= ?", []any{timeOf(s.Since)}
+	if !s.Until.IsZero() {
+		condition, args = condition+" AND e.at < ?", append(args, timeOf(s.Until))
+	}
+	return " JOIN entries e ON " + on, condition, args
+}
+
+// anywhereOnSQLite looks through the entries that have a word, in whatever session, but not through more than mostAnywhere.
+func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
+	_, ids := s.sessionKeys()
+	lowest, highest := s.span()
+	return `SELECT count(*), group_concat(CASE WHEN row >> 28 IN (SELECT value FROM json_each(?)) THEN row END)
+		FROM (SELECT rowid AS row FROM entry_words WHERE entry_words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?) AS found`,
+		[]any{ids, keysOf(w, " OR "), lowest, highest, mostAnywhere}
+}
+
+// span returns the lowest and the highest row that an entry of the sessions can have.
+func (s *search) span() (lowest, highest int64) {
+	lowest = math.MaxInt64
+	for id := range s.sessions {
+		lowest, highest = min(lowest, rowOf(id, 0)), max(highest, rowOf(id, mostEntries-1))
+	}
+	return lowest, highest
+}
+
+func (s *search) onSQLite(w Word) (query string, args []any) {
+	join, condition, times := s.timed("e.session = w.rowid >> 28 AND e.n = w.rowid & 268435455")
+	keys, ids := s.sessionKeys()
+	if len(s.sessions) <= fewSessions {
+		args = append([]any{keys + " AND " + keysOf(w, " OR ")}, times...)
+	} else {
+		lowest, highest := s.span()
+		condition = " AND w.rowid BETWEEN ? AND ? AND w.rowid >> 28 IN (SELECT value FROM json_each(?))" + condition
+		args = append([]any{keysOf(w, " OR "), lowest, highest, ids}, times...)
+	}
+	return "SELECT count(*), group_concat(row) FROM (SELECT w.rowid AS row FROM entry_words w" + join + " WHERE entry_words MATCH ?" + condition + " ORDER BY w.rowid DESC LIMIT ?) AS found",
+		append(args, mostOfWord)
+}
+
+// anywhereOnPostgres does what anywhereOnSQLite does on PostgreSQL.
+func (s *search) anywhereOnPostgres(w Word) (query string, args []any) {
+	ids := make([]int64, 0, len(s.sessions))
+	for id := range s.sessions {
+		ids = append(ids, id)
+	}
+	return `SELECT count(*), string_agg(CAST(CASE WHEN session = ANY (CAST(? AS bigint[])) THEN (session << 28) + n END AS text), ',')
+		FROM (SELECT session, n FROM entry_words WHERE words @@ CAST(? AS tsquery) LIMIT ?) AS found`,
+		[]any{ids, keysOf(w, " | "), mostAnywherePostgres}
+}
+
+// onPostgres looks for the word together with some of the sessions at a time: the server compares each entry that may
+// have the word with all of these.
+func (s *search) onPostgres(w Word) (query string, args []any) {
+	join, condition, times := s.timed("e.session = w.session AND e.n = w.n")
+	var parts []string
+	for some := range slices.Chunk(s.newestFirst(), sessionsTogether) {
+		var keys []string
+		for _, in := range some {
+			keys = append(keys, sessionKey(in.id))
+		}
+		parts = append(parts, "(SELECT (w.session << 28) + w.n AS row FROM entry_words w"+join+" WHERE w.words @@ CAST(? AS tsquery)"+condition+" LIMIT ?)")
+		args = append(append(append(args, "("+strings.Join(keys, " | ")+") & "+keysOf(w, " | ")), times...), mostOfWord)
+	}
+	return "SELECT count(*), string_agg(CAST(row AS text), ',') FROM (" + strings.Join(parts, " UNION ALL ") + ") AS found", args
+}
+
+// read reads the entries that were not read yet. Those that were erased meanwhile stay missing.
+func (s *search) read(ctx context.Context, places []place) error {
+	rows := []int64{}
+	for _, p := range places {
+		if _, there := s.entries[p]; !there {
+			rows = append(rows, rowOf(p.session, p.n))
+		}
+	}
+	if s.db.Postgres() {
+		return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM unnest(CAST(? AS bigint[])) AS row JOIN entries e ON e.session = row >> 28 AND e.n = row & 268435455", rows))
+	}
+	list, err := plainjson.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM json_each(?) AS row CROSS JOIN entries e ON e.session = row.value >> 28 AND e.n = row.value & 268435455", string(list)))
+}
+
+// scan keeps the entries that a query has found, and closes it.
+func (s *search) scan(found *sql.Rows, err error) error {
+	if err != nil {
+		return err
+	}
+	for found.Next() {
+		id, e, err := scanEntry(found)
+		if err != nil {
+			return errors.Join(err, found.Close())
+		}
+		s.entries[place{id, e.N}] = e
+	}
+	return errors.Join(found.Err(), found.Close())
+}
+
+// partsAtOnce is how many SELECTs one statement has at most.
+const partsAtOnce = 100
+
+// readParts reads the entries that SELECTs find, each of which has a number of arguments.
+func (s *search) readParts(ctx context.Context, parts []string, args []any, each int) error {
+	for len(parts) > 0 {
+		n := min(len(parts), partsAtOnce)
+		if err := s.scan(s.db.Read.QueryContext(ctx, strings.Join(parts[:n], " UNION ALL "), args[:n*each]...)); err != nil {
+			return err
+		}
+		parts, args = parts[n:], args[n*each:]
+	}
+	return nil
+}
+
+// callWithin is how many entries before a result its call is at most.
+const callWithin = 1000
+
+// toolOf returns the name of the tool whose result an entry is; "" if its call is not known any more.
+func (s *search) toolOf(ctx context.Context, session int64, result sessions.Entry) (string, error) {
+	e := sessions.Entry{Kind: sessions.KindToolUse}
+	var data string
+	err := s.db.Read.QueryRowContext(ctx, "SELECT data FROM entries WHERE session = ? AND n < ? AND n > ? AND kind = 'tool_use' AND call = ? ORDER BY n DESC LIMIT 1",
+		session, result.N, result.N-callWithin, sqldb.Text(result.Call)).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	e.Data = []byte(data)
+	use, err := sessions.Decode[sessions.ToolUse](e)
+	if err != nil {
+		return "", nil //nolint:nilerr // a newer release has written it
+	}
+	return use.Name, nil
+}
+
+// columns are what is read of an entry e.
+const columns = "e.session, e.n, e.turn, e.kind, e.at, e.cause, e.person, e.call, e.data"
+
+// scanEntry reads an entry and the number of its session.
+func scanEntry(rows *sql.Rows) (session int64, e sessions.Entry, err error) {
+	var turn, kind, at, cause, person, call, data string
+	if err := rows.Scan(&session, &e.N, &turn, &kind, &at, &cause, &person, &call, &data); err != nil {
+		return 0, e, err
+	}
+	e.Turn, e.Kind, e.Cause = sqldb.Untext(turn), sessions.Kind(sqldb.Untext(kind)), sqldb.Untext(cause)
+	e.Person, e.Call = sqldb.Untext(person), sqldb.Untext(call)
+	if data != "" {
+		e.Data = []byte(data)
+	}
+	e.At, err = time.Parse(stampLayout, at)
+	return session, e, err
+}
+
+const stampLayout = "2006-01-02T15:04:05.000000Z" // of times in the tables
+
+// timeOf returns a time as the tables have it; for none the empty text, which is before all others.
+func timeOf(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(stampLayout)
+}

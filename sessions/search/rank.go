@@ -1,0 +1,226 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/sessions"
+)
+
+// What counts in the order of hits, as parts of what the words are worth.
+const (
+	worthExact  = 0.15 // a word as it was written, and not only another form of it
+	worthOften  = 0.10 // a word that is said again
+	worthNear   = 0.35 // all words of the query that it has, one next to the other
+	worthPhrase = 0.30 // the words of the query in their order
+	worthAll    = 0.25 // each word of the query
+	worthNew    = 0.15 // said just now; half of it after halfLife
+	worthLong   = 0.12 // is taken from a text that is ten times as long as usualText
+	usualText   = 300  // bytes
+	halfLife    = 30 * 24 * time.Hour
+)
+
+// worthOf is what an entry of a kind is worth in comparison with what a person has said.
+func worthOf(kind sessions.Kind) float64 {
+	switch kind {
+	case sessions.KindToolResult:
+		return 0.8
+	case sessions.KindSummary:
+		return 0.85
+	case sessions.KindText:
+		return 0.95
+	}
+	return 1
+}
+
+// A candidate is an entry that may be a hit, and where it has the words of the query.
+type candidate struct {
+	in searched
+	sessions.Entry
+	said
+	matches []match // in their order
+	named   []bool  // by word: whether the name of who said it has the word
+}
+
+// A match is a word of the query in a text.
+type match struct {
+	word     int // its index
+	exact    bool
+	place    int // among the words of the text
+	from, to int // in bytes
+}
+
+// newCandidate looks for the words of a query in an entry.
+func newCandidate(in searched, e sessions.Entry, words []Word) candidate {
+	c := candidate{in: in, Entry: e, said: saidIn(e), named: make([]bool, len(words))}
+	byForm := map[string][]int{}
+	for i, w := range words {
+		for _, f := range w.Forms {
+			byForm[f] = append(byForm[f], i)
+		}
+	}
+	place, end := 0, 0
+	for t := range tokens(c.text) {
+		if t.from >= end { // not a part of the word before, or its whole
+			place, end = place+1, t.to
+		}
+		for _, i := range byForm[t.form] {
+			c.matches = append(c.matches, match{i, t.exact == words[i].Exact, place, t.from, t.to})
+		}
+	}
+	for t := range tokens(c.name) {
+		for _, i := range byForm[t.form] {
+			c.named[i] = true
+		}
+	}
+	return c
+}
+
+// score returns how well an entry fits the query. It depends on nothing but its arguments.
+func (c candidate) score(words []Word, weights []float64, now time.Time) float64 {
+	all, sum, extra, has := 0.0, 0.0, 0.0, 0
+	for i := range words {
+		all += weights[i]
+		times, exact := 0, false
+		for _, m := range c.matches {
+			if m.word == i {
+				times, exact = times+1, exact || m.exact
+			}
+		}
+		if times == 0 && !c.named[i] {
+			continue
+		}
+		has++
+		sum += weights[i]
+		if exact {
+			extra += worthExact * weights[i]
+		}
+		extra += worthOften * weights[i] * (1 - 1/float64(max(times, 1)))
+	}
+	if sum == 0 || all == 0 {
+		return 0
+	}
+	if has == len(words) {
+		extra += worthAll * all
+	}
+	near, phrase := c.nearness(weights)
+	sum += extra + worthNear*near + worthPhrase*phrase
+	sum *= worthOf(c.Kind)
+	sum *= 1 - worthLong*max(0, min(2, math.Log10(float64(len(c.text))/usualText)))
+	age := max(0, now.Sub(c.At))
+	return sum * (1 + worthNew*math.Exp2(-float64(age)/float64(halfLife)))
+}
+
+// nearness returns what the words are worth of which another one is near, less the farther it is; and those that
+// follow one another as in the query.
+func (c candidate) nearness(weights []float64) (near, phrase float64) {
+	best, inOrder := map[int]float64{}, map[int]bool{}
+	for i, m := range c.matches {
+		for _, o := range c.matches[i+1:] {
+			if o.place-m.place > 12 {
+				break
+			}
+			if o.word == m.word || o.place == m.place {
+				continue
+			}
+			n := 1 / math.Sqrt(float64(o.place-m.place))
+			best[m.word], best[o.word] = max(best[m.word], n), max(best[o.word], n)
+			if o.word == m.word+1 && o.place == m.place+1 {
+				inOrder[m.word], inOrder[o.word] = true, true
+			}
+		}
+	}
+	for w, n := range best {
+		near += n * weights[w]
+	}
+	for w := range inOrder {
+		phrase += weights[w]
+	}
+	return near, phrase
+}
+
+// rank returns the best of the candidates, the best first. Of texts that were said several times it keeps the
+// newest.
+func rank(found []candidate, words []Word, weights []float64, now time.Time, limit int) []candidate {
+	type scored struct {
+		candidate
+		score float64
+	}
+	list := make([]scored, 0, len(found))
+	for _, c := range found {
+		if s := c.score(words, weights, now); s > 0 {
+			list = append(list, scored{c, s})
+		}
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), b.At.Compare(a.At), cmp.Compare(b.in.id, a.in.id), cmp.Compare(b.N, a.N))
+	})
+	var best []candidate
+	known := map[string]int{}
+	for _, s := range list {
+		text := strings.Join(strings.Fields(Fold(s.text)), " ")
+		if i, again := known[text]; again {
+			if s.At.After(best[i].At) {
+				best[i] = s.candidate
+			}
+			continue
+		}
+		if len(best) < limit {
+			known[text] = len(best)
+			best = append(best, s.candidate)
+		}
+	}
+	return best
+}
+
+// hit returns the candidate as a hit.
+func (c candidate) hit(weights []float64) Hit {
+	return Hit{
+		Session: c.in.key, N: c.N, Turn: c.Turn, Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
+		Text: c.passage(weights), Untrusted: c.untrusted,
+	}
+}
+
+// passage returns the part of the text that has the most of the words.
+func (c candidate) passage(weights []float64) string {
+	if len(c.text) <= MaxPassage {
+		return c.text
+	}
+	first, last, most := 0, 0, -1.0
+	for i, m := range c.matches {
+		sum, seen, to := 0.0, map[int]bool{}, m.to
+		for _, o := range c.matches[i:] {
+			if o.to-m.from > MaxPassage {
+				break
+			}
+			if to = max(to, o.to); !seen[o.word] {
+				seen[o.word] = true
+				sum += weights[o.word]
+			}
+		}
+		if sum > most {
+			first, last, most = m.from, to, sum
+		}
+	}
+	// What is left of the room comes before the words for one part, and behind them for two.
+	from := max(0, first-(MaxPassage-(last-first))/3)
+	to := min(len(c.text), from+MaxPassage)
+	from = max(0, to-MaxPassage)
+	for from > 0 && from < first && !utf8.RuneStart(c.text[from]) {
+		from++
+	}
+	for to < len(c.text) && !utf8.RuneStart(c.text[to]) {
+		to--
+	}
+	if i := strings.IndexAny(c.text[from:max(from, first)], " \n"); from > 0 && i >= 0 {
+		from += i + 1 // begin with a whole word
+	}
+	if i := strings.LastIndexAny(c.text[last:to], " \n"); to < len(c.text) && i >= 0 {
+		to = last + i
+	}
+	return strings.TrimSpace(c.text[from:to])
+}

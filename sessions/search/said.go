@@ -1,0 +1,136 @@
+package search
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/sessions"
+)
+
+// Of a long text its beginning and its end are indexed, in bytes. Of a result these are fewer: most of it
+// was read for one turn, and the model's answer has what came of it.
+const (
+	mostSaid, lastSaid     = 48 << 10, 8 << 10
+	mostResult, lastResult = 12 << 10, 4 << 10
+)
+
+// A said is what an entry has that can be found.
+type said struct {
+	name      string // what the platform calls who has said it
+	text      string
+	untrusted bool
+}
+
+// mayHaveWords are the kinds of the entries that have words, as SQL lists them. A new kind needs a migration, too, that
+// makes the triggers anew: those of [SQLite] and [Postgres] never change.
+const mayHaveWords = "('user', 'text', 'summary', 'tool_result', 'notice', 'attached', 'fetched')"
+
+// saidIn returns what an entry says; nothing if it cannot be read, as that of a newer release.
+func saidIn(e sessions.Entry) (s said) {
+	switch e.Kind {
+	case sessions.KindUser:
+		if d, err := sessions.Decode[sessions.User](e); err == nil && !d.Deleted {
+			s = said{d.Name, d.Text, d.Untrusted || quotesOthers(e, d.Quotes)}
+			s.quote(d.Quotes)
+		}
+	case sessions.KindText:
+		if d, err := sessions.Decode[sessions.Text](e); err == nil {
+			s.text = d.Text
+		}
+	case sessions.KindSummary:
+		if d, err := sessions.Decode[sessions.Summary](e); err == nil {
+			s = said{text: d.Text, untrusted: d.Untrusted}
+		}
+	case sessions.KindToolResult:
+		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
+			return said{text: ends(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
+		}
+	case sessions.KindNotice: // its own text is the system's
+		if d, err := sessions.Decode[sessions.Notice](e); err == nil {
+			s.untrusted = quotesOthers(e, d.Quotes)
+			s.quote(d.Quotes)
+			if len(d.Quotes) > 0 {
+				s.name = d.Quotes[0].Name
+			}
+		}
+	case sessions.KindAttached:
+		if d, err := sessions.Decode[sessions.Attached](e); err == nil {
+			s.text = d.Name
+		}
+	case sessions.KindFetched:
+		if d, err := sessions.Decode[sessions.Fetched](e); err == nil {
+			s = said{text: d.Words, untrusted: d.Untrusted}
+		}
+	}
+	s.text = ends(s.text, mostSaid, lastSaid)
+	return s
+}
+
+// quote adds quotes to the text.
+func (s *said) quote(quotes []sessions.Quote) {
+	for _, q := range quotes {
+		if q.Text == "" {
+			continue
+		}
+		if s.text != "" {
+			s.text += "\n\n"
+		}
+		if q.Name != "" {
+			s.text += q.Name + ": "
+		}
+		s.text += q.Text
+	}
+}
+
+// quotesOthers reports whether somebody of whom the bot knows nothing may have written a quote.
+func quotesOthers(e sessions.Entry, quotes []sessions.Quote) bool {
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.IsFromOthers(e.Kind, e.Person) })
+}
+
+// textsIn returns the texts of a JSON value, without the names of fields.
+func textsIn(content json.RawMessage) string {
+	var one string
+	if json.Unmarshal(content, &one) == nil {
+		return one
+	}
+	var b strings.Builder
+	dec := json.NewDecoder(bytes.NewReader(content))
+	var open []json.Delim // the objects and lists around what is read
+	name := false         // whether the next text is the name of a field
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return b.String()
+		}
+		inObject := len(open) > 0 && open[len(open)-1] == '{'
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				open = append(open, t)
+			default:
+				open = open[:len(open)-1]
+			}
+			name = len(open) > 0 && open[len(open)-1] == '{'
+			continue
+		case string:
+			if !name && t != "" {
+				if b.Len() > 0 {
+					b.WriteByte('\n')
+				}
+				b.WriteString(t)
+			}
+		}
+		name = inObject && !name
+	}
+}
+
+// ends returns the beginning and the end of a text that has more than most bytes.
+func ends(text string, most, last int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-last], "") + "\n…\n" + strings.ToValidUTF8(text[len(text)-last:], "")
+}

@@ -1,0 +1,196 @@
+// Package sight decides in which conversations an agent may find, for somebody, what was said.
+//
+// The rules know no platform and no database: what they need to know of chats comes from Facts. Whatever is
+// not known counts as hidden.
+package sight
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley/sessions"
+)
+
+// MostAsked is how many chats a platform is asked about, at most, for one search. Those of the candidates
+// that come later are hidden.
+const MostAsked = 20
+
+// A Place is a chat of a channel.
+type Place struct{ Channel, Chat string }
+
+// A Chat is what is known of a place.
+type Chat struct {
+	Known bool // whether people talk to the bot there at all
+	Group bool // others read along
+	// Person is CHANNEL:USER of the one whose chat with the bot alone it is; "" in a group, or if that was
+	// never recorded.
+	Person string
+}
+
+// Facts are what is known of chats.
+type Facts interface {
+	// Chat returns what is known of a place; the zero Chat if nothing is.
+	Chat(ctx context.Context, at Place) (Chat, error)
+	// IsIn reports whether the platform names a person as a member of a group now. An error says that this
+	// cannot be known now.
+	IsIn(ctx context.Context, at Place, person string) (bool, error)
+	// IsClosed reports whether only some of a group's members read a thread of it.
+	IsClosed(ctx context.Context, at Place, thread string) (bool, error)
+}
+
+// An Asker is who wants to find something, and where they ask.
+type Asker struct {
+	// Session is the key of the conversation in which they ask. Its agent searches.
+	Session string
+	// Private says that nobody else reads that conversation.
+	Private bool
+	// Accounts are the accounts of the asker, as CHANNEL:USER.
+	Accounts []string
+}
+
+// A View is what an asker may see.
+type View struct {
+	Sessions []string // the keys of the sessions, in the order of the candidates
+	// Unknown says that for some of the candidates it could not be found out now.
+	Unknown bool
+}
+
+// Of returns in which of the candidate sessions an asker may find what was said. The rules are:
+//
+//   - The conversation itself is seen.
+//   - Sessions of another agent are hidden, and so are those that are nobody's chat: a sub-agent's, a
+//     webhook's, the heartbeat's. Where the asker talks in one of these, nothing else is seen.
+//   - What one person has to themselves in a group is seen by that person.
+//   - A private chat is seen by the one whose chat it is, and only from a private chat.
+//   - A group is seen by those whom the platform names as its members now, and in the group itself.
+//   - A thread that only some of a group's members read is seen in the thread itself.
+//
+// The error is that of ctx.
+func Of(ctx context.Context, facts Facts, who Asker, candidates []string) (View, error) {
+	j := judge{facts: facts, who: who, chats: map[Place]fact[Chat]{}, members: map[Place]fact[bool]{}}
+	var seen View
+	for _, key := range candidates {
+		if slices.Contains(seen.Sessions, key) {
+			continue
+		}
+		f := j.sees(ctx, key)
+		if err := ctx.Err(); err != nil {
+			return View{}, err
+		}
+		if f.value && !f.unknown {
+			seen.Sessions = append(seen.Sessions, key)
+		}
+		seen.Unknown = seen.Unknown || f.unknown
+	}
+	return seen, nil
+}
+
+// A fact is an answer, which may be unknown.
+type fact[T any] struct {
+	value   T
+	unknown bool
+}
+
+func factOf[T any](value T, err error) fact[T] { return fact[T]{value, err != nil} }
+
+// A judge decides about the candidates of one search.
+type judge struct {
+	facts   Facts
+	who     Asker
+	chats   map[Place]fact[Chat]
+	members map[Place]fact[bool] // whether the asker is one
+	asked   int                  // how many groups the platforms were asked about
+}
+
+// sees reports whether the asker may see a session.
+func (j *judge) sees(ctx context.Context, key string) (seen fact[bool]) {
+	if key == j.who.Session {
+		return fact[bool]{value: true}
+	}
+	from, err := sessions.ParseKey(j.who.Session)
+	if err != nil {
+		return seen
+	}
+	to, err := sessions.ParseKey(key)
+	if err != nil || to.Agent != from.Agent || to.User != "" && !j.isAsker(to.Channel+":"+to.User) {
+		return seen
+	}
+	here, there := Place{from.Channel, from.Chat}, Place{to.Channel, to.Chat}
+	around, chat := j.chat(ctx, here), j.chat(ctx, there)
+	switch {
+	case around.unknown || chat.unknown:
+		seen.unknown = true
+	case !around.value.Known || !chat.value.Known: // nobody's chat
+	case here != there && !j.isAlone(around.value): // others read along
+	case !chat.value.Group:
+		seen.value = j.isAlone(around.value) && (here == there || j.isAsker(chat.value.Person))
+	default:
+		seen = j.seesGroup(ctx, here, there, to.Thread)
+	}
+	return seen
+}
+
+// seesGroup reports whether the asker may see the sessions of a group, or of a thread in it.
+func (j *judge) seesGroup(ctx context.Context, here, there Place, thread string) (seen fact[bool]) {
+	if here != there {
+		if seen = j.isMember(ctx, there); !seen.value || seen.unknown {
+			return seen
+		}
+	}
+	if thread == "" {
+		return fact[bool]{value: true}
+	}
+	closed, err := j.facts.IsClosed(ctx, there, thread)
+	return factOf(!closed, err)
+}
+
+// isAlone reports whether the asker is alone with the bot where they ask.
+func (j *judge) isAlone(here Chat) bool {
+	return j.who.Private && !here.Group && (here.Person == "" || j.isAsker(here.Person))
+}
+
+// isAsker reports whether an account is the asker's.
+func (j *judge) isAsker(account string) bool {
+	return account != "" && slices.Contains(j.who.Accounts, account)
+}
+
+// chat looks up what is known of a place, once.
+func (j *judge) chat(ctx context.Context, at Place) fact[Chat] {
+	known, ok := j.chats[at]
+	if !ok {
+		known = factOf(j.facts.Chat(ctx, at))
+		j.chats[at] = known
+	}
+	return known
+}
+
+// isMember asks the platform, once, whether the asker is a member of a group.
+func (j *judge) isMember(ctx context.Context, at Place) fact[bool] {
+	in, ok := j.members[at]
+	if ok {
+		return in
+	}
+	var accounts []string
+	for _, account := range j.who.Accounts {
+		if strings.HasPrefix(account, at.Channel+":") {
+			accounts = append(accounts, account)
+		}
+	}
+	if len(accounts) > 0 {
+		j.asked++
+	}
+	for _, account := range accounts {
+		one := fact[bool]{unknown: true}
+		if j.asked <= MostAsked {
+			one = factOf(j.facts.IsIn(ctx, at, account))
+		}
+		if one.value && !one.unknown {
+			in = one
+			break
+		}
+		in.unknown = in.unknown || one.unknown
+	}
+	j.members[at] = in
+	return in
+}
