@@ -10,31 +10,35 @@ import (
 const (
 	AuditTool    = "tool"    // a tool call that has its result
 	AuditPairing = "pairing" // somebody was admitted, refused or made the owner
-	AuditExport  = "export"  // somebody exported a session's log
+	AuditExport  = "export"  // somebody exported a session's log, or a file of its workspace
 	AuditReplay  = "replay"  // a dead letter was published again, or dropped
 	AuditForget  = "forget"  // what somebody said was erased
 
 	AuditJob      = "job"      // a job has ended
 	AuditApproval = "approval" // a request to people was answered by a program
-	AuditSchedule = "schedule" // a schedule was cancelled by a program
+	AuditSchedule = "schedule" // a schedule was made, changed, run or canceled by a program
+	AuditOperator = "operator" // somebody answered in a session in place of the agent
+	AuditMemory   = "memory"   // somebody has changed or erased what an agent remembers
+	AuditSignIn   = "sign_in"  // a browser has signed in to the web page, or its sign-in was ended
 
 	AuditTurn    = "turn"    // a turn has ended
 	AuditRefusal = "refusal" // messages of a person were refused by a rule
 )
 
-// How much is kept of refusals, which strangers cause as often as they like.
+// Bounds on stored refusals, because strangers can cause any number of them.
 const (
-	// RefusalsKept is for how long a refusal is kept after its newest message.
+	// RefusalsKept is how long a refusal is kept after its newest message.
 	RefusalsKept = 24 * time.Hour
-	// MostRefusals is how many records of refusals are kept of one rule on one channel: the newest ones.
+	// MostRefusals is how many records of refusals are kept for one rule on one channel: the newest
+	// ones.
 	MostRefusals = 500
-	// MostRefused is how many ids of messages one of these records has: the newest ones.
+	// MostRefused is how many message ids one of these records has: the newest ones.
 	MostRefused = 8
 )
 
-// An AuditRecord records one thing that was done, for whoever has to account for it. It
-// holds no result of a tool, only the result's length. Of its fields only Arguments may
-// hold what people wrote; erasing empties that field.
+// An AuditRecord records one action, for the people who have to account for it. It has the
+// length of a tool's result, but not the result. Only the field Arguments can contain what
+// people wrote; erasing empties that field.
 type AuditRecord struct {
 	// ID grows from record to record; the store gives it.
 	ID   int64     `json:"id,omitempty"`
@@ -69,7 +73,8 @@ type AuditRecord struct {
 	// Messages are the ids of those messages: the newest ones, in their order.
 	Messages []string `json:"messages,omitempty"`
 	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as Messages has
-	// Again says that the end of this turn may be kept already: a record that is there stays the only one.
+	// Again says that the end of this turn may already be recorded: an existing record stays the only
+	// one.
 	Again bool `json:"-"`
 }
 
@@ -83,11 +88,11 @@ type AuditUse struct {
 	Cost       *int64 `json:"microdollars,omitempty"` // nil if it is not known
 }
 
-// An AuditQuery says which audit records are read. A field that is empty matches all records.
+// An AuditQuery says which audit records to read. An empty field matches all records.
 type AuditQuery struct {
 	Kind    string
 	Session string
-	Message string // a refusal of the message with this id; another one of the kind AuditRefusal has it not
+	Message string // a refusal of the message with this id; records of other kinds ignore this field
 	Place   string // a refusal at this address, as CHANNEL:CHAT, or in a thread there
 	Person  string
 	Since   time.Time
@@ -105,8 +110,8 @@ type Auditor interface {
 	// become one record, with a new id and the time of the newest; of these records the newest are kept:
 	// see MostRefusals.
 	AuditNotes(ctx context.Context, records []AuditRecord) error
-	// AuditRecords returns the records that a query is about, in the order of their ids or against it, at
-	// most as many as its Limit.
+	// AuditRecords returns the records that match a query, in ascending or descending order of their
+	// ids, at most as many as its Limit.
 	AuditRecords(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
 	// DropAudit deletes the records from before that time, and returns how many it deleted.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
@@ -117,6 +122,6 @@ type Auditor interface {
 // A SoonAuditor is an Auditor that can also keep a record without waiting for the disk.
 type SoonAuditor interface {
 	// AuditSoon does what Audit does, but may return before the record is durable. It becomes durable
-	// a moment later, or earlier, once something that is appended to a log afterwards is.
+	// a moment later, or as soon as a later entry of a log becomes durable.
 	AuditSoon(ctx context.Context, r AuditRecord) error
 }

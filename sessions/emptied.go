@@ -8,7 +8,7 @@ func EmptiedData(e Entry, cause string) (data any, is bool) {
 		return User{Deleted: true}, e.Cause == cause
 	case KindNotice:
 		n, err := Decode[Notice](e)
-		text := "A person has edited an earlier message, and deleted it since."
+		text := "Somebody edited an earlier message and has since deleted it."
 		if n.Code == NoticeUnfetched {
 			text = "The person who sent a file has deleted it."
 		}

@@ -10,7 +10,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Kind says what an entry records, and so which shape its Data has.
+// A Kind says what an entry records, and so the form of its Data.
 type Kind string
 
 // The kinds of blocks, which hold what was said, as the model sees it. Each line names the type of
@@ -25,21 +25,21 @@ const (
 	KindNotice     Kind = "notice"      // Notice
 )
 
-// The kinds of the journal, which hold how far a turn has come. Each line names the type of the
-// entry's data.
+// The kinds of the journal, which record the progress of a turn. Each line names the type of
+// the entry's data.
 const (
 	KindTurnStarted Kind = "turn_started" // TurnStarted
 	KindToolStarted Kind = "tool_started" // ToolStarted
 	KindUsage       Kind = "usage"        // Usage
-	KindResumed     Kind = "resumed"      // no data: another process, or this one after a restart, went on with the turn
-	KindSuspended   Kind = "suspended"    // no data: the process that worked on the turn stopped in good order, or no model answered
+	KindResumed     Kind = "resumed"      // no data: another process, or this one after a restart, continued the turn
+	KindSuspended   Kind = "suspended"    // no data: the process that worked on the turn stopped in an orderly way, or no model answered
 	KindTurnDone    Kind = "turn_done"    // TurnDone
 	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
 	KindCommand     Kind = "command"      // Command: a command was carried out
 	// Releases that do not know the following kinds do not touch a session that has one.
-	KindTurnParked   Kind = "turn_parked"   // TurnParked: the turn waits for people, and nobody works on it
+	KindTurnParked   Kind = "turn_parked"   // TurnParked: the turn waits for people, and no process works on it
 	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the asks that a parked turn waits for has ended
-	KindTurnUnparked Kind = "turn_unparked" // no data: all asks have ended, and the turn goes on
+	KindTurnUnparked Kind = "turn_unparked" // no data: all asks have ended, and the turn continues
 	KindPicture      Kind = "picture"       // Picture: a tool's result shows it to the model
 	KindAttached     Kind = "attached"      // Attached: a file came with a message
 	KindFetched      Kind = "fetched"       // Fetched: an attached file is in the workspace now, or never will be
@@ -47,10 +47,10 @@ const (
 	KindDelegated    Kind = "delegated"     // Delegated: a call has handed a task to a sub-agent
 )
 
-// IsCourse reports whether entries of this kind only record the course of a turn: who goes on with
-// the session has no use for them once the turn is over, but for what [Peeker] names. Of its beginning and
-// its end it still matters where they are. A field that is added to the data of such a kind is lost
-// with them, unless its entries are named there.
+// IsCourse reports whether entries of this kind only record the progress of a turn. Once the turn is
+// over, a process that continues the session does not need them, except for those that [Peeker] names.
+// The places of the turn's beginning and end still matter. If you add a field to the data of such a
+// kind, it is lost with the entries, unless Peeker names them.
 func (k Kind) IsCourse() bool {
 	switch k {
 	case KindToolStarted, KindUsage, KindPublished, KindResumed, KindSuspended, KindTurnParked, KindTurnUnparked:
@@ -72,14 +72,16 @@ type Entry struct {
 	// Cause is the id of the message that brought the entry, if a message did. It is
 	// unique in a session.
 	Cause string `json:"cause,omitempty"`
-	// Person is who said it, or on whose behalf the tokens were spent: CHANNEL:USER.
+	// Person is the one who said it, or on whose behalf the tokens were spent:
+	// CHANNEL:USER.
 	Person string `json:"person,omitempty"`
 	// Call is the id of the tool call that the entry belongs to; "" if it belongs to none.
 	Call string `json:"call,omitempty"`
 	// Data holds the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
-	// encoded is what NewEntry has made Data of, so that Decode need not read it again; nil for an
-	// entry that was read, and for kinds that Decode may return in another form than it was in.
+	// encoded is the value from which NewEntry made Data, so that Decode need not read it again.
+	// It is nil for an entry that was read, and for kinds that Decode can return in a different
+	// form.
 	encoded any
 }
 
@@ -105,8 +107,8 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 }
 
 // Decode decodes an entry's data into T, the type that belongs to its kind. JSON within the data,
-// such as the arguments of a call, comes without the escapes with which older releases have written
-// it; see package plainjson.
+// such as the arguments of a call, is returned without the escapes that older releases wrote; see
+// package plainjson.
 func Decode[T any](e Entry) (T, error) {
 	if v, ok := e.encoded.(T); ok {
 		return v, nil
@@ -118,6 +120,55 @@ func Decode[T any](e Entry) (T, error) {
 	return v, nil
 }
 
+// DecodeAny decodes an entry's data into the type that belongs to its kind; nil for kinds without data. known
+// is false for a kind that this release does not know.
+func DecodeAny(e Entry) (data any, known bool, err error) {
+	switch e.Kind {
+	case KindUser:
+		data, err = Decode[User](e)
+	case KindThinking:
+		data, err = Decode[Thinking](e)
+	case KindText:
+		data, err = Decode[Text](e)
+	case KindToolUse:
+		data, err = Decode[ToolUse](e)
+	case KindToolResult:
+		data, err = Decode[ToolResult](e)
+	case KindSummary:
+		data, err = Decode[Summary](e)
+	case KindNotice:
+		data, err = Decode[Notice](e)
+	case KindTurnStarted:
+		data, err = Decode[TurnStarted](e)
+	case KindToolStarted:
+		data, err = Decode[ToolStarted](e)
+	case KindUsage:
+		data, err = Decode[Usage](e)
+	case KindTurnDone:
+		data, err = Decode[TurnDone](e)
+	case KindCommand:
+		data, err = Decode[Command](e)
+	case KindTurnParked:
+		data, err = Decode[TurnParked](e)
+	case KindAskEnded:
+		data, err = Decode[AskEnded](e)
+	case KindPicture:
+		data, err = Decode[Picture](e)
+	case KindAttached:
+		data, err = Decode[Attached](e)
+	case KindFetched:
+		data, err = Decode[Fetched](e)
+	case KindTasked:
+		data, err = Decode[Tasked](e)
+	case KindDelegated:
+		data, err = Decode[Delegated](e)
+	case KindResumed, KindSuspended, KindPublished, KindTurnUnparked: // no data
+	default:
+		return nil, false, nil
+	}
+	return data, true, err
+}
+
 // User holds what a person said. Its entry has a Cause (the message's id) and a Person.
 type User struct {
 	Name   string    `json:"name,omitempty"` // what the platform calls the person
@@ -125,14 +176,13 @@ type User struct {
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
 	Chat   string    `json:"chat,omitempty"` // what the platform calls the group in which it was said
-	// Schedule is the id of the person's schedule that says this; "" if the person has
-	// just said it.
+	// Schedule is the id of the person's schedule that sent this; "" if the person said it.
 	Schedule string `json:"schedule,omitempty"`
-	// Untrusted says that a model has written the text, on the person's behalf, after it had read
+	// Untrusted says that a model wrote the text on the person's behalf, after it had read
 	// something that strangers may have written.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Deleted says that the person has deleted the message and that nothing of its
-	// content is left.
+	// Deleted says that the person has deleted the message and that none of its content is
+	// left.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -146,6 +196,25 @@ type Quote struct {
 	At     time.Time `json:"at,omitzero"`
 	Text   string    `json:"text"`
 	Own    bool      `json:"own,omitempty"`
+	// Operator says that an operator has said it here in person.
+	Operator bool `json:"operator,omitempty"`
+}
+
+// The kinds of quotes by which one knows who has written them; as in package bus.
+const (
+	quoteTold   = "told"
+	quoteEdited = "edited"
+)
+
+// IsFromOthers reports whether strangers may have written the quote, which came with an entry of a kind that is a
+// person's. Own counts only of what an agent has told: a person whom the bot knows said this, and could have said
+// it in this session.
+func (q Quote) IsFromOthers(kind Kind, person string) bool {
+	if q.Kind == quoteTold && q.Own {
+		return false
+	}
+	isTheirs := (kind == KindUser || q.Kind == quoteEdited) && q.Person != "" && q.Person == person
+	return !isTheirs
 }
 
 // Thinking is the model's reasoning before its answer.
@@ -164,7 +233,7 @@ type Text struct {
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
-// ToolUse is a tool call that the model asked for. Its entry's Call is the id that we
+// ToolUse is a tool call that the model asked for. Its entry's Call is the id that Parley
 // gave it.
 type ToolUse struct {
 	Name string `json:"name"`
@@ -178,10 +247,12 @@ type ToolUse struct {
 
 // ToolResult is a call's result as the model sees it. Its entry has a Call.
 type ToolResult struct {
-	Content json.RawMessage `json:"content"` // what the model is shown of the result, already cut if it was long
+	Content json.RawMessage `json:"content"` // the result as the model sees it, already cut if it was long
 	Code    string          `json:"code,omitempty"`
-	// Untrusted says that strangers may have written what the result holds.
+	// Untrusted says that strangers may have written some of the result.
 	Untrusted bool `json:"untrusted,omitempty"`
+	// Fleeting says that Content only stands for a result that the model saw in its turn and that is not kept.
+	Fleeting bool `json:"fleeting,omitempty"`
 	// Spends are those of the call's ToolStarted, which is not always read with the log: see Peeker.
 	Spends []string `json:"spends,omitempty"`
 }
@@ -195,9 +266,8 @@ type Picture struct {
 	Type string `json:"type"` // MIME type
 }
 
-// Attached is a file that came with a message. Its entry is written next to that
-// message's and has the Person who sent it. What the fields say of the file is the
-// sender's word.
+// Attached is a file that came with a message. Its entry is written next to that message's
+// and has the Person who sent it. The fields are the sender's claims about the file.
 type Attached struct {
 	Message string `json:"message"` // the id of the message, which is the Cause of its own entry
 	Kind    string `json:"kind"`    // the kind, as in bus.Attachment; so are the following fields
@@ -207,7 +277,7 @@ type Attached struct {
 	Ref     string `json:"ref"`
 }
 
-// Fetched says what became of a file that came with a message: either Path is set, or
+// Fetched is the outcome for a file that came with a message: either Path is set, or
 // Problem. Its entry has the Person who sent the file.
 type Fetched struct {
 	Attached int64  `json:"attached"`       // the number of the file's Attached entry
@@ -216,35 +286,36 @@ type Fetched struct {
 	Type     string `json:"type,omitempty"` // the MIME type, as the content says
 	Size     int64  `json:"size,omitempty"`
 	Hash     string `json:"hash,omitempty"` // SHA-256 of its content
-	// Problem says why the file cannot be had, in words for people and models.
+	// Problem says why the file cannot be fetched, in words for people and models.
 	Problem string `json:"problem,omitempty"`
 	// Picture is how the model is shown the file, if the file is a picture; nil otherwise.
 	Picture *Picture `json:"picture,omitempty"`
 	// Words are the words spoken in a voice message; Unheard says why they are not known.
 	Words   string `json:"words,omitempty"`
 	Unheard string `json:"unheard,omitempty"`
-	// Untrusted says that the words were not spoken by the person who sent the file, or that nobody
-	// knows whether they were.
+	// Untrusted says that the words were not, or not certainly, spoken by the person who sent the
+	// file.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// Summary replaces everything up to entry number Covers in what the model sees. With an empty Text
-// the model sees nothing of the past: that is what /new does.
+// Summary replaces everything up to entry number Covers in what the model sees. With an empty
+// Text, the model sees none of the past. This is how /new works.
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
-	// Untrusted says that strangers may have written some of what the summary was made from.
+	// Untrusted says that strangers may have written some of the text that the summary was
+	// made from.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Turn is the id of the unfinished turn that goes on although the summary covers its beginning;
-	// "" if there is none. Releases that do not know this field would take that turn for one that
+	// Turn is the id of the unfinished turn that continues although the summary covers its
+	// beginning; "" if there is none. Releases without this field would treat it as a turn that
 	// /new has left behind.
 	Turn string `json:"turn,omitempty"`
-	// Keep has the numbers of the covered entries that the model still sees word for
-	// word: what people have said, and the files that came with it.
+	// Keep has the numbers of the covered entries that the model still sees word for word:
+	// people's messages, and the files that came with them.
 	Keep []int64 `json:"keep,omitempty"`
 	// Cleared is the number of an entry: up to it the model sees the results of tool calls emptied.
 	Cleared int64 `json:"cleared,omitempty"`
-	// Spent is what the calls that it covers have used up; see ToolStarted.Spends.
+	// Spent is what the covered calls have used up; see ToolStarted.Spends.
 	Spent []string `json:"spent,omitempty"`
 }
 
@@ -252,15 +323,42 @@ type Summary struct {
 // it and does not keep it.
 func (s Summary) Hides(n int64) bool { return n <= s.Covers && !slices.Contains(s.Keep, n) }
 
-// Notice is something that the system says to the model; where it ends a turn, the person is told
-// it too.
+// Notice is a message from the system to the model. If it ends a turn, the person gets it too.
 type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
 	// Of is the id of the message that the notice is about.
 	Of string `json:"of,omitempty"`
+	// Memory is how much of each memory the model is shown with the notice NoticeMemory, and before it.
+	Memory []MemoryMark `json:"memory,omitempty"`
 }
+
+// MarksMemory reports whether an entry only marks where the model is shown what is remembered, so that people are
+// shown nothing of it.
+func (e Entry) MarksMemory() bool {
+	if e.Kind != KindNotice {
+		return false
+	}
+	n, err := Decode[Notice](e)
+	return err == nil && n.Code == NoticeMemory
+}
+
+// NoticeMemory is the code of a notice that marks the place at which the model is shown what is remembered,
+// or what has been added to that. Releases without the field Memory show the text.
+const NoticeMemory = "memory"
+
+// A MemoryMark says how much of a memory stands up to its place. The log has none of the words: what is
+// forgotten is in no log, and the words are those that are remembered now.
+type MemoryMark struct {
+	Scope string `json:"scope"`
+	Bytes int    `json:"bytes"`
+	Sum   uint32 `json:"sum"` // a checksum of these bytes
+}
+
+// NoticeOperator is the code of a notice about what an operator has said in the conversation in person:
+// Of is the id of the message, and the first of the Quotes has the words.
+const NoticeOperator = "operator"
 
 // NoticeUnfetched is the code of a notice about a file that came with message Of and was
 // not fetched, because a process of an older release would not understand the entry.
@@ -276,11 +374,12 @@ type TurnStarted struct {
 // ToolStarted is written before a call runs. Its entry has a Call.
 type ToolStarted struct {
 	Attempt int `json:"attempt"` // from 1
-	// Args are the arguments that the call runs with, where these differ from the model's own; Note
-	// then tells the model of the difference.
+	// Args are the arguments that the call runs with, if they differ from the model's own; Note
+	// then tells the model about the difference.
 	Args json.RawMessage `json:"args,omitempty"`
 	Note string          `json:"note,omitempty"`
-	// Spends are what the call uses up of what the guard lets a conversation have unasked.
+	// Spends is what the call uses up of the allowance that the guard gives a conversation
+	// without approval.
 	Spends []string `json:"spends,omitempty"`
 }
 
@@ -296,6 +395,9 @@ type Usage struct {
 	Estimated bool   `json:"estimated,omitempty"` // the provider reported no tokens, so they are estimated
 	// Cost is the price of the call in micro-dollars; nil if it is not known.
 	Cost *int64 `json:"microdollars,omitempty"`
+	// FirstMS is how many milliseconds after its beginning the turn had the first text of this answer, without the
+	// time for which it waited for people; 0 if the answer has no text, and in entries of older releases.
+	FirstMS int64 `json:"first_ms,omitempty"`
 }
 
 // The ways in which a turn ends.
@@ -305,17 +407,52 @@ const (
 	TurnCancelled = "cancelled"
 )
 
+// CodeGaveUp is the code of a turn that was cut off too often.
+const CodeGaveUp = "gave_up"
+
 // TurnDone is the entry that ends a turn.
 type TurnDone struct {
 	State string `json:"state"`
 	// Outbound are the messages that the turn publishes at its end, with ids and texts, so that
 	// after a crash the same ones are published again.
 	Outbound []Reply `json:"outbound,omitempty"`
-	// Code says why the turn ended early; empty if it did not, or if a release that had no codes wrote the entry.
+	// Code says why the turn ended early; empty if it did not, or if a release without codes wrote the
+	// entry.
 	Code string `json:"code,omitempty"`
 	// Refused says that a rule, which Code names, kept the turn from doing anything.
 	Refused bool `json:"refused,omitempty"`
+	// Figures say what is counted of the turn when this entry is written; nil in entries of older releases, and if
+	// there is nothing to count but the turn.
+	Figures *TurnFigures `json:"figures,omitempty"`
 }
+
+// TurnFigures are what is counted of a turn besides how it has ended. They name no person and hold no text.
+type TurnFigures struct {
+	TookMS  int64        `json:"took_ms"`            // from its beginning, without the time for which it waited for people
+	FirstMS int64        `json:"first_ms,omitempty"` // until the first text of an answer; 0 if there was none
+	Task    bool         `json:"task,omitempty"`     // a sub-agent's, which answers an agent
+	Calls   []CallsCount `json:"calls,omitempty"`
+}
+
+// CallsCount says how many calls of a tool have had one outcome in a turn.
+type CallsCount struct {
+	Tool    string `json:"tool"` // one that there is, or OtherTool
+	Outcome string `json:"outcome"`
+	N       int    `json:"n"`
+}
+
+// OtherTool stands for all tools that a model has called and that there are not.
+const OtherTool = "other"
+
+// The values of CallsCount.Outcome.
+const (
+	CallOK        = "ok"
+	CallFailed    = "failed"
+	CallDenied    = "denied" // by a rule or a person
+	CallTimeout   = "timeout"
+	CallCancelled = "cancelled"
+	CallUnknown   = "unknown" // it was interrupted, and may have taken effect
+)
 
 // Reply is one outbound message of a turn or command.
 type Reply struct {
@@ -333,7 +470,7 @@ type Command struct {
 	Reply Reply           `json:"reply"`
 }
 
-// TurnParked lists what a turn waits for: everything that one step has asked of people.
+// TurnParked lists what a turn waits for: all asks of one step.
 type TurnParked struct {
 	Asks []Ask `json:"asks"`
 }
@@ -341,8 +478,7 @@ type TurnParked struct {
 // AskTask is the kind of an Ask that waits for a sub-agent and not for people.
 const AskTask = "task"
 
-// WaitsForPeople reports whether people have to do something before the turn goes on, and
-// not sub-agents alone.
+// WaitsForPeople reports whether the turn waits for people, and not only for sub-agents.
 func (p TurnParked) WaitsForPeople() bool {
 	return len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask })
 }
@@ -355,8 +491,9 @@ type Ask struct {
 	Kind string `json:"kind"`
 	// Args are the arguments to approve, if these differ from the model's own; nil otherwise.
 	Args json.RawMessage `json:"args,omitempty"`
-	Hash string          `json:"hash,omitempty"` // a hash of everything that people are to approve
-	// Shown is what people are shown in the place of the arguments that ShownOf names; "" shows them all.
+	Hash string          `json:"hash,omitempty"` // a hash of everything that needs approval
+	// Shown is what people are shown instead of the arguments that ShownOf names; "" shows all
+	// arguments.
 	Shown   string   `json:"shown,omitempty"`
 	ShownOf []string `json:"shown_of,omitempty"`
 	// Reason is why a call has to be approved.
@@ -382,7 +519,7 @@ type AskEnded struct {
 }
 
 // Tasked says that a sub-agent works in this session, on a task that another agent has
-// handed to it. Its entry stands before that of the message.
+// handed to it. Its entry is before the message's.
 type Tasked struct {
 	ID     string `json:"id"`     // the task's id
 	Parent string `json:"parent"` // the key of the session that has handed it out

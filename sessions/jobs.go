@@ -18,7 +18,7 @@ const (
 	JobLost    = "lost"    // the process that ran it is gone, or could not reach the bus
 )
 
-// A Job is a command that runs in the background: beyond the turn that started it.
+// A Job is a command that runs in the background and can outlive the turn that started it.
 type Job struct {
 	// ID is derived from the call that started the job, so the same call starts one job
 	// only.
@@ -29,7 +29,7 @@ type Job struct {
 	Turn    string
 	Call    string
 	Tool    string
-	// Route is where the job's end is reported, in the encoding of the code that runs jobs.
+	// Route is where the job's end is reported, encoded by the code that runs jobs.
 	Route json.RawMessage
 	// Command is the command that the job runs, redacted, and cut if it is long.
 	Command string
@@ -39,10 +39,10 @@ type Job struct {
 	Started   time.Time
 	Deadline  time.Time
 
-	// Stop names what asked for the job's end; "" while nothing did.
+	// Stop names what asked the job to end; "" if nothing did.
 	Stop string
 	// Output is the last part of what the job has printed so far, redacted, and Printed
-	// the number of bytes that it printed in all.
+	// the number of bytes that it printed in all. A job of a list has no Output.
 	Output  string
 	Printed int64
 
@@ -60,7 +60,7 @@ type OpenJob struct{ ID, State, Stop string }
 // JobLimits bounds how many jobs run at once for a session and for a person.
 type JobLimits struct{ Session, Person int }
 
-// A JobLimitError says that the largest allowed number of jobs runs already.
+// A JobLimitError says that the maximum number of jobs is already running.
 type JobLimitError struct {
 	Person bool // whether it is the limit of a person in all conversations; otherwise it is that of a session
 	Most   int
@@ -75,7 +75,7 @@ func (e *JobLimitError) Error() string {
 	return fmt.Sprintf("%d jobs run for this %s, which is the most that may", e.Most, of)
 }
 
-// ErrJobKnown says that a job of that id was begun before.
+// ErrJobKnown says that a job with that id was started before.
 var ErrJobKnown = errors.New("the job was begun before")
 
 // Jobs keeps the records of jobs in a place that every process reads.

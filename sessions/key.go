@@ -19,7 +19,7 @@ func Key(agent, channel, chat, thread string) (string, error) {
 		parts = append(parts, thread)
 	}
 	for i, p := range parts {
-		parts[i] = encode(p)
+		parts[i] = EncodePart(p)
 	}
 	key := strings.Join(parts, ":")
 	return key, CheckKey(key)
@@ -30,7 +30,7 @@ func Key(agent, channel, chat, thread string) (string, error) {
 func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
 	parts := []string{agent, channel, chat, thread, user}
 	for i, p := range parts {
-		parts[i] = encode(p)
+		parts[i] = EncodePart(p)
 	}
 	key := strings.Join(parts, ":")
 	return key, CheckKey(key)
@@ -53,7 +53,7 @@ func CheckKey(key string) error {
 			continue
 		}
 		said, err := url.PathUnescape(p)
-		if err != nil || said == "" || encode(said) != p {
+		if err != nil || said == "" || EncodePart(said) != p {
 			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and, for every other byte, %%XX", ErrInvalidKey)
 		}
 	}
@@ -64,7 +64,7 @@ func CheckKey(key string) error {
 type KeyParts struct {
 	Agent, Channel, Chat string
 	Thread               string // "" if the conversation is in no thread
-	User                 string // who has this conversation alone; "" if everybody there shares it
+	User                 string // the one person whose conversation this is; "" if everybody there shares it
 }
 
 // ParseKey takes a session's key apart, or returns ErrInvalidKey.
@@ -85,8 +85,8 @@ func AgentOf(key string) string {
 	return agent
 }
 
-// encode percent-encodes one part of a key.
-func encode(part string) string {
+// EncodePart percent-encodes one part of a key, as keys have it.
+func EncodePart(part string) string {
 	if part == "." || part == ".." {
 		return strings.ReplaceAll(part, ".", "%2E")
 	}

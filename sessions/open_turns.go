@@ -12,7 +12,7 @@ type OpenTurn struct {
 	Person  string
 	Agent   string
 	Started time.Time
-	// Parked says that it waits for asks, or for sub-agents, and nobody works on it.
+	// Parked says that it waits for asks or sub-agents, and no process works on it.
 	Parked bool
 	// Calls are the tool calls that have begun and have no result yet.
 	Calls []OpenCall
@@ -25,7 +25,7 @@ type OpenCall struct {
 	Since time.Time // when it was begun last
 }
 
-// A TurnReader tells how far turns are without holding their sessions.
+// A TurnReader reports the progress of turns without holding their sessions.
 type TurnReader interface {
 	// OpenTurns returns the turns of a session that have not ended, in the order in which they began. It
 	// reads the ends of the turns alone, so it may miss a call that has been running while many others
@@ -41,6 +41,8 @@ type RunningJobs struct {
 
 // A JobLister lists jobs of all sessions.
 type JobLister interface {
-	// AllRunningJobs returns the jobs that run, of which it lists at most limit.
+	// AllRunningJobs counts the running jobs, and lists at most limit of them.
 	AllRunningJobs(ctx context.Context, limit int) (RunningJobs, error)
+	// EndedJobs returns the jobs that have ended and are still known, the last one first, at most limit.
+	EndedJobs(ctx context.Context, limit int) ([]Job, error)
 }

@@ -1,5 +1,5 @@
-// Package sessions defines the log of a conversation: its entries, its fence, and what
-// people have spent.
+// Package sessions defines the log of a conversation: its entries, its fence, and people's
+// spending.
 //
 // The log is the truth. A turn's state is computed from its entries, so to resume a turn
 // is to read them. The package holds the contract and the shapes of the entries; sqlstore
@@ -19,17 +19,17 @@ var (
 	// ErrFenced says that the log was opened under a higher fence: another process holds
 	// the session now.
 	ErrFenced = errors.New("session is held under a higher fence")
-	// ErrConflict says that the log has other entries at that place: it differs from what
-	// the caller believes and must be opened again.
+	// ErrConflict says that the log has other entries at that place: it differs from the
+	// caller's copy and must be opened again.
 	ErrConflict = errors.New("other entries stand at that place")
 	// ErrOverBudget says that a reservation would exceed the person's cap.
 	ErrOverBudget = errors.New("over budget")
 	// ErrNotFound says that there is no such session.
 	ErrNotFound = errors.New("no such session")
-	// ErrUnpublished says that nothing was written because a message that was to be published
-	// with the entries was refused. The error that it stands with says why.
+	// ErrUnpublished says that nothing was written because a message to be published with the
+	// entries was refused. The error wrapped with it says why.
 	ErrUnpublished = errors.New("the message is refused")
-	// ErrInvalidKey says that a text can be no session's key.
+	// ErrInvalidKey says that a text cannot be a session's key.
 	ErrInvalidKey = errors.New("invalid session key")
 )
 
@@ -68,12 +68,12 @@ type Log interface {
 	// entries at the same place succeeds again, so that a commit whose answer was lost can be
 	// retried; if the log has other entries there, it returns ErrConflict. It returns ErrFenced if
 	// a higher fence has opened the log, and *SeenError if the session knows one of their causes
-	// already: causes are unique per session, for ever.
+	// already: causes are unique per session, forever.
 	Append(ctx context.Context, at int64, entries ...Entry) error
 }
 
 // A SoonLog is a Log that can also append entries without waiting for the disk, for entries whose
-// loss would do no harm yet.
+// loss would not matter yet.
 type SoonLog interface {
 	// Soon returns the same log as one whose Append may return before the entries are durable. They
 	// become durable within the time that is given, or earlier, once an Append of the original log
@@ -82,8 +82,8 @@ type SoonLog interface {
 	Soon(within time.Duration) Log
 }
 
-// A Publisher is a Log that can publish messages in the write that appends entries, because what
-// moves messages keeps them where the log is kept.
+// A Publisher is a Log that can publish messages in the write that appends entries, because the
+// bus keeps its messages in the same database as the log.
 type Publisher interface {
 	// Publishing returns the same log as one whose Append also publishes the mail: after a crash
 	// either all of the entries and messages are there, or none. Nothing is published if nothing is
@@ -108,19 +108,27 @@ type MessageEraser interface {
 	EraseMessage(ctx context.Context, cause string) error
 }
 
+// A Titler is a Log that can give the conversation another title than the first words.
+type Titler interface {
+	// SetTitle gives the conversation a title in place of the words of entry n. It does nothing if these
+	// are not the title any more, or if something was erased from the session since the log was opened.
+	// The title is gone when the conversation begins anew, and with each erasure from the session.
+	SetTitle(ctx context.Context, n int64, title string) error
+}
+
 // A Reopener is a Log that its last holder can open again without reading it.
 type Reopener interface {
 	// Release frees the memory of the entries, for a log that may be opened again: Entries returns
 	// none from now on.
 	Release()
-	// Reopen does what Store.Open does for a log that still is as this holder knows it,
-	// and returns true. It returns false, and has changed nothing, if another fence has
-	// opened the log, if something was appended that this holder does not know, or if
-	// something was erased. It returns ErrFenced if it knows of a higher fence.
+	// Reopen does what Store.Open does, if the log is still as this holder knows it, and
+	// returns true. It returns false and changes nothing if another fence has opened the
+	// log, if something was appended that this holder does not know, or if something was
+	// erased. It returns ErrFenced if it knows of a higher fence.
 	Reopen(ctx context.Context, fence int64) (bool, error)
 	// ReopenLater does what Reopen does as a part of the next Append, which saves a write. That
 	// Append returns ErrConflict, and has written nothing, where Reopen would return false. Until
-	// then holders of a lower fence are not shut out, so nothing may be done but what depends on
+	// then, holders of a lower fence are not shut out, so the caller may only do what depends on
 	// that Append. ReopenLater returns ErrFenced if it knows of a higher fence.
 	ReopenLater(fence int64) error
 }
@@ -128,11 +136,11 @@ type Reopener interface {
 // A Peeker is a Store that can also read a log without a write.
 type Peeker interface {
 	// Peek returns the log of a session as its last holder has left it. Its caller is not a holder
-	// yet: the log is a Reopener and has to be reopened, now or with the first Append. So whatever
-	// happens to the session after Peek is noticed.
+	// yet: the log is a Reopener and has to be reopened, now or with the first Append. So the
+	// caller notices any change of the session after Peek.
 	//
-	// Of turns that are over, Entries lacks what only records their course (Kind.IsCourse), apart from
-	// the newest usage of a turn and the newest entry of the log, and their turn_started and turn_done
+	// Entries lacks the entries of finished turns that only record progress (Kind.IsCourse), except
+	// the newest usage of a turn and the newest entry of the log. Their turn_started and turn_done
 	// have no Data. Peek returns false if there is no such session, or nothing in it yet.
 	Peek(ctx context.Context, key string) (Log, bool, error)
 }
@@ -140,19 +148,38 @@ type Peeker interface {
 // Info is a session as a list shows it.
 type Info struct {
 	Key     string    `json:"key"`
+	Agent   string    `json:"agent"`
+	Channel string    `json:"channel"`
 	Entries int64     `json:"entries"` // the number of its last entry
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"` // time of its last append
-	// Title is the first words that a person said there and that no summary covers; lists alone have it.
-	Title string `json:"title,omitempty"`
+	// Title is the first words that somebody said there since the conversation last started over, or what a
+	// model has made of them, and Person is the one who said them. Only lists have them, until they are erased.
+	Title  string `json:"title,omitempty"`
+	Person string `json:"person,omitempty"`
+	// Erasures counts how often something was erased from the session, so that whoever keeps what they have
+	// read of it notices.
+	Erasures int64 `json:"-"`
 }
 
-// A SessionQuery says which sessions are listed. A field that is empty matches all.
+// A SessionQuery says which sessions to list. An empty field matches all.
 type SessionQuery struct {
-	Person string    // has spoken there
-	Since  time.Time // of the last append
-	After  *Info     // only those that follow this one, the last of the page before
-	Limit  int
+	Agent   string
+	Channel string
+	Chat    string   // of the channel, which is named too
+	Person  string   // has spoken there
+	Keys    []string // only these; nil for all
+	Words   string   // the title has each of these words, or parts of words, in any case
+	Since   time.Time
+	After   *Info // only those that follow this one, the Next of the page before
+	Limit   int
+}
+
+// A SessionPage has some of the sessions that match a query.
+type SessionPage struct {
+	Sessions []Info
+	// Next is where the next page begins: its Key and Updated count. It is nil if no session follows.
+	Next *Info
 }
 
 // A Reader reads sessions without holding their leases.
@@ -160,12 +187,16 @@ type Reader interface {
 	// List returns sessions whose keys are greater than after, in the order of keys, at
 	// most limit.
 	List(ctx context.Context, after string, limit int) ([]Info, error)
-	// Recent returns the sessions that a query is about, those that were used last first.
-	Recent(ctx context.Context, q SessionQuery) ([]Info, error)
+	// ListIn does what List does, for the sessions of one chat of a channel.
+	ListIn(ctx context.Context, channel, chat, after string, limit int) ([]Info, error)
+	// Recent returns the sessions that match a query, most recently used first. It looks at a few
+	// thousand sessions at most, so a page may have fewer than Limit, or none, although others follow.
+	// A session that is used meanwhile moves to the front.
+	Recent(ctx context.Context, q SessionQuery) (SessionPage, error)
 	// Read yields a session's entries in order, beginning with number from and including
 	// those that summaries cover. It yields ErrNotFound if there is no such session.
 	Read(ctx context.Context, key string, from int64) iter.Seq2[Entry, error]
-	// Info returns what List returns of one session; ErrNotFound if there is no such
+	// Info returns what List returns for one session; ErrNotFound if there is no such
 	// session.
 	Info(ctx context.Context, key string) (Info, error)
 	// Find returns the session's entry whose Cause is cause; ErrNotFound if there is none.
@@ -173,66 +204,65 @@ type Reader interface {
 }
 
 // A Finder finds sessions of one place, which is the beginning of their keys: AGENT:CHANNEL:CHAT, or
-// with the thread too. What it reads grows with the sessions of that place.
+// with the thread too. The amount that it reads grows with the number of sessions of that place.
 type Finder interface {
 	// FindIn returns the key of the session at a place that knows the message with that id; ErrNotFound
 	// if none does.
 	FindIn(ctx context.Context, place, cause string) (key string, err error)
-	// RecentIn lists the sessions of a place, those that were used last first.
+	// RecentIn lists the sessions of a place, most recently used first.
 	RecentIn(ctx context.Context, place string, limit int) ([]Info, error)
 }
 
-// A Reservation sets tokens aside for one model call, before it is made.
+// A Reservation reserves tokens for one model call, before it is made.
 type Reservation struct {
 	ID      string // begins with the turn's id and "#"; the same id reserves only once
-	Session string // the turn's session; "" if nobody takes the reservation over
+	Session string // the turn's session; "" if the reservation is never taken over
 	Person  string // who pays
 	Tokens  int64  // the most that the calls may cost
-	Used    int64  // those of Tokens that calls which have ended have cost
-	Sent    int64  // those of Tokens that the call under way has cost at least, if it was sent
+	Used    int64  // the part of Tokens that finished calls have cost
+	Sent    int64  // the part of Tokens that the current call has cost at least, if it was sent
 	Cap     int64  // the most that the person may have spent and reserved on that day
 	At      time.Time
 }
 
 // A Budget bounds what people spend in a day (UTC), over all processes.
 type Budget interface {
-	// Reserve sets tokens aside, all or none. It returns ErrOverBudget if these, with
-	// what the person has spent and reserved on that day, would exceed the cap. A reservation
-	// that nobody extends is settled within a minute as what its calls have cost as far as is
-	// known; Settle may still correct that for an hour.
+	// Reserve reserves tokens, all or none. It returns ErrOverBudget if these, with what the
+	// person has spent and reserved on that day, would exceed the cap. An unextended
+	// reservation is settled within a minute as the known cost of its calls; Settle may still
+	// correct that for an hour.
 	Reserve(ctx context.Context, r Reservation) error
-	// Renew brings a reservation to another number of tokens, of which some are used by now. It
-	// returns ErrOverBudget, and changes nothing, if that would exceed the cap, and false if there
-	// is no such reservation any more.
+	// Renew changes the number of tokens of a reservation, some of which are used by now. It
+	// returns ErrOverBudget, and changes nothing, if that would exceed the cap, and false if the
+	// reservation no longer exists.
 	Renew(ctx context.Context, r Reservation) (known bool, err error)
-	// TakeOver makes what is reserved for a turn, by those who have worked on it before, the
-	// reservation r, of which only ID, Session, Person, Cap and At count. What was used of it
-	// stays spent. It returns how many tokens are left; false if nothing was reserved. Repeated, it
-	// returns the same.
+	// TakeOver turns what earlier holders have reserved for a turn into the reservation r, of which
+	// only ID, Session, Person, Cap and At count. The used part stays spent. It returns how many
+	// tokens are left; false if nothing was reserved. Repeated, it returns the same.
 	TakeOver(ctx context.Context, r Reservation, turn string) (tokens int64, ok bool, err error)
-	// Extend records that reservations, by their ids, are still worked on.
+	// Extend records that the reservations with these ids are still being worked on.
 	Extend(ctx context.Context, ids []string) error
-	// Settle replaces a reservation by the tokens that the call has cost. r must be the same as was
-	// given to Reserve. It does nothing for an unknown or already settled reservation.
+	// Settle replaces a reservation with the tokens that the call has cost. r must be the same as
+	// for Reserve. It does nothing for an unknown or already settled reservation.
 	Settle(ctx context.Context, r Reservation, tokens int64) error
 	// Spent returns the tokens that a person has spent and reserved on the day (UTC) that contains
 	// at.
 	Spent(ctx context.Context, person string, at time.Time) (int64, error)
-	// Reserved returns those of them that are only reserved.
+	// Reserved returns only the reserved ones of these.
 	Reserved(ctx context.Context, person string, at time.Time) (int64, error)
 }
 
 // Erased counts what was erased.
 type Erased struct {
-	Sessions []string `json:"sessions"` // the keys of sessions that were erased whole
+	Sessions []string `json:"sessions"` // the keys of sessions that were erased completely
 	Shared   []string `json:"shared"`   // the keys of sessions in which only one person's turns were erased
 	Entries  int64    `json:"entries"`
 }
 
-// An Eraser removes sessions and people from the store. What it has erased is gone from
-// the store's files too when it returns, and cannot come back: an erased session begins
-// anew under a higher fence, and a log of it that was open returns ErrConflict. The ids
-// of messages stay known, so that none is answered a second time.
+// An Eraser removes sessions and people from the store. When it returns, the erased data is
+// gone from the store's files too and cannot come back: an erased session starts over under
+// a higher fence, and an open log of it returns ErrConflict. The ids of messages stay
+// known, so that none is answered a second time.
 type Eraser interface {
 	// EraseSession erases a session. ErrNotFound if there is none.
 	EraseSession(ctx context.Context, key string) (Erased, error)

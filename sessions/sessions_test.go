@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/bus"
 	"parley/sessions"
 )
 
@@ -195,5 +196,34 @@ func TestNewEntry(t *testing.T) {
 	}
 	if _, err := sessions.Decode[sessions.User](sessions.Entry{Data: []byte("[]")}); err == nil {
 		t.Error("a list was decoded as what a person said")
+	}
+}
+
+func TestWhoseWordsAQuoteHas(t *testing.T) {
+	const anna, berta = "telegram:7", "telegram:8"
+	for _, tt := range []struct {
+		quote sessions.Quote
+		kind  sessions.Kind
+		want  bool
+	}{
+		{sessions.Quote{Kind: bus.Forwarded, Person: anna}, sessions.KindUser, false},
+		{sessions.Quote{Kind: bus.Forwarded, Person: berta}, sessions.KindUser, true},
+		{sessions.Quote{Kind: bus.Forwarded}, sessions.KindUser, true},
+		{sessions.Quote{Kind: bus.Answered, Own: true}, sessions.KindUser, true},
+		{sessions.Quote{Kind: bus.Answered, Own: true, Person: berta}, sessions.KindUser, true},
+		{sessions.Quote{Kind: bus.Told, Own: true, Person: berta}, sessions.KindUser, false},
+		{sessions.Quote{Kind: bus.Told, Own: true, Person: berta}, sessions.KindNotice, false},
+		{sessions.Quote{Kind: bus.Told, Person: berta}, sessions.KindNotice, true},
+		{sessions.Quote{Kind: bus.Told, Person: anna}, sessions.KindNotice, true},
+		{sessions.Quote{Kind: bus.Edited, Person: anna}, sessions.KindNotice, false},
+		{sessions.Quote{Kind: bus.Edited, Person: berta}, sessions.KindNotice, true},
+		{sessions.Quote{Kind: bus.Reported, Person: anna}, sessions.KindNotice, true},
+	} {
+		if got := tt.quote.IsFromOthers(tt.kind, anna); got != tt.want {
+			t.Errorf("%+v with a %s of anna: from others %v", tt.quote, tt.kind, got)
+		}
+	}
+	if !(sessions.Quote{Kind: bus.Forwarded}).IsFromOthers(sessions.KindUser, "") {
+		t.Error("nobody's quote in nobody's entry is trusted")
 	}
 }

@@ -19,11 +19,16 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Grouping says for what each sum of usage is: for a day, a person, a session and so on.
+// A Grouping says for what each sum of usage is: for a day, a person, a session and so on; or for two of
+// these with a comma between them, such as "day,model".
 type Grouping string
+
+// MostSums is how many sums there are at most.
+const MostSums = 10_000
 
 // The values of Grouping.
 const (
+	ByHour    Grouping = "hour"
 	ByDay     Grouping = "day"
 	ByPerson  Grouping = "person"
 	BySession Grouping = "session"
@@ -31,14 +36,18 @@ const (
 	ByModel   Grouping = "model"
 )
 
-// AllGroupings returns all values of Grouping.
-func AllGroupings() []Grouping { return []Grouping{ByDay, ByPerson, BySession, ByAgent, ByModel} }
+// AllGroupings returns all values of Grouping that stand for one thing.
+func AllGroupings() []Grouping {
+	return []Grouping{ByHour, ByDay, ByPerson, BySession, ByAgent, ByModel}
+}
 
 // A Sum has the totals of a group of model calls: what they have used and cost.
 type Sum struct {
-	// Key is the day, person, session, agent or model; "" for a person or session that
-	// was erased, and for calls that were made for nobody.
+	// Key is the hour, day, person, session, agent or model; "" for a person or session that
+	// was erased, and for calls that were made for nobody. Of calls that were erased no hour is known,
+	// so they are in the sum of their day.
 	Key          string `json:"key"`
+	Then         string `json:"then,omitempty"` // likewise, where sums are for two things
 	Calls        int64  `json:"calls"`
 	Input        int64  `json:"input"`     // tokens, including cached ones
 	Cached       int64  `json:"cached"`    // those of Input that the provider had in its cache
@@ -122,45 +131,71 @@ WHERE kind = 'usage' AND data <> '';
 // A Table reads usage from a database. Several processes may use the same one at a time.
 type Table struct{ DB *sqldb.DB }
 
-// ErrUnknownBy says that a By has an unknown value.
-var ErrUnknownBy = errors.New("usage is summed up by day, person, session, agent or model")
+// Errors about what is to be summed up.
+var (
+	// ErrUnknownBy says that a Grouping has an unknown value.
+	ErrUnknownBy = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
+	// ErrTooManySums says that there would be more than MostSums.
+	ErrTooManySums = errors.New("there are too many sums")
+)
 
-// Usage sums up what was used from the day of from to the day of to, by day, person,
-// session, agent or model.
-func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all []Sum, err error) {
-	key, past, join := "", "''", ""
-	switch by {
+// columnsOf returns the SQL for what one grouping groups by: of calls, and of past_usage.
+func (g Grouping) columnsOf() (calls, past string, err error) {
+	switch g {
+	case ByHour: // as 2026-01-31T15
+		return "substr(c.at, 1, 13)", "day", nil
 	case ByDay, ByAgent, ByModel:
-		key, past = "c."+string(by), string(by)
+		return "c." + string(g), string(g), nil
 	case ByPerson:
-		key = "c.person"
-	case BySession:
-		key, join = "s.key", " JOIN sessions s ON s.id = c.session"
-	default:
-		return nil, ErrUnknownBy
+		return "c.person", "''", nil
+	case BySession: // beside the join, which is made by the session's number
+		return "s.key", "''", nil
+	}
+	return "", "", ErrUnknownBy
+}
+
+// Usage sums up what was used from the day of from to the day of to.
+func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all []Sum, err error) {
+	one, two, both := strings.Cut(string(by), ",")
+	key, past, err := Grouping(one).columnsOf()
+	if err != nil {
+		return nil, err
+	}
+	then, pastThen := "''", "''"
+	if both {
+		if then, pastThen, err = Grouping(two).columnsOf(); err != nil {
+			return nil, err
+		}
+	}
+	join := ""
+	if Grouping(one) == BySession || Grouping(two) == BySession {
+		join = " JOIN sessions s ON s.id = c.session"
 	}
 	first, after := from.UTC().Format(time.DateOnly), to.UTC().AddDate(0, 0, 1).Format(time.DateOnly)
 	var columns []string
 	for column := range strings.SplitSeq(sums, ", ") {
 		columns = append(columns, "CAST(sum("+column+") AS BIGINT)")
 	}
-	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, "+strings.Join(columns, ", ")+` FROM (
-		SELECT `+key+` AS key, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
+	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, also, "+strings.Join(columns, ", ")+` FROM (
+		SELECT `+key+` AS key, `+then+` AS also, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
 		FROM calls c`+join+` WHERE c.at >= ? AND c.at < ?
-		UNION ALL SELECT `+past+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?) AS used
-		GROUP BY key ORDER BY key`, first, after, first, after)
+		UNION ALL SELECT `+past+`, `+pastThen+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?) AS used
+		GROUP BY key, also ORDER BY key, also LIMIT ?`, first, after, first, after, MostSums+1)
 	if err != nil {
 		return nil, fmt.Errorf("sum up usage: %w", err)
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var s Sum
-		err := found.Scan(&s.Key, &s.Calls, &s.Input, &s.Cached, &s.Output, &s.Reasoning, &s.Microdollars, &s.Estimated, &s.Unpriced)
+		err := found.Scan(&s.Key, &s.Then, &s.Calls, &s.Input, &s.Cached, &s.Output, &s.Reasoning, &s.Microdollars, &s.Estimated, &s.Unpriced)
 		if err != nil {
 			return nil, fmt.Errorf("sum up usage: %w", err)
 		}
-		s.Key = sqldb.Untext(s.Key)
+		s.Key, s.Then = sqldb.Untext(s.Key), sqldb.Untext(s.Then)
 		all = append(all, s)
+	}
+	if len(all) > MostSums {
+		return nil, ErrTooManySums
 	}
 	return all, found.Err()
 }

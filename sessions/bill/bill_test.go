@@ -2,41 +2,18 @@ package bill_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"parley/sessions"
 	"parley/sessions/bill"
-	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
 )
 
 // each runs a test on a database of each kind, with two stores over it.
 func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
-	eachPlace(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
-}
-
-// eachPlace does so, and says where the database is.
-func eachPlace(t *testing.T, test func(t *testing.T, at string, one, other *sqlstore.Store)) {
-	for name, place := range map[string]func(testing.TB) string{
-		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
-		"postgres": sqldbtest.New,
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := place(t)
-			var stores []*sqlstore.Store
-			for range 2 {
-				s, err := sqlstore.Open(t.Context(), at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { s.Close() })
-				stores = append(stores, s)
-			}
-			test(t, at, stores[0], stores[1])
-		})
-	}
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
 }
 
 func noon() time.Time { return time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC) }
@@ -80,7 +57,10 @@ func sums(t *testing.T, s *sqlstore.Store, by bill.Grouping, from, to time.Time)
 	byKey := map[string]bill.Sum{}
 	for _, one := range all {
 		key := one.Key
-		one.Key = ""
+		if one.Then != "" {
+			key += "/" + one.Then
+		}
+		one.Key, one.Then = "", ""
 		byKey[key] = one
 	}
 	return byKey
@@ -121,6 +101,10 @@ func TestUsageIsSummedUp(t *testing.T) {
 		same(t, "by session", sums(t, other, bill.BySession, next, next), map[string]bill.Sum{"main:telegram:1": second, "ops:telegram:2": third})
 		same(t, "by agent", sums(t, other, bill.ByAgent, next, next), map[string]bill.Sum{"main": second, "ops": third})
 		same(t, "by model", sums(t, other, bill.ByModel, noon(), next), map[string]bill.Sum{"m1": both, "m2": second})
+		same(t, "by hour", sums(t, other, bill.ByHour, noon(), noon()), map[string]bill.Sum{"2026-05-06T12": first})
+		same(t, "by day and model", sums(t, other, bill.ByDay+","+bill.ByModel, noon(), next), map[string]bill.Sum{"2026-05-06/m1": first, "2026-05-07/m1": third, "2026-05-07/m2": second})
+		same(t, "by person and session", sums(t, other, bill.ByPerson+","+bill.BySession, noon(), next),
+			map[string]bill.Sum{"telegram:7/main:telegram:1": first, "telegram:7/ops:telegram:2": third, "telegram:8/main:telegram:1": second})
 		same(t, "nothing", sums(t, other, bill.ByModel, noon().AddDate(1, 0, 0), noon().AddDate(1, 0, 0)), nil)
 		if _, err := one.Bill().Usage(t.Context(), "colour", noon(), noon()); !errors.Is(err, bill.ErrUnknownBy) {
 			t.Errorf("by colour: %v", err)
@@ -134,6 +118,7 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 		fill(t, one)
 		next := noon().AddDate(0, 0, 1)
 		days := sums(t, one, bill.ByDay, noon(), next)
+		both := sums(t, one, bill.ByDay+","+bill.ByModel, noon(), next)
 		models := sums(t, one, bill.ByModel, noon(), next)
 		agents := sums(t, one, bill.ByAgent, noon(), next)
 		if _, err := one.ErasePerson(t.Context(), "telegram:7"); err != nil {
@@ -152,6 +137,8 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, "by day, of what is too old", sums(t, one, bill.ByDay, noon(), next), days)
+			same(t, "by day and model, of what is too old", sums(t, one, bill.ByDay+","+bill.ByModel, noon(), next), both)
+			same(t, "by hour, of what is too old", sums(t, one, bill.ByHour, noon(), next), days) // no hour is known any more
 		}
 		same(t, "by session", sums(t, one, bill.BySession, noon(), next), map[string]bill.Sum{"": {
 			Calls: 3, Input: 1107, Cached: 40, Output: 14, Reasoning: 4, Microdollars: 500, Estimated: 1, Unpriced: 1,

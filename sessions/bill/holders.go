@@ -307,7 +307,7 @@ func Texts(ids []string) []string {
 // extendWithin is how long after an extension it is on the disk.
 const extendWithin = time.Second
 
-// Expired returns the ids of the reservations on which nobody works any more, at most so many.
+// Expired returns the ids of at most most reservations whose holder stopped extending them.
 func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error) {
 	now, from := After(b.db, 0)
 	ids, err = sqldb.Column(b.db.Read.QueryContext(ctx, "SELECT id FROM charges WHERE until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(most), from))

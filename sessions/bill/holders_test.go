@@ -12,6 +12,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
 )
 
 // A turnRig is a turn that sets tokens and money aside in one store, and what others do with them.
@@ -112,7 +113,7 @@ func (r *turnRig) settleAbandoned(want int) {
 
 // Who resumes a turn has what its predecessor had set aside, without what was used of it.
 func TestWhoResumesATurnHasWhatWasSetAsideForIt(t *testing.T) {
-	eachPlace(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		first, next := newTurnRig(t, at, one), newTurnRig(t, at, other)
 		first.reserve("t#7.1.0", 600, 100, 200)
 		first.reserve("t#x#7.1.0", 50, 0, 50) // another turn
@@ -134,7 +135,7 @@ func TestWhoResumesATurnHasWhatWasSetAsideForIt(t *testing.T) {
 
 // What a turn has set aside follows its calls, within the caps, by itself and with an append.
 func TestAReservationIsRenewed(t *testing.T) {
-	eachPlace(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		r := newTurnRig(t, at, one)
 		r.reserve("t#1.1.0", 600, 0, 200)
 		newTurnRig(t, at, other).reserve("u#2.1.0", 300, 0, 300)
@@ -180,7 +181,7 @@ func TestAReservationIsRenewed(t *testing.T) {
 // What nobody works on any more is settled as what its calls have cost as far as is known; who comes
 // back corrects that, or takes it over.
 func TestWhatNobodyWorksOnIsSettled(t *testing.T) {
-	eachPlace(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		r := newTurnRig(t, at, one)
 		sweeper := newTurnRig(t, at, other)
 		r.reserve("t#1.1.0", 600, 100, 200)
@@ -223,7 +224,7 @@ func TestWhatNobodyWorksOnIsSettled(t *testing.T) {
 // What the release before has set aside, for four calls at once and without a word of whom it belongs to,
 // is taken over all the same, and else settled by its age.
 func TestWhatTheReleaseBeforeHasSetAside(t *testing.T) {
-	eachPlace(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		r := newTurnRig(t, at, one)
 		day, month := r.at.UTC().Format(time.DateOnly), r.at.UTC().Format("2006-01")
 		old := func(id string) {
@@ -264,7 +265,7 @@ func TestForgettingDisownsWhatIsSetAside(t *testing.T) {
 		"a person": func(ctx context.Context, s *sqlstore.Store) error { _, err := s.ErasePerson(ctx, "p"); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachPlace(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+			sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 				r := newTurnRig(t, at, one)
 				openLog(t, one, "main:c:1", 1)
 				r.reserve("t#1.1.0", 600, 100, 200)
@@ -292,7 +293,7 @@ func TestForgettingDisownsWhatIsSetAside(t *testing.T) {
 // Of what is set aside only that of a person or session is changed when they are forgotten, whatever
 // characters are in their ids.
 func TestForgettingLeavesWhatIsOthers(t *testing.T) {
-	eachPlace(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
 		r := newTurnRig(t, at, one)
 		people := []string{"c:<1>&\"é", "c:<1>&\"è", "c:1", "c:11", "%", "_"}
 		for n, person := range people {

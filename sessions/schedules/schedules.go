@@ -6,14 +6,15 @@
 // ran is counted as missed once.
 //
 // The files, in reading order: schedules.go defines a schedule and how it goes from slot
-// to slot; when.go parses the words that say when, cron.go a cron line; table.go stores
-// schedules.
+// to slot; when.go parses the words that say when, cron.go a cron line; change.go says how a
+// schedule is made and changed; table.go stores schedules.
 package schedules
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	_ "time/tzdata" // zones are known where the machine has none installed
 )
@@ -24,6 +25,14 @@ var (
 	ErrNone = errors.New("there is no such schedule")
 	// ErrTooMany says that the person has the largest allowed number of schedules.
 	ErrTooMany = errors.New("this person has too many schedules")
+	// ErrOver says that the schedule will never be due again, so nothing of it can be changed.
+	ErrOver = errors.New("this schedule is over")
+	// ErrNotAdmitted says that the schedule's person may not talk to the bot there now.
+	ErrNotAdmitted = errors.New("this person may not talk to the bot there")
+	// ErrOtherRequest says that the schedule of that id was made by another request.
+	ErrOtherRequest = errors.New("another request has made this schedule")
+	// ErrNotNow says that nothing can be scheduled now, because a process of an older release serves.
+	ErrNotNow = errors.New("nothing can be scheduled now")
 )
 
 // A Schedule is a text to be said to an agent at certain times.
@@ -37,9 +46,14 @@ type Schedule struct {
 	When       string `json:"when"`    // when it is due, in words that Parse reads
 	Zone       string `json:"time_zone"`
 	Text       string `json:"text"`
-	Made       time.Time
-	// Next is the next time at which it is due, after Slot; zero if there is none.
+	// Made is when it was made, or when When was changed last. Intervals count from then.
+	Made time.Time
+	// Next is the next time at which it is due, after Slot; zero if there is none, or it is paused.
 	Next time.Time
+	// Paused is since when it is paused; zero if it is not.
+	Paused time.Time
+	// Request is a hash of the request that has made it; "" if none has, but the agent's tool.
+	Request string `json:"-"`
 	// Slot is the slot that is being worked on; zero if none is.
 	Slot time.Time
 	// Missed is how many slots passed while no process ran, the first of them at
@@ -91,11 +105,42 @@ func (s Schedule) SlotID() string { return SlotID(s.ID, s.Slot) }
 
 // SlotID returns the permanent id of a slot of the schedule with that id.
 func SlotID(id string, slot time.Time) string {
-	return "schedule:" + id + ":" + strconv.FormatInt(slot.Unix(), 10)
+	return idPrefix(id) + strconv.FormatInt(slot.Unix(), 10)
 }
 
+// RunID returns the permanent id of a run of the schedule that somebody asks for, beside its slots.
+// The same name means the same run.
+func RunID(id, name string) string { return idPrefix(id) + "run:" + name }
+
+// idPrefix returns the beginning of the ids of all slots and runs of the schedule with that id. Package
+// sqlstore has an index of these ids, so they always begin so.
+func idPrefix(id string) string { return "schedule:" + id + ":" }
+
+// A Run is a turn that a schedule has begun.
+type Run struct {
+	ID    string // of the message that has begun it, by SlotID or RunID
+	N     int64  // the number of that message's entry in the log
+	Turn  string
+	Begun time.Time
+	State string // how it has ended; "" while it has not
+	Code  string // why it ended early
+	Ended time.Time
+}
+
+// Slot returns the slot for which the run was; false if somebody has asked for it.
+func (r Run) Slot() (time.Time, bool) {
+	seconds, err := strconv.ParseInt(r.ID[strings.LastIndexByte(r.ID, ':')+1:], 10, 64)
+	if err != nil || strings.Contains(r.ID, ":run:") {
+		return time.Time{}, false
+	}
+	return time.Unix(seconds, 0), true
+}
+
+// IsOver reports whether the schedule will never be due again. It is kept for a while.
+func (s Schedule) IsOver() bool { return s.Slot.IsZero() && s.Next.IsZero() && s.Paused.IsZero() }
+
 // DueSince returns when work on the schedule is or was due: at its slot, if one is being
-// worked on, otherwise at the next.
+// worked on, otherwise at the next; zero if it is paused.
 func (s Schedule) DueSince() time.Time {
 	if !s.Slot.IsZero() {
 		return s.Slot

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/sessions/sqldb"
@@ -38,12 +40,23 @@ CREATE TABLE time_zones (
 );
 `
 
+// Changes is the SQL that lets schedules be paused, and be made by requests.
+const Changes = `
+ALTER TABLE schedules ADD COLUMN paused BIGINT NOT NULL DEFAULT 0;   -- since when; next is never then
+ALTER TABLE schedules ADD COLUMN request TEXT NOT NULL DEFAULT '';   -- a hash of the one that has made it
+`
+
+// never is the next slot of a schedule that is paused: the end of the year 9999. A process of an
+// older release, which does not know of pauses, takes it for a schedule that is not due yet.
+const never = 253_402_300_799_000_000
+
 // A Table stores schedules in a database. Several processes may use the same one at a
 // time.
 type Table struct{ DB *sqldb.DB }
 
-// Add stores a schedule and returns it; if there is one with its id already, it returns that one.
-// It returns ErrTooMany if the person has as many schedules as most says already.
+// Add stores a schedule and returns it; if there is one with its id already, it returns that one, or
+// ErrOtherRequest if another request has made that. It returns ErrTooMany if the person has as many
+// schedules as most says already.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -56,9 +69,9 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 		if err != nil || have >= most {
 			return err
 		}
-		_, err = tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
-			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text), toMicros(s.Made), toMicros(s.Next))...)
+		_, err = tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
+			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), toMicros(s.Made), toMicros(s.Next))...)
 		return err
 	})
 	if err != nil {
@@ -67,7 +80,38 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 	if have >= most {
 		return Schedule{}, ErrTooMany
 	}
-	return t.Get(ctx, s.ID)
+	kept, err := t.Get(ctx, s.ID)
+	if err == nil && kept.Request != s.Request {
+		return Schedule{}, ErrOtherRequest
+	}
+	return kept, err
+}
+
+// Replace stores a schedule that was changed: was is what it was, and now what Changed has made of that.
+// It returns false, and changes nothing, if the schedule is not any more what it was.
+func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
+	args := append(textArgs(now.Text, now.When, now.Zone), toMicros(now.Made), nextOf(now), toMicros(now.Paused))
+	n, err := t.DB.Exec(ctx, "UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...)...)
+	if err != nil {
+		return false, fmt.Errorf("change schedule %s: %w", was.ID, err)
+	}
+	return n > 0, nil
+}
+
+// unchanged is the condition for a schedule that is still as unchangedArgs gets it. It compares all that a
+// change may be about, so that it also sees what a process of an older release has changed.
+const unchanged = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
+
+func unchangedArgs(was Schedule) []any {
+	return append(textArgs(was.ID, was.Text, was.When, was.Zone), toMicros(was.Made), nextOf(was), toMicros(was.Paused))
+}
+
+// nextOf returns how the table stores the next slot of a schedule.
+func nextOf(s Schedule) int64 {
+	if !s.Paused.IsZero() {
+		return never
+	}
+	return toMicros(s.Next)
 }
 
 // Get returns a schedule, even one that is over; ErrNone if there is none of that id.
@@ -91,17 +135,38 @@ func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 	return t.list(ctx, "session = ? AND slot + next > 0", textArgs(session)...)
 }
 
+// Page returns the schedules that List returns, at most limit. after is the Cursor of the last one of
+// the page before; "" is the first page.
+func (t Table) Page(ctx context.Context, session, after string, limit int) ([]Schedule, error) {
+	condition, args := "slot + next > 0", []any{}
+	if session != "" {
+		condition, args = condition+" AND session = ?", textArgs(session)
+	}
+	if after != "" {
+		at, id, _ := strings.Cut(after, ".")
+		next, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || id == "" {
+			return nil, Invalid("after", "give what the page before has as next")
+		}
+		condition, args = condition+" AND (next > ? OR next = ? AND id > ?)", append(args, next, next, sqldb.Text(id))
+	}
+	return t.find(ctx, condition+" ORDER BY next, id LIMIT ?", append(args, limit)...)
+}
+
+// Cursor returns the place of the schedule in what Page lists.
+func (s Schedule) Cursor() string { return strconv.FormatInt(nextOf(s), 10) + "." + s.ID }
+
 // NextDue returns the schedules of all sessions that are due next, at most limit, and how many there are
-// that are not over. What is due and not done yet comes first.
+// that are neither over nor paused. What is due and not done yet comes first.
 func (t Table) NextDue(ctx context.Context, limit int) (next []Schedule, count int, err error) {
-	err = t.DB.Read.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM schedules WHERE slot > 0) + (SELECT count(*) FROM schedules WHERE slot = 0 AND next > 0)").Scan(&count)
+	err = t.DB.Read.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM schedules WHERE slot > 0) + (SELECT count(*) FROM schedules WHERE slot = 0 AND next > 0 AND paused = 0)").Scan(&count)
 	if err != nil {
 		return nil, 0, fmt.Errorf("count schedules: %w", err)
 	}
 	if count == 0 {
 		return nil, 0, nil
 	}
-	next, err = t.list(ctx, "id IN (SELECT id FROM schedules WHERE slot > 0 ORDER BY slot LIMIT ?) OR id IN (SELECT id FROM schedules WHERE slot = 0 AND next > 0 ORDER BY next LIMIT ?)", limit, limit)
+	next, err = t.list(ctx, "id IN (SELECT id FROM schedules WHERE slot > 0 ORDER BY slot LIMIT ?) OR id IN (SELECT id FROM schedules WHERE slot = 0 AND next > 0 AND paused = 0 ORDER BY next LIMIT ?)", limit, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -120,11 +185,11 @@ func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) 
 }
 
 // BeginSlot records that work on a slot begins: was is the schedule before, and now is the one that
-// Due returned for it. It returns false if another process has begun the slot, or the schedule is
-// gone.
+// Due returned for it. It returns false if another process has begun the slot, or the schedule was
+// changed, be it only its text, or is gone.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
-	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE id = ? AND slot = 0 AND next = ?",
-		toMicros(now.Slot), now.Missed, toMicros(now.MissedFrom), toMicros(now.Next), sqldb.Text(now.ID), toMicros(was.Next))
+	args := []any{toMicros(now.Slot), now.Missed, toMicros(now.MissedFrom), toMicros(now.Next)}
+	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchanged, append(args, unchangedArgs(was)...)...)
 	if err != nil {
 		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
 	}
@@ -201,24 +266,32 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 }
 
 // list returns the schedules for which the SQL condition is true.
-func (t Table) list(ctx context.Context, condition string, args ...any) (all []Schedule, err error) {
-	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from
-		FROM schedules WHERE `+condition+` ORDER BY next, id`, args...)
+func (t Table) list(ctx context.Context, condition string, args ...any) ([]Schedule, error) {
+	return t.find(ctx, "("+condition+") ORDER BY next, id", args...)
+}
+
+// find returns the schedules that the end of a statement, from its condition on, selects.
+func (t Table) find(ctx context.Context, condition string, args ...any) (all []Schedule, err error) {
+	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from, paused
+		FROM schedules WHERE `+condition, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var s Schedule
-		var made, next, slot, from int64
-		held := []*string{&s.ID, &s.Session, &s.Person, &s.PersonName, &s.Address, &s.When, &s.Zone, &s.Text}
-		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], &made, &next, &slot, &s.Missed, &from); err != nil {
+		var made, next, slot, from, paused int64
+		held := []*string{&s.ID, &s.Session, &s.Person, &s.PersonName, &s.Address, &s.When, &s.Zone, &s.Text, &s.Request}
+		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], held[8], &made, &next, &slot, &s.Missed, &from, &paused); err != nil {
 			return nil, fmt.Errorf("read schedules: %w", err)
 		}
 		for _, text := range held {
 			*text = sqldb.Untext(*text)
 		}
-		s.Made, s.Next, s.Slot, s.MissedFrom = fromMicros(made), fromMicros(next), fromMicros(slot), fromMicros(from)
+		s.Made, s.Next, s.Slot, s.MissedFrom, s.Paused = fromMicros(made), fromMicros(next), fromMicros(slot), fromMicros(from), fromMicros(paused)
+		if paused != 0 {
+			s.Next = time.Time{}
+		}
 		all = append(all, s)
 	}
 	if err := rows.Err(); err != nil {

@@ -2,7 +2,6 @@ package schedules_test
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,30 +10,13 @@ import (
 
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
-	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
 )
 
 // each runs a test on a database of each kind, with two stores over it.
 func each(t *testing.T, test func(t *testing.T, one, other schedules.Table)) {
-	for name, place := range map[string]func(testing.TB) string{
-		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
-		"postgres": sqldbtest.New,
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := place(t)
-			var tables []schedules.Table
-			for range 2 {
-				s, err := sqlstore.Open(t.Context(), at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { s.Close() })
-				tables = append(tables, s.Schedules())
-			}
-			test(t, tables[0], tables[1])
-		})
-	}
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one.Schedules(), other.Schedules()) })
 }
 
 func sample(id string) schedules.Schedule {

@@ -27,7 +27,6 @@ func auditTests() []test {
 		{"what one person is refused at one address is one record", testAuditMergesRefusals},
 		{"a flood of refusals takes no place but its own", testAuditBoundsRefusals},
 		{"refusals leave after a day, with their person, and with their session", testAuditForgetsRefusals},
-		{"sessions are found by person and time, and have their first words as titles", testRecent},
 		{"records are found by session, person and time, from either end", testAuditQueries},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -175,60 +174,6 @@ func testAuditForgetsRefusals(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	left("without the session", "nobody's")
-}
-
-// newest returns the session that was used last.
-func newest(t *testing.T, s Store) *sessions.Info {
-	t.Helper()
-	found, err := s.Recent(t.Context(), sessions.SessionQuery{Limit: 1})
-	if err != nil || len(found) != 1 {
-		t.Fatalf("got %+v, %v", found, err)
-	}
-	return &found[0]
-}
-
-func testRecent(t *testing.T, p place) {
-	s := p.open()
-	hello := entry("t1", sessions.KindUser, sessions.User{Text: "  How do I\nbake bread?  "})
-	hello.Cause, hello.Person = "m1", anna
-	appendAll(t, openLog(t, s, key, clockFence()), hello)
-	long := entry("t2", sessions.KindUser, sessions.User{Text: strings.Repeat("word ", 40)})
-	long.Cause, long.Person, long.At = "m2", berta, time.Now().Add(time.Second)
-	appendAll(t, openLog(t, s, otherKey, clockFence()), long)
-	for _, c := range []struct {
-		q    sessions.SessionQuery
-		want []string
-	}{
-		{sessions.SessionQuery{Limit: 10}, []string{otherKey, key}},
-		{sessions.SessionQuery{Limit: 1}, []string{otherKey}},
-		{sessions.SessionQuery{Limit: 10, Person: anna}, []string{key}},
-		{sessions.SessionQuery{Limit: 10, After: newest(t, s)}, []string{key}},
-		{sessions.SessionQuery{Limit: 10, Since: time.Now().Add(time.Hour)}, nil},
-		{sessions.SessionQuery{Limit: 10, Since: time.Now().Add(-time.Hour), Person: berta}, []string{otherKey}},
-	} {
-		found, err := s.Recent(t.Context(), c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, info := range found {
-			got = append(got, info.Key)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
-		}
-	}
-	listed, err := s.List(t.Context(), "", 10)
-	if err != nil || len(listed) != 2 {
-		t.Fatal(listed, err)
-	}
-	titles := map[string]string{}
-	for _, info := range listed {
-		titles[info.Key] = info.Title
-	}
-	if titles[key] != "How do I bake bread?" || titles[otherKey] != strings.TrimSpace(strings.Repeat("word ", 12))+"…" {
-		t.Errorf("the titles are %q", titles)
-	}
 }
 
 func testAuditQueries(t *testing.T, p place) {

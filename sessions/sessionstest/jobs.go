@@ -75,7 +75,8 @@ func wantJob(t testing.TB, s sessions.Jobs, want sessions.Job) {
 	}
 }
 
-// idsOfJobs returns the ids of the jobs that a call has listed; err is the call's error.
+// idsOfJobs returns the ids of the jobs that a call has listed; err is the call's error. It fails the test if
+// the list has what they have printed.
 func idsOfJobs(t testing.TB, list []sessions.Job, err error) (ids []string) {
 	t.Helper()
 	if err != nil {
@@ -83,6 +84,9 @@ func idsOfJobs(t testing.TB, list []sessions.Job, err error) (ids []string) {
 	}
 	for _, j := range list {
 		ids = append(ids, j.ID)
+		if j.Output != "" {
+			t.Errorf("a list has %q, what %s has printed", j.Output, j.ID)
+		}
 	}
 	return ids
 }
@@ -231,7 +235,10 @@ func testJobUntold(t *testing.T, p place) {
 		beginJob(t, s, j)
 		j.Told = id == "silent"
 		if id != "runs" {
+			j.Output, j.Printed = "much", 4
 			endJob(t, s, j)
+		} else if err := s.NoteOutput(t.Context(), id, "much", 4); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if err := errors.Join(s.NoteJobTold(t.Context(), "told"), s.NoteJobTold(t.Context(), "runs")); err != nil {
@@ -258,6 +265,10 @@ func testJobUntold(t *testing.T, p place) {
 		if ids := idsOfJobs(t, all.Jobs, err); !slices.Equal(ids, want) || all.Count != 2 {
 			t.Errorf("in all %d run, and of those at most %d are %v", all.Count, limit, ids)
 		}
+	}
+	ended, err := s.EndedJobs(t.Context(), 2)
+	if ids := idsOfJobs(t, ended, err); len(ids) != 2 || slices.Contains(ids, "runs") || ended[0].Printed != 4 {
+		t.Errorf("ended have %v", ids)
 	}
 }
 

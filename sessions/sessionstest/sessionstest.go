@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/search"
 )
 
 // A Store is every interface that an implementation must have.
@@ -31,6 +32,8 @@ type Store interface {
 	sessions.Jobs
 	sessions.JobLister
 	io.Closer
+	// Words returns the index of what was said.
+	Words() *search.Table
 }
 
 // A Harness says how the suite opens an implementation and finds its files.
@@ -64,10 +67,13 @@ func Run(t *testing.T, h Harness) {
 		{"causes", causeTests()},
 		{"open", openTests()},
 		{"reader", readerTests()},
+		{"titles", titleTests()},
+		{"recent", recentTests()},
 		{"budget", budgetTests()},
 		{"reopen", reopenTests()},
 		{"peek", peekTests()},
 		{"erase", eraseTests()},
+		{"search", searchTests()},
 		{"audit", auditTests()},
 		{"jobs", jobTests()},
 		{"crash", crashTests()},

@@ -164,6 +164,9 @@ const emptyLogWithin = 250 * time.Millisecond
 // being emptied, writes go on: a reader may take as long as it likes.
 func (w *writer) purge(ctx context.Context, _ []string) error {
 	err := w.between(ctx, func(conn *sql.Conn) error {
+		if err := compactIndexes(ctx, conn); err != nil {
+			return err
+		}
 		_, err := conn.ExecContext(ctx, "VACUUM")
 		return err
 	})
@@ -187,6 +190,21 @@ func (w *writer) purge(ctx context.Context, _ []string) error {
 			return fmt.Errorf("empty the log: somebody reads it: %w", ctx.Err())
 		}
 	}
+}
+
+// compactIndexes rewrites the indexes of words that the file has. Until their parts are merged, these keep what was
+// deleted from them, although nobody finds it any more.
+func compactIndexes(ctx context.Context, conn *sql.Conn) error {
+	indexes, err := Column(conn.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'"))
+	if err != nil {
+		return err
+	}
+	for _, name := range indexes {
+		if _, err := conn.ExecContext(ctx, "INSERT INTO "+name+" ("+name+") VALUES ('optimize')"); err != nil {
+			return fmt.Errorf("rewrite index %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // emptyLog moves the log's pages to the file and empties the log. It returns false if somebody has

@@ -14,7 +14,7 @@
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
 // and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
 // of schemas; text.go has texts that every database can store, and column.go reads a column of them.
-// Operators need the rest: probe.go and examine.go check a database, snapshot.go copies SQLite files,
+// Operators need the rest: probe.go, look.go and examine.go check a database, snapshot.go copies SQLite files,
 // transfer.go moves tables to PostgreSQL or takes over those of another file, and purge.go removes the
 // traces of deleted rows.
 package sqldb
@@ -71,6 +71,9 @@ type Schema struct {
 	// tables of this one, main, so that repeating them changes nothing. If there are none, each
 	// table gets the rows whose keys it does not have.
 	Adopt []string
+	// Derived names tables whose rows are made from those of others. They are not copied to another
+	// database, where their component makes them anew.
+	Derived []string
 	// Previous is how many of the PostgreSQL migrations the release before this
 	// one knows. Releases older than that one are refused from now on.
 	Previous int

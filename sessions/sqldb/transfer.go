@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -177,7 +178,7 @@ func (t table) columnNames() string {
 	return strings.Join(ids, ", ")
 }
 
-// tablesOf lists a component's tables, as its migrations make them in an empty SQLite database.
+// tablesOf lists a component's tables but the derived ones, as its migrations make them in an empty SQLite database.
 func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -199,6 +200,9 @@ func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 		var name, column string
 		if err := found.Scan(&name, &column); err != nil {
 			return nil, fmt.Errorf("list tables: %w", err)
+		}
+		if slices.Contains(s.Derived, name) {
+			continue
 		}
 		if len(tables) == 0 || tables[len(tables)-1].name != name {
 			tables = append(tables, table{name: name})

@@ -57,6 +57,10 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 		}
 	}
 	l.logs.tokens.sweepAfter(c)
+	if len(l.state.counts) > 0 {
+		l.state.counts = nil // the log may stay in memory
+		l.logs.activity.Sweep(time.Now())
+	}
 	return done.changed, nil
 }
 
@@ -118,8 +122,9 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 	var st state
 	var key string
 	var erasures int64
-	err := tx.Get("SELECT key, erasures, fence, last, summary, covers, unfinished FROM sessions WHERE id = ?"+lockRow(l.logs.db),
-		[]any{l.session}, &key, &erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished)
+	err := tx.Get("SELECT key, erasures, fence, last, summary, covers, unfinished, title FROM sessions WHERE id = ?"+lockRow(l.logs.db),
+		[]any{l.session}, &key, &erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished, &st.storedTitle)
+	st.title = st.storedTitle
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return appendOutcome{refused: sessions.ErrConflict}, nil // it was erased
@@ -164,12 +169,16 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	// holder with an old fence, or one whose log has grown, changes no row. Where the
 	// fence is raised, nothing may have been erased either; see Reopen.
 	changed, err := tx.Exec(`
-		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
+		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?,
+			title = CASE WHEN CAST(? AS BIGINT) < 0 THEN title ELSE CAST(? AS BIGINT) END, named = CASE WHEN CAST(? AS BIGINT) < 0 THEN named ELSE '' END
 		WHERE id = ? AND fence = ? AND last = ? AND (fence = ? OR key = ? AND erasures = ?)`,
-		fence, next.last, next.summary, next.covers, unfinished, formatTime(time.Now()),
+		fence, next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), next.newTitle(), next.newTitle(), next.newTitle(),
 		l.session, st.fence, st.last, fence, l.key, l.erasures)
-	next.fence = fence
+	next.fence, next.storedTitle = fence, next.title
 	if err != nil || changed == 0 {
+		return appendOutcome{}, false, err
+	}
+	if err := l.logs.activity.AddIn(tx, next.counts); err != nil {
 		return appendOutcome{}, false, err
 	}
 	return appendOutcome{state: next, rows: rows}, true, l.logs.insert(tx, l.session, rows)

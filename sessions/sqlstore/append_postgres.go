@@ -20,15 +20,17 @@ import (
 // left it, so fence and last decide correctly.
 const moveLog = `
 WITH moved AS (
-	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
+	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,
+		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END
 	WHERE id = $6 AND fence = $7 AND last = $8`
 
 // raiseLog begins it where the append raises the fence. All that tells whether the log is as its
 // last holder left it is in the session's row, for the same reason.
 const raiseLog = `
 WITH moved AS (
-	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5, fence = $17
-	WHERE id = $6 AND fence = $7 AND last = $8 AND erasures = $18 AND key = $19`
+	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,
+		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END, fence = $18
+	WHERE id = $6 AND fence = $7 AND last = $8 AND erasures = $19 AND key = $20`
 
 const returnMoved = `
 	RETURNING id
@@ -47,7 +49,7 @@ const (
 )
 
 // moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the
-// first 16 and those that it has more.
+// first 17 and those that it has more.
 func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
 	text := moveLog
 	if l.raises() {
@@ -96,11 +98,16 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	}
 	args := []any{
 		next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
-		numbers, turns, kinds, causes, people, calls, data, times,
+		numbers, turns, kinds, causes, people, calls, data, times, next.newTitle(),
 	}
-	next.fence = l.fence
+	next.fence, next.storedTitle = l.fence, next.title
 	done := appendOutcome{state: next, rows: rows}
 	moved, args := l.moveUnlessSeen(causes, args)
+	noted, counted, err := l.logs.activity.Clause(next.counts, len(args)+1)
+	if err != nil {
+		return appendOutcome{}, false, err
+	}
+	moved, args = moved+noted, append(args, counted...)
 	asked := l.questionBeside(rows)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil && asked.Query == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/sessions/search"
 	"parley/sessions/sqldb"
 )
 
@@ -15,7 +16,12 @@ func CheckEmpty(ctx context.Context, to *Store) error {
 // Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
 // nothing; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
-	return sqldb.Transfer(ctx, Schema(), from.db, to.db, within)
+	return sqldb.Transfer(ctx, Schema(), from.db, to.db, func(tx *sqldb.Tx) error {
+		if err := search.Copied(tx); err != nil {
+			return err
+		}
+		return within(tx)
+	})
 }
 
 // Fence returns the highest fence under which any session was opened.

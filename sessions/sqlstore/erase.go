@@ -61,7 +61,7 @@ type eraser struct {
 
 func newEraser(db *sqldb.DB, t *tokens, a *audits) *eraser {
 	return &eraser{db: db, tokens: t, audits: a, purges: newPurgeRecord(
-		db, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")}
+		db, "entries", "entry_words", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")}
 }
 
 // EraseSession erases a session; see [sessions.Eraser].
@@ -359,6 +359,9 @@ func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64,
 			if err := p.removeTurns([]span{s}); err != nil {
 				return err
 			}
+		}
+		if err := retitle(tx, id); err != nil {
+			return err
 		}
 		return schedulePurge(tx)
 	})

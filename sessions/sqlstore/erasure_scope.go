@@ -92,8 +92,10 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", unfinished, p.id)
-	return err
+	if _, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", unfinished, p.id); err != nil {
+		return err
+	}
+	return retitle(p.tx, p.id)
 }
 
 // eraseBefore erases the turns that ended before a time, or the whole session if nothing
@@ -128,8 +130,10 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	}
 	// A worker that holds the session goes on; but nobody may reopen it with what is
 	// erased here still in memory.
-	_, err = p.tx.Exec("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", p.id)
-	return err
+	if _, err = p.tx.Exec("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", p.id); err != nil {
+		return err
+	}
+	return retitle(p.tx, p.id)
 }
 
 // anyWaitsForPeople reports whether one of the turns waits for people. Such a turn is not over, however long

@@ -47,7 +47,14 @@ CREATE INDEX jobs_ended ON jobs (ended);
 CREATE INDEX jobs_open ON jobs (started) WHERE told = 0;
 `
 
-const jobColumns = "id, session, person, agent, turn, call, tool, route, command, untrusted, started, deadline, stop, output, printed, state, exit_code, detail, ended, told"
+// jobColumns are the columns of a job, and listedColumns those of a job in a list: without the output, which
+// is long.
+const (
+	jobColumns    = beforeOutput + "output" + afterOutput
+	listedColumns = beforeOutput + "''" + afterOutput
+	beforeOutput  = "id, session, person, agent, turn, call, tool, route, command, untrusted, started, deadline, stop, "
+	afterOutput   = ", printed, state, exit_code, detail, ended, told"
+)
 
 // jobs keeps what runs in the background.
 type jobs struct{ db *sqldb.DB }
@@ -161,9 +168,14 @@ func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.Runn
 	return all, err
 }
 
-// listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects.
+// EndedJobs lists jobs of all sessions that have ended; see [sessions.JobLister].
+func (s *jobs) EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error) {
+	return s.listJobs(ctx, "WHERE ended > '' ORDER BY ended DESC LIMIT ?", max(0, limit))
+}
+
+// listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects, without their output.
 func (s *jobs) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
-	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+clauses, args...)
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+listedColumns+" FROM jobs "+clauses, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}

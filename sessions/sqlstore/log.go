@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"parley/sessions"
+	"parley/sessions/activity"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 )
@@ -13,23 +14,25 @@ var _ interface {
 	sessions.Publisher
 	sessions.Reopener
 	sessions.SoonLog
+	sessions.Titler
 } = (*log)(nil)
 
 // logs opens the logs of sessions.
 type logs struct {
-	db      *sqldb.DB
-	queries *queries
-	tokens  *tokens
-	inserts []string                                                      // the INSERT statements, by their number of rows
-	sharer  Sharer                                                        // nil if messages are kept elsewhere
-	ask     func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
+	db       *sqldb.DB
+	queries  *queries
+	tokens   *tokens
+	activity *activity.Table
+	inserts  []string                                                      // the INSERT statements, by their number of rows
+	sharer   Sharer                                                        // nil if messages are kept elsewhere
+	ask      func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
 }
 
 // maxInsert is the most rows of one INSERT.
 const maxInsert = 8
 
 func newLogs(db *sqldb.DB, q *queries, t *tokens) *logs {
-	s := &logs{db: db, queries: q, tokens: t}
+	s := &logs{db: db, queries: q, tokens: t, activity: activity.NewTable(db)}
 	const values = ", (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	for n := range maxInsert + 1 {
 		s.inserts = append(s.inserts, "INSERT INTO entries (session, "+columns+") VALUES "+

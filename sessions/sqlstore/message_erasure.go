@@ -77,5 +77,8 @@ func (l *log) emptyEntries(tx *sqldb.Tx, cause string) error {
 			return err
 		}
 	}
+	if err := retitle(tx, l.session); err != nil {
+		return err
+	}
 	return schedulePurge(tx)
 }

@@ -29,16 +29,17 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 	}
 	l := &log{logs: s, key: key, fence: fence, state: state{fence: fence}}
 	now := formatTime(time.Now())
+	agent, channel, chat := keyColumns(key)
 	// One statement creates the session or raises its fence. It returns no row where
 	// a higher fence has opened the session, or its tombstone forbids this fence.
 	_, err := s.db.Group(ctx, `
-		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
-		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT)
+		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated, active, agent, channel, chat)
+		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
-		RETURNING id, erasures, last, summary, covers, unfinished`,
-		[]any{key, fence, now, now, key, fence},
-		&l.session, &l.erasures, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
+		RETURNING id, erasures, last, summary, covers, unfinished, title`,
+		[]any{key, fence, now, now, activeOf(now), agent, channel, chat, key, fence},
+		&l.session, &l.erasures, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished, &l.state.storedTitle)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, sessions.ErrFenced
@@ -48,8 +49,11 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 	if err := s.checkTombstone(ctx, l, key); err != nil {
 		return nil, err
 	}
-	l.entries, err = s.readRelevant(ctx, l.session, l.state, false)
-	return l, err
+	if l.entries, err = s.readRelevant(ctx, l.session, l.state, false); err != nil {
+		return l, err
+	}
+	l.state.findTitle(l.entries)
+	return l, nil
 }
 
 // Peek returns a session's log without opening it; see [sessions.Peeker]. The session's row is read
@@ -60,7 +64,7 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 	}
 	l := &log{logs: s, key: key}
 	st := &l.state
-	err := s.queries.peek.QueryRowContext(ctx, key).Scan(&l.session, &l.erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished)
+	err := s.queries.peek.QueryRowContext(ctx, key).Scan(&l.session, &l.erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished, &st.storedTitle)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && st.last == 0 { // on PostgreSQL Open looks once more for the tombstone of an empty session
 		return nil, false, nil
 	}
@@ -71,6 +75,7 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 	if l.entries, err = s.readRelevant(ctx, l.session, l.state, len(st.unfinished) == 0); err != nil {
 		return nil, false, fmt.Errorf("read session %s: %w", key, err)
 	}
+	st.findTitle(l.entries)
 	return l, true, nil
 }
 

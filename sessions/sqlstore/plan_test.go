@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
+	"parley/sessions/subagents"
 )
 
-// What an erasure writes, it finds by index, however much else there is. Reading may look through what
-// is old once a night, and through the reservations of a week, because nobody waits for that.
-func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
+// watched returns a store of SQLite, its database, and the statements that are run there.
+func watched(t *testing.T) (*sqlstore.Store, *sqldb.DB, *sqldbtest.Statements) {
+	t.Helper()
 	var statements sqldbtest.Statements
 	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
 	if err != nil {
@@ -30,6 +32,37 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, db, &statements
+}
+
+// onBoth calls check with statements of SQLite and the database in which they ran, and then with the same
+// ones as PostgreSQL gets them and an empty database there.
+func onBoth(t *testing.T, db *sqldb.DB, asked []string, check func(t *testing.T, db *sqldb.DB, asked []string)) {
+	t.Run("sqlite", func(t *testing.T) { check(t, db, asked) })
+	t.Run("postgres", func(t *testing.T) {
+		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { pg.Close() })
+		check(t, pg, asPostgres(asked))
+	})
+}
+
+// asPostgres returns statements as PostgreSQL gets them, without those that are of SQLite's alone.
+func asPostgres(asked []string) (list []string) {
+	for _, query := range asked {
+		if !strings.Contains(query, "json_each") && !strings.Contains(query, "'optimize'") && !strings.Contains(query, "sqlite_schema") {
+			list = append(list, strings.NewReplacer(" INDEXED BY sessions_by_time", "", sqlstore.ScheduledBy, sqlstore.ScheduledByPostgres).Replace(query))
+		}
+	}
+	return list
+}
+
+// What an erasure writes, it finds by index, however much else there is. Reading may look through what
+// is old once a night, and through the reservations of a week, because nobody waits for that.
+func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
+	s, db, statements := watched(t)
 	const anna = "telegram:7"
 	for n, key := range []string{"main:telegram:-1", "main:telegram:-2", "main:telegram:-3"} {
 		sharedSession(t, s, key, 1000)
@@ -64,36 +97,19 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	mayScan := func(table, step string) bool {
 		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // of which there are few
 	}
-	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
-	t.Run("postgres", func(t *testing.T) {
-		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { pg.Close() })
-		sqldbtest.WantNoScan(t, pg, asked, mayScan)
-	})
+	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
 // Who looks what a session or a place is at finds it by index, however much else there is.
 func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
-	var statements sqldbtest.Statements
-	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	s, err := sqlstore.Use(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, db, statements := watched(t)
 	const key = "main:telegram:-1"
 	sharedSession(t, s, key, 10)
 	l, err := s.Open(t.Context(), key, 1<<60)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []sessions.Entry{{Turn: "t", Kind: sessions.KindTurnStarted, Data: []byte("{}")}, {Turn: "t", Kind: sessions.KindToolStarted, Call: "c", Data: []byte("{}")}} {
+	for _, e := range []sessions.Entry{{Turn: "r", Kind: sessions.KindUser, Cause: schedules.RunID("s", "now"), Data: []byte("{}")}, {Turn: "t", Kind: sessions.KindTurnStarted, Data: []byte("{}")}, {Turn: "t", Kind: sessions.KindToolStarted, Call: "c", Data: []byte("{}")}} {
 		if err := l.Append(t.Context(), l.Next(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +129,20 @@ func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
 	if found, err := s.RecentIn(t.Context(), key, 5); err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
+	if found, err := s.List(t.Context(), "", 5); err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
 	if all, err := s.AllRunningJobs(t.Context(), 5); err != nil || all.Count != 1 {
 		t.Fatal(all, err)
+	}
+	if runs, err := s.ScheduleRuns(t.Context(), schedules.Schedule{ID: "s", Session: key}, 5); err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	if all, err := s.EndedJobs(t.Context(), 5); err != nil || len(all) != 0 {
+		t.Fatal(all, err)
+	}
+	if used, err := s.SubAgents().Used(t.Context(), subagents.Task{ID: "a", Session: key}, subagents.Task{ID: "b", Session: key}); err != nil || len(used) != 0 {
+		t.Fatal(used, err)
 	}
 	for _, q := range []sessions.AuditQuery{{Message: "m"}, {Place: "telegram:-1"}} {
 		if _, err := s.AuditRecords(t.Context(), q); err != nil {
@@ -125,19 +153,39 @@ func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
 	if len(asked) < 9 {
 		t.Fatalf("only %d statements were seen", len(asked))
 	}
-	growing := strings.Fields("sessions s entries audit jobs")
+	growing := strings.Fields("sessions s entries t audit jobs")
 	mayScan := func(table, step string) bool {
 		return !slices.Contains(growing, table) || strings.Contains(step, "jobs_open") || strings.Contains(step, "audit_refusals") // of which there are few
 	}
-	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
-	t.Run("postgres", func(t *testing.T) {
-		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
-		if err != nil {
-			t.Fatal(err)
+	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+}
+
+// Nobody who asks for a page of sessions has all of them read, or all entries, whatever the page is of.
+func TestNoPageOfSessionsReadsAWholeTable(t *testing.T) {
+	s, db, statements := watched(t)
+	sharedSession(t, s, "main:telegram:-1", 10)
+	statements.Forget()
+	for _, q := range []sessions.SessionQuery{
+		{}, {Agent: "main"}, {Channel: "telegram"}, {Channel: "telegram", Chat: "-1"}, {Person: "telegram:7"},
+		{Keys: []string{"main:telegram:-1"}}, {Keys: []string{"main:telegram:-1"}, Person: "telegram:7"},
+	} {
+		for _, q.After = range []*sessions.Info{nil, {Key: "main:telegram:-2", Updated: time.Now().Add(time.Hour)}} {
+			q.Limit = 5
+			if page, err := s.Recent(t.Context(), q); err != nil || len(page.Sessions) != 1 {
+				t.Fatal(page, err)
+			}
 		}
-		t.Cleanup(func() { pg.Close() })
-		sqldbtest.WantNoScan(t, pg, asked, mayScan)
-	})
+	}
+	if found, err := s.ListIn(t.Context(), "telegram", "-1", "", 5); err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	asked := statements.List()
+	if len(asked) < 15 {
+		t.Fatalf("only %d statements were seen", len(asked))
+	}
+	growing := strings.Fields("sessions entries t")
+	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
+	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
 // Old records of the audit are erased in many transactions.

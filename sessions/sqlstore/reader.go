@@ -1,15 +1,14 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
@@ -46,33 +45,11 @@ func (s *reader) List(ctx context.Context, after string, limit int) (list []sess
 	return scanInfos(found)
 }
 
-// infoColumns are what a list has of a session s. Its title is looked for among the first entries that no
-// summary covers; what is long is no title.
-const infoColumns = `s.key, s.last, s.created, s.updated, coalesce((SELECT data FROM entries WHERE session = s.id AND n > s.covers AND n <= s.covers + 20
-	AND kind = 'user' AND length(data) < 8192 ORDER BY n LIMIT 1), '')`
-
-// Recent lists sessions by when they were used; see [sessions.Reader]. It reads the table of sessions once, as
-// an index by time would have to be written with each append.
-func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) ([]sessions.Info, error) {
-	query, args := "SELECT "+infoColumns+" FROM sessions s WHERE s.updated >= ?", []any{formatTime(q.Since)}
-	if q.Person != "" {
-		query, args = query+" AND s.id IN (SELECT session FROM entries WHERE person = ? AND person <> '')", append(args, sqldb.Text(q.Person))
-	}
-	if q.After != nil {
-		at := formatTime(q.After.Updated)
-		query, args = query+" AND (s.updated < ? OR s.updated = ? AND s.key > ?)", append(args, at, at, sqldb.Text(q.After.Key))
-	}
-	s.db.Flush()
-	found, err := s.db.Read.QueryContext(ctx, query+" ORDER BY s.updated DESC, s.key LIMIT ?", append(args, max(0, q.Limit))...)
-	if err != nil {
-		return nil, fmt.Errorf("list recent sessions: %w", err)
-	}
-	list, err := scanInfos(found)
-	if err != nil {
-		return nil, fmt.Errorf("list recent sessions: %w", err)
-	}
-	return list, nil
-}
+// infoColumns are what a list has of a session s, and titledInfo is where it has them from.
+const (
+	infoColumns = "s.key, s.last, s.erasures, s.created, s.updated, coalesce(t.person, ''), coalesce(substr(t.data, 1, " + titleBytes + "), ''), CASE WHEN s.named_for = t.n AND s.named_erasures = s.erasures THEN s.named ELSE '' END"
+	titledInfo  = " LEFT JOIN entries t ON t.session = s.id AND t.n = " + titleEntry
+)
 
 // placeRange returns the keys between which those of the sessions at a place are: the place itself, and
 // those that begin with it and a colon.
@@ -97,7 +74,7 @@ func (s *reader) FindIn(ctx context.Context, place, cause string) (key string, e
 // RecentIn lists the sessions of a place; see [sessions.Finder].
 func (s *reader) RecentIn(ctx context.Context, place string, limit int) ([]sessions.Info, error) {
 	s.db.Flush()
-	found, err := s.db.Read.QueryContext(ctx, "SELECT s.key, s.last, s.created, s.updated, '' FROM sessions s WHERE "+ofPlace+" ORDER BY s.updated DESC, s.key LIMIT ?",
+	found, err := s.db.Read.QueryContext(ctx, "SELECT s.key, s.last, s.erasures, s.created, s.updated, '', '', '' FROM sessions s WHERE "+ofPlace+" ORDER BY s.updated DESC, s.key LIMIT ?",
 		append(placeRange(place), max(0, limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions at %s: %w", place, err)
@@ -134,39 +111,19 @@ func (s *reader) Info(ctx context.Context, key string) (sessions.Info, error) {
 
 // scanInfo reads a session's row.
 func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
-	var created, updated, said string
-	if err := scan(&info.Key, &info.Entries, &created, &updated, &said); err != nil {
+	var created, updated, said, named string
+	if err := scan(&info.Key, &info.Entries, &info.Erasures, &created, &updated, &info.Person, &said, &named); err != nil {
 		return sessions.Info{}, err
 	}
-	info.Title = titleOf(said)
+	if parts, err := sessions.ParseKey(info.Key); err == nil {
+		info.Agent, info.Channel = parts.Agent, parts.Channel
+	}
+	info.Person, info.Title = sqldb.Untext(info.Person), cmp.Or(sqldb.Untext(named), titleOf(said))
 	if info.Created, err = time.Parse(stampLayout, created); err != nil {
 		return sessions.Info{}, err
 	}
 	info.Updated, err = time.Parse(stampLayout, updated)
 	return info, err
-}
-
-// longestTitle is how many characters a title has at most.
-const longestTitle = 60
-
-// titleOf returns the first words of a user's entry; "" if there are none.
-func titleOf(data string) string {
-	var said sessions.User
-	if json.Unmarshal([]byte(sqldb.Untext(data)), &said) != nil {
-		return ""
-	}
-	title := ""
-	for word := range strings.FieldsSeq(said.Text) {
-		longer := strings.TrimSpace(title + " " + word)
-		if utf8.RuneCountInString(longer) > longestTitle {
-			if title == "" {
-				title = string([]rune(word)[:longestTitle])
-			}
-			return title + "…"
-		}
-		title = longer
-	}
-	return title
 }
 
 // Read yields a session's entries; see [sessions.Reader].

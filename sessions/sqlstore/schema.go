@@ -1,65 +1,84 @@
 package sqlstore
 
 import (
+	"slices"
 	"strings"
 
+	"parley/sessions/activity"
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
+	"parley/sessions/search"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
 )
+
+// A dialect is what differs between the databases in the SQL of the tables.
+type dialect struct {
+	id, bytes         string // types of columns
+	session, sessions string // the type of a reference to a session, and how the table of these is stored
+	usage, bill       string // the tables of what models cost
+	words             string // the index of what was said
+	fill, scheduled   string // how old rows get a place among the newest, and which entries are runs of a schedule
+	counts            string // how the table of counts is stored
+	// What only SQLite needs; "" elsewhere.
+	compact                 string // a step of its own
+	dropSession, dropByTurn string // how two steps drop an index
+}
 
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
 // with other types.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
-		Name: "store",
-		SQLite: []string{
-			strings.NewReplacer(
-				"{id}", "INTEGER",
-				"{bytes}", "TEXT",
-				"{session}", "BIGINT REFERENCES sessions(id)",
-				"{sessions}", "",
-			).Replace(tables) + usage,
-			strings.ReplaceAll(erasureTables, "{bytes}", "TEXT"),
-			strings.NewReplacer("{id}", "INTEGER", "{bytes}", "TEXT").Replace(auditTable),
-			strings.ReplaceAll(jobsTable, "{bytes}", "TEXT"),
-			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
-			bill.SQLite,
-			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
-			strings.ReplaceAll(subagents.Migration, "{bytes}", "TEXT"),
-			erasureCount,
-			compactReservations,
-			strings.ReplaceAll(bill.Holders+holders, "{bytes}", "TEXT"),
-			erasingIndexes,
-			auditByTurn + "DROP INDEX audit_session;",
-			strings.ReplaceAll(auditNotes, "{bytes}", "TEXT") + "DROP INDEX audit_by_turn;",
-		},
-		Postgres: []string{
-			strings.NewReplacer(
-				"{id}", "BIGINT GENERATED ALWAYS AS IDENTITY",
-				"{bytes}", `TEXT COLLATE "C"`, // sorted as SQLite does
-				// No foreign key: an append locks its session's row, so that entries
-				// without a session cannot come to be, and a check would cost time.
-				"{session}", "BIGINT",
-				// A session's row is updated with each append; free room on its page
-				// makes that cheap.
-				"{sessions}", " WITH (fillfactor = 50)",
-			).Replace(tables) + usagePostgres,
-			strings.ReplaceAll(erasureTables, "{bytes}", `TEXT COLLATE "C"`),
-			strings.NewReplacer("{id}", "BIGINT GENERATED ALWAYS AS IDENTITY", "{bytes}", `TEXT COLLATE "C"`).Replace(auditTable),
-			strings.ReplaceAll(jobsTable, "{bytes}", `TEXT COLLATE "C"`),
-			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
-			bill.Postgres,
-			strings.ReplaceAll(bill.Budgets, "{bytes}", `TEXT COLLATE "C"`),
-			strings.ReplaceAll(subagents.Migration, "{bytes}", `TEXT COLLATE "C"`),
-			erasureCount,
-			strings.ReplaceAll(bill.Holders+holders, "{bytes}", `TEXT COLLATE "C"`),
-			erasingIndexes,
-			auditByTurn,
-			strings.ReplaceAll(auditNotes, "{bytes}", `TEXT COLLATE "C"`),
-		},
+		Name: "store", Derived: search.Tables(),
+		SQLite: dialect{
+			id: "INTEGER", bytes: "TEXT",
+			session: "BIGINT REFERENCES sessions(id)",
+			usage:   usage, bill: bill.SQLite, words: search.SQLite, fill: fillRecency, scheduled: scheduledBy,
+			counts: " WITHOUT ROWID", compact: compactReservations, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
+		}.migrations(),
+		Postgres: dialect{
+			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as SQLite does
+			// No foreign key: an append locks its session's row, so that entries
+			// without a session cannot come to be, and a check would cost time.
+			session: "BIGINT",
+			// A session's row is updated with each append; free room on its page
+			// makes that cheap.
+			sessions: " WITH (fillfactor = 50)",
+			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
+			counts: " WITH (fillfactor = 50)", // as for sessions
+		}.migrations(),
 	}
+}
+
+// migrations returns the steps that make the tables, in the order in which releases have added them. A step is
+// never changed.
+func (d dialect) migrations() []string {
+	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts).Replace
+	all := []string{
+		sql(tables) + d.usage,
+		sql(erasureTables),
+		sql(auditTable),
+		sql(jobsTable),
+		sql(schedules.Migration),
+		d.bill,
+		sql(bill.Budgets),
+		sql(subagents.Migration),
+		erasureCount,
+		d.compact,
+		sql(bill.Holders + holders),
+		erasingIndexes,
+		auditByTurn + d.dropSession,
+		sql(auditNotes) + d.dropByTurn,
+		titles,
+		sql(recency),
+		schedules.Changes,
+		names,
+		sql(scheduleRuns),
+		namesSince,
+		sql(activity.Migration),
+		d.words,
+	}
+	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }
 
 // tables creates the tables of the first release. Later tables are added as further

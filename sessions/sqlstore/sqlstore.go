@@ -17,7 +17,8 @@
 //   - append.go, append_postgres.go: appending, and on PostgreSQL in one statement
 //   - soon.go, publish.go, reopen.go: appending with a shared flush, and together with messages;
 //     opening a log again whose holder has it in memory
-//   - reader.go: reading logs back; open_turns.go: how far turns are
+//   - reader.go: reading logs back; titles.go: what sessions are called; recent.go: which were used last; open_turns.go: how far turns are;
+//     schedule_runs.go: the turns that schedules have begun
 //   - tokens.go, budget.go, holders.go, change.go, budget_postgres.go: reserving and spending
 //     tokens; whom reservations belong to; changing them with an append
 //   - audit.go: what was done, for those who have to account for it; audit_notes.go: turns and refusals
@@ -34,8 +35,10 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/activity"
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
+	"parley/sessions/search"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
 )
@@ -59,6 +62,7 @@ var _ interface {
 type Store struct {
 	db      *sqldb.DB
 	queries *queries
+	words   *search.Table
 
 	*logs
 	*reader
@@ -88,7 +92,7 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
 	}
 	s := &Store{
-		db: db, queries: q,
+		db: db, queries: q, words: search.NewTable(db),
 		reader: &reader{db: db, queries: q},
 		tokens: &tokens{db: db, spent: q.spent, money: bill.NewBudget(db)},
 		jobs:   &jobs{db},
@@ -110,12 +114,18 @@ func (s *Store) OnLost(report func(writes int, err error)) { s.db.OnLost(report)
 // Schedules returns the table of schedules, which is in the same database.
 func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
 
+// Words returns the index of what was said, which is in the same database.
+func (s *Store) Words() *search.Table { return s.words }
+
 // SubAgents returns the table of tasks of sub-agents, which is in the same database.
 func (s *Store) SubAgents() subagents.Table { return subagents.Table{DB: s.db} }
 
 // Bill returns the table that sums up what calls of models have cost, as the logs record
 // it.
 func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
+
+// Activity returns the table of what the fleet has done, which each end of a turn is counted in.
+func (s *Store) Activity() *activity.Table { return s.logs.activity }
 
 // Money returns the budget that bounds what models may cost.
 func (s *Store) Money() *bill.Budget { return s.tokens.money }

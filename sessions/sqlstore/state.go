@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley/sessions"
+	"parley/sessions/activity"
 	"parley/tools/plainjson"
 )
 
@@ -17,6 +18,11 @@ type state struct {
 	summary    int64
 	covers     int64
 	unfinished turns
+
+	title       int64 // the number of the entry whose first words are the title, 0 for none
+	storedTitle int64 // the same as it is stored
+
+	counts []activity.Count // what is counted in the write of the last append
 }
 
 // A turn is a turn that is not finished, as a session's row stores it.
@@ -62,12 +68,15 @@ func (t turns) text() (string, error) {
 
 // afterAppend returns the state after rows were appended.
 func (s state) afterAppend(rows []row) (state, error) {
+	s.counts = nil
 	for i, r := range rows {
 		s.last = r.n
 		var err error
 		switch sessions.Kind(r.kind) {
 		case sessions.KindSummary:
 			err = s.noteSummary(r)
+		case sessions.KindUser:
+			s.noteSaid(r)
 		case sessions.KindTurnStarted, sessions.KindTurnDone, sessions.KindPublished:
 			err = s.noteTurn(rows[:i+1])
 		}
@@ -84,6 +93,9 @@ func (s *state) noteSummary(r row) error {
 	var data sessions.Summary
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
 		return err
+	}
+	if beginsAnew(data) && data.Covers > s.covers {
+		s.title = 0
 	}
 	s.summary = r.n
 	s.covers = min(max(data.Covers, 0), r.n-1)
@@ -106,6 +118,7 @@ func (s *state) noteTurn(rows []row) error {
 			return err
 		}
 		pending = len(data.Outbound) > 0
+		s.counts = activity.With(s.counts, data, r.at[:len(activity.HourLayout)])
 	case sessions.KindPublished:
 		pending = i >= 0 && !s.unfinished[i].Done
 	}

@@ -81,6 +81,9 @@ func Key(agent, parent, id string) (string, error) {
 	return sessions.Key(agent, Channel, hash(parent), id)
 }
 
+// MailID returns the id of the message by which a task is handed out. The turn that it begins has the same id.
+func MailID(id string) string { return "tasked:" + id }
+
 // Channel is the name that stands in the key of a sub-agent's session in place of a
 // channel's.
 const Channel = "agent"

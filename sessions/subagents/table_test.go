@@ -3,15 +3,14 @@ package subagents_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"parley/sessions"
-	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
 	"parley/sessions/subagents"
 )
 
@@ -20,25 +19,10 @@ const parent = "main:telegram:2"
 // each runs a test on a database of each kind, with two stores over it, in which the
 // parent's session exists.
 func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
-	for name, place := range map[string]func(testing.TB) string{
-		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
-		"postgres": sqldbtest.New,
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := place(t)
-			var stores []*sqlstore.Store
-			for range 2 {
-				s, err := sqlstore.Open(t.Context(), at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { s.Close() })
-				stores = append(stores, s)
-			}
-			begin(t, stores[0], parent)
-			test(t, stores[0], stores[1])
-		})
-	}
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		begin(t, one, parent)
+		test(t, one, other)
+	})
 }
 
 // begin makes a session.
@@ -267,6 +251,33 @@ func TestTasksAreErased(t *testing.T) {
 		}
 		if _, err := other.SubAgents().Get(t.Context(), "c"); !errors.Is(err, subagents.ErrNone) {
 			t.Errorf("it is still there: %v", err)
+		}
+	})
+}
+
+// What tasks have used is summed up for all of them at once: of each what its own turn has used, in its own session.
+func TestWhatTasksHaveUsed(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		var all []subagents.Task
+		for _, id := range []string{"a", "b", "joined"} {
+			task := sample(id)
+			all = append(all, task)
+			log, err := one.Open(t.Context(), task.Session, 1)
+			must(t, err)
+			for _, turn := range []string{subagents.MailID("a"), subagents.MailID("b"), "another"} {
+				e, err := sessions.NewEntry(turn, sessions.KindUsage, sessions.Usage{Model: "m", Input: 100, Output: 3})
+				must(t, err)
+				must(t, log.Append(t.Context(), log.Next(), e, e))
+			}
+		}
+		all = append(all, sample("erased")) // its session is not there
+		got, err := other.SubAgents().Used(t.Context(), all...)
+		want := subagents.Used{Calls: 2, Input: 200, Output: 6}
+		if err != nil || len(got) != 2 || got["a"] != want || got["b"] != want {
+			t.Errorf("used are %+v, %v", got, err)
+		}
+		if got, err := one.SubAgents().Used(t.Context()); err != nil || len(got) != 0 {
+			t.Errorf("no tasks have used %+v, %v", got, err)
 		}
 	})
 }

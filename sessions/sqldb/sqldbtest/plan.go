@@ -42,7 +42,7 @@ func (s *Statements) List() []string {
 	defer s.mu.Unlock()
 	var list []string
 	for query := range s.seen {
-		if regexp.MustCompile(`^\s*(SELECT|DELETE|UPDATE|INSERT)`).MatchString(query) {
+		if regexp.MustCompile(`^\s*(SELECT|DELETE|UPDATE|INSERT|WITH)`).MatchString(query) {
 			list = append(list, query)
 		}
 	}

@@ -1,0 +1,255 @@
+// Package activity counts what a fleet has done, by hour: how turns have ended, how long people have waited
+// for answers, and how calls of tools have gone.
+//
+// activity.go counts, summary.go reads the counts back.
+//
+// The store counts a turn in the write that puts the turn's end in its log. A log accepts that only once, so
+// each turn is counted once, whoever resumes it. The counts say nothing of people, sessions or texts; so
+// nothing has to be taken from them when somebody is forgotten.
+package activity
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
+)
+
+// Migration is the migration that adds the table of counts; {bytes} stands for a text type that is sorted by its
+// bytes, and {counts} for how a small table is stored.
+//
+// A count is the sum of its shards. Each process of a fleet writes to a shard of its own, so that no two of
+// them wait for one another at the end of a turn. What is counted is one text, such as turn/done or took/1500, so
+// that a release that counts more needs no other table.
+const Migration = `
+CREATE TABLE activity (
+	hour  {bytes} NOT NULL,   -- such as 2026-01-31T15, in UTC
+	what  {bytes} NOT NULL,
+	shard BIGINT NOT NULL,    -- 0: the sum of those of an hour long past
+	n     BIGINT NOT NULL,
+	PRIMARY KEY (hour, what, shard)
+){counts};
+`
+
+// Keep is how long counts are kept.
+const Keep = 90 * 24 * time.Hour
+
+// The ways in which a turn ends, as they are counted.
+const (
+	Done    = "done"
+	Failed  = "failed"
+	Stopped = "stopped"
+	GivenUp = "given_up" // it was cut off too often
+	Refused = "refused"  // a rule kept it from doing anything
+)
+
+// What begins the names of what is counted.
+const (
+	turns = "turn/"
+	first = "first/" // how long it took until people could read something
+	took  = "took/"  // how long the answer took
+	calls = "tool/"  // tool/NAME/OUTCOME
+)
+
+// beyond is the bucket of what took longer than the greatest bound.
+const beyond = "more"
+
+// bounds returns the upper bounds of the buckets in which lengths of time are counted, in milliseconds. Those of
+// several hours and processes add up.
+func bounds() []int64 {
+	return []int64{
+		100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000, 30_000, 45_000,
+		60_000, 90_000, 120_000, 180_000, 300_000, 600_000, 900_000, 1_800_000,
+	}
+}
+
+// bucket returns the name of the bucket of a length of time.
+func bucket(ms int64) string {
+	all := bounds()
+	i, _ := slices.BinarySearch(all, ms)
+	if i == len(all) {
+		return beyond
+	}
+	return strconv.FormatInt(all[i], 10)
+}
+
+// A Count is something that is counted in an hour, and how often it has happened.
+type Count struct {
+	Hour string `json:"hour"`
+	What string `json:"what"`
+	N    int64  `json:"n"`
+}
+
+// mostTools bounds how many different calls of one turn are counted.
+const mostTools = 200
+
+// With returns counts together with those of a turn that has ended in this hour, such as 2026-01-31T15. The same is
+// in them once.
+func With(counts []Count, done sessions.TurnDone, hour string) []Count {
+	all := slices.Clone(counts)
+	for _, what := range counted(done) {
+		all = append(all, Count{Hour: hour, What: what, N: 1})
+	}
+	if f := done.Figures; f != nil {
+		for _, c := range f.Calls[:min(len(f.Calls), mostTools)] {
+			all = append(all, Count{Hour: hour, What: sqldb.Text(calls + c.Tool + "/" + c.Outcome), N: int64(c.N)})
+		}
+	}
+	return merged(all)
+}
+
+// counted returns what is counted of a turn besides its calls.
+func counted(done sessions.TurnDone) []string {
+	f := done.Figures
+	if f != nil && f.Task {
+		return nil // the agent that has handed the task out answers people
+	}
+	state := stateOf(done)
+	all := []string{turns + state}
+	if f == nil || state != Done { // a release without figures has ended the turn, or there is no answer
+		return all
+	}
+	all = append(all, took+bucket(f.TookMS))
+	if f.FirstMS > 0 {
+		all = append(all, first+bucket(f.FirstMS))
+	}
+	return all
+}
+
+// stateOf returns how a turn has ended, as it is counted.
+func stateOf(done sessions.TurnDone) string {
+	switch {
+	case done.Refused:
+		return Refused
+	case done.Code == sessions.CodeGaveUp:
+		return GivenUp
+	case done.State == sessions.TurnCompleted:
+		return Done
+	case done.State == sessions.TurnCancelled:
+		return Stopped
+	}
+	return Failed
+}
+
+// merged adds up counts of the same, and sorts them as their rows are sorted: so no two writes that count the same
+// wait for each other.
+func merged(all []Count) []Count {
+	slices.SortStableFunc(all, func(a, b Count) int {
+		return strings.Compare(a.Hour+" "+a.What, b.Hour+" "+b.What)
+	})
+	sum := all[:0]
+	for _, c := range all {
+		if last := len(sum) - 1; last >= 0 && sum[last].Hour == c.Hour && sum[last].What == c.What {
+			sum[last].N += c.N
+			continue
+		}
+		sum = append(sum, c)
+	}
+	return sum
+}
+
+// HourLayout is how the hour of a time is stored: as the beginning of each time in the tables.
+const HourLayout = "2006-01-02T15"
+
+// hourOf returns the hour of a time, as it is stored.
+func hourOf(at time.Time) string { return at.UTC().Format(HourLayout) }
+
+// A Table keeps the counts in a database. Several processes may use the same one at a time.
+type Table struct {
+	db    *sqldb.DB
+	shard int64
+	adds  []string     // the statements of AddIn, by their number of rows
+	swept atomic.Value // the hour in which sweep last ran
+}
+
+// mostAdded is the most rows of one statement of AddIn. Most turns have no more.
+const mostAdded = 8
+
+// NewTable returns a process's Table.
+func NewTable(db *sqldb.DB) *Table {
+	t := &Table{db: db}
+	if db.Postgres() { // only one process at a time uses a SQLite file
+		t.shard = 1 + rand.Int64N(1<<40)
+	}
+	for n := range mostAdded + 1 {
+		t.adds = append(t.adds, insert+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+upsert)
+	}
+	return t
+}
+
+const insert = "INSERT INTO activity (hour, what, shard, n) "
+
+const upsert = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
+
+// AddIn adds counts within a transaction, on a database of any kind.
+func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
+	for some := range slices.Chunk(counts, mostAdded) {
+		args := make([]any, 0, 4*len(some))
+		for _, c := range some {
+			args = append(args, c.Hour, c.What, t.shard, c.N)
+		}
+		if _, err := tx.Exec(t.adds[len(some)], args...); err != nil {
+			return fmt.Errorf("count what a turn has done: %w", err)
+		}
+	}
+	return nil
+}
+
+// Clause returns, for PostgreSQL, a clause that adds counts if the clause named moved, which is before it, has
+// a row. Its arguments are numbered from next on. With arrays PostgreSQL would plan the statement anew each time.
+func (t *Table) Clause(counts []Count, next int) (text string, args []any, err error) {
+	if len(counts) == 0 {
+		return "", nil, nil
+	}
+	raw, err := plainjson.Marshal(counts)
+	if err != nil {
+		return "", nil, fmt.Errorf("encode what a turn has done: %w", err)
+	}
+	return fmt.Sprintf(", noted AS ("+insert+`
+		SELECT c.hour, c.what, $%d::bigint, c.n FROM moved, json_to_recordset($%d::text::json) AS c (hour TEXT, what TEXT, n BIGINT)`+upsert+")", next, next+1),
+		[]any{t.shard, string(raw)}, nil
+}
+
+const (
+	sweepRows  = 1000           // how many rows one sweep erases or adds up, at most
+	foldAfter  = 26 * time.Hour // after that the shards of an hour are added up
+	foldWithin = 8 * 24 * time.Hour
+)
+
+// Sweep erases some of what is older than Keep, and adds up the shards of hours that are over. It does so once an
+// hour in each process, in small steps. Nobody waits for it; if it fails, the next one does the same.
+func (t *Table) Sweep(now time.Time) {
+	hour := hourOf(now)
+	if t.swept.Swap(hour) == hour {
+		return
+	}
+	t.db.Start(func(tx *sqldb.Tx) error { return t.sweepIn(tx, now) })
+}
+
+// sweepIn does what Sweep does, within a transaction.
+func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
+	free := "" // of two processes that sweep at once, neither waits for rows of the other
+	if t.db.Postgres() {
+		free = " FOR UPDATE SKIP LOCKED"
+	}
+	_, err := tx.Exec(`DELETE FROM activity WHERE (hour, what, shard) IN (
+		SELECT hour, what, shard FROM activity WHERE hour < ? ORDER BY hour LIMIT ?`+free+`)`, hourOf(now.Add(-Keep)), sweepRows)
+	if err != nil || !t.db.Postgres() {
+		return err
+	}
+	// Each of them adds up the rows that it has erased itself.
+	_, err = tx.Exec(`WITH old AS (
+			DELETE FROM activity WHERE (hour, what, shard) IN (
+				SELECT hour, what, shard FROM activity WHERE hour >= ? AND hour < ? AND shard <> 0 ORDER BY hour, what, shard LIMIT ?`+free+`)
+			RETURNING hour, what, n
+		) `+insert+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+upsert,
+		hourOf(now.Add(-foldWithin)), hourOf(now.Add(-foldAfter)), sweepRows)
+	return err
+}

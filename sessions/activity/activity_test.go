@@ -1,0 +1,315 @@
+package activity_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/activity"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
+)
+
+// noon is a time for which no sweep by the clock is due.
+func noon() time.Time { return time.Date(2099, 5, 6, 12, 10, 0, 0, time.UTC) }
+
+// ending returns the entries of a turn that ends so at a time.
+func ending(t *testing.T, turn string, at time.Time, done sessions.TurnDone) []sessions.Entry {
+	t.Helper()
+	var all []sessions.Entry
+	for _, one := range []struct {
+		kind sessions.Kind
+		data any
+	}{
+		{sessions.KindTurnStarted, sessions.TurnStarted{Agent: "main"}}, {sessions.KindUser, sessions.User{Text: "a secret"}}, {sessions.KindTurnDone, done},
+	} {
+		e, err := sessions.NewEntry(turn, one.kind, one.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.At = at; one.kind == sessions.KindUser {
+			e.Cause, e.Person = turn, "telegram:7"
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// end writes a turn that ends so into a session.
+func end(t *testing.T, s *sqlstore.Store, session, turn string, at time.Time, done sessions.TurnDone) {
+	t.Helper()
+	l, err := s.Open(t.Context(), "main:telegram:"+session, 1)
+	if err == nil {
+		err = l.Append(t.Context(), l.Next(), ending(t, turn, at, done)...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answered(took, first int64, calls ...sessions.CallsCount) sessions.TurnDone {
+	return sessions.TurnDone{State: sessions.TurnCompleted, Figures: &sessions.TurnFigures{TookMS: took, FirstMS: first, Calls: calls}}
+}
+
+func summary(t *testing.T, s *sqlstore.Store, by activity.Period, since time.Time) activity.Summary {
+	t.Helper()
+	sum, err := s.Activity().Summary(t.Context(), by, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// The ends of turns are counted by hour and by day, in one database for all processes.
+func TestEndsAreCounted(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		shell := sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 3}
+		denied := sessions.CallsCount{Tool: "shell", Outcome: sessions.CallDenied, N: 1}
+		end(t, one, "s1", "t1", noon(), answered(4000, 900, shell, denied))
+		end(t, other, "s2", "t2", noon().Add(time.Minute), answered(4000, 0, sessions.CallsCount{Tool: "fetch", Outcome: sessions.CallFailed, N: 2}))
+		end(t, one, "s1", "t3", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "model", Figures: &sessions.TurnFigures{TookMS: 70_000}})
+		end(t, one, "s1", "t4", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: sessions.CodeGaveUp})
+		end(t, one, "s1", "t5", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "too_many_turns", Refused: true})
+		end(t, one, "s1", "t6", noon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCancelled})
+		end(t, one, "s1", "t7", noon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCompleted}) // of an older release
+		task := answered(10, 10, shell)
+		task.Figures.Task = true
+		end(t, one, "s1", "t8", noon().Add(24*time.Hour), task)
+
+		got := summary(t, other, activity.Hour, noon())
+		at := noon().Truncate(time.Hour)
+		tools := []activity.Tool{
+			{Tool: "shell", Calls: 4, Outcomes: map[string]int64{"ok": 3, "denied": 1}}, {Tool: "fetch", Calls: 2, Outcomes: map[string]int64{"failed": 2}},
+		}
+		want := []activity.Sum{
+			{At: at, Turns: activity.Turns{Done: 2}, First: activity.Latency{Count: 1, P50: 850, P95: 985}, Answer: activity.Latency{Count: 2, P50: 4000, P95: 4900}, Calls: 6, Failed: 3, Tools: tools},
+			{At: at.Add(time.Hour), Turns: activity.Turns{Failed: 1, GivenUp: 1, Refused: 1}, Tools: []activity.Tool{}},
+			{At: at.Add(2 * time.Hour), Turns: activity.Turns{Stopped: 1, Done: 1}, Tools: []activity.Tool{}},
+			{At: at.Add(24 * time.Hour), Calls: 3, Tools: []activity.Tool{{Tool: "shell", Calls: 3, Outcomes: map[string]int64{"ok": 3}}}},
+		}
+		if !reflect.DeepEqual(got.Sums, want) {
+			t.Errorf("by hour:\n%+v, want\n%+v", got.Sums, want)
+		}
+		if got := summary(t, one, activity.Hour, noon().Add(time.Hour)); len(got.Sums) != 3 || got.Total.Turns.Done != 1 {
+			t.Errorf("since the next hour: %+v", got)
+		}
+		days := summary(t, one, activity.Day, noon())
+		if len(days.Sums) != 2 || days.Sums[0].Turns != (activity.Turns{Done: 3, Failed: 1, GivenUp: 1, Stopped: 1, Refused: 1}) || !days.Sums[1].At.Equal(at.Add(12*time.Hour)) {
+			t.Errorf("by day: %+v", days.Sums)
+		}
+		tools[0].Calls, tools[0].Outcomes["ok"] = 7, 6
+		if all := days.Total; !reflect.DeepEqual(all.Tools, tools) || all.More || all.Calls != 9 || all.Failed != 3 {
+			t.Errorf("in all: %+v", all)
+		}
+	})
+}
+
+// A write that the log accepts twice, or refuses, is counted as often as the log has it.
+func TestEachTurnIsCountedOnce(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		l, err := one.Open(t.Context(), "main:telegram:s1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Two turns in one write, with the same counts.
+		entries := append(ending(t, "t1", noon(), answered(1, 1)), ending(t, "t2", noon(), answered(1, 1))...)
+		for i := range entries { // with the times that the first write gives
+			entries[i].N = 0
+		}
+		for range 2 { // the second time as if the answer to its commit had been lost
+			again := append([]sessions.Entry(nil), entries...)
+			if err := l.Append(t.Context(), 1, again...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newer, err := other.Open(t.Context(), "main:telegram:s1", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), l.Next(), ending(t, "t3", noon(), answered(1, 1))...); err == nil {
+			t.Error("a former holder could write")
+		}
+		if err := newer.Append(t.Context(), newer.Next(), ending(t, "t1", noon(), answered(1, 1))...); err == nil {
+			t.Error("a message was answered twice")
+		}
+		if got := summary(t, one, activity.Hour, noon()).Total; got.Turns.Done != 2 || got.First.Count != 2 || got.Answer.Count != 2 {
+			t.Errorf("counted %+v", got)
+		}
+	})
+}
+
+// Many sessions in several processes end turns in the same hour, and none is lost.
+func TestTurnsThatEndAtOnceAreAllCounted(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		const each = 20
+		var ends sync.WaitGroup
+		for i, s := range []*sqlstore.Store{one, other} {
+			for n := range each {
+				ends.Go(func() {
+					name := fmt.Sprint("s", i, ".", n)
+					l, err := s.Open(t.Context(), "main:telegram:"+name, 1)
+					if err == nil {
+						err = l.Append(t.Context(), 1, ending(t, name, noon(), answered(1, 1))...)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		ends.Wait()
+		if got := summary(t, one, activity.Hour, noon()).Total; got.Turns.Done != 2*each || got.Answer.Count != 2*each {
+			t.Errorf("counted %+v", got)
+		}
+	})
+}
+
+// Who is forgotten leaves numbers, which say nothing of them.
+func TestCountsNameNobody(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
+		end(t, one, "1", "t1", noon(), answered(1, 1, sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 1}))
+		db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		rows := func() (all []string) {
+			found, err := db.Read.QueryContext(t.Context(), "SELECT hour, what, n FROM activity ORDER BY hour, what")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer found.Close()
+			for found.Next() {
+				var hour, what string
+				var n int64
+				if err := found.Scan(&hour, &what, &n); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, fmt.Sprint(hour, " ", what, " ", n))
+			}
+			return all
+		}
+		want := []string{"2099-05-06T12 first/100 1", "2099-05-06T12 took/100 1", "2099-05-06T12 tool/shell/ok 1", "2099-05-06T12 turn/done 1"}
+		if got := rows(); !reflect.DeepEqual(got, want) {
+			t.Errorf("the table has %q", got)
+		}
+		if _, err := one.ErasePerson(t.Context(), "telegram:7"); err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(); !reflect.DeepEqual(got, want) {
+			t.Errorf("afterwards the table has %q", got)
+		}
+	})
+}
+
+// What is older than 90 days goes, and the counts of several processes become one, without a change of the sums.
+func TestOldCounts(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
+		now := noon().Add(activity.Keep)
+		for i, s := range []*sqlstore.Store{one, other, one} {
+			for j, when := range []time.Time{noon().Add(-time.Hour), noon(), now.Add(-48 * time.Hour), now.Add(-time.Hour)} {
+				end(t, s, "s1", fmt.Sprint("t", i, ".", j), when, answered(1, 0))
+			}
+		}
+		before := summary(t, one, activity.Day, noon())
+		for range 3 { // both at once
+			var sweeps sync.WaitGroup
+			for _, s := range []*sqlstore.Store{one, other} {
+				sweeps.Go(func() {
+					if err := s.Activity().SweepNow(t.Context(), now); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			sweeps.Wait()
+		}
+		db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		count := func(condition string, args ...any) (n int) {
+			if err := db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM activity WHERE "+condition, args...).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := count("hour < ?", "2099-05-06T12"); n != 0 {
+			t.Errorf("%d rows are too old", n)
+		}
+		if n := count("hour = ? AND shard <> 0", now.Add(-48*time.Hour).Format(activity.HourLayout)); n != 0 {
+			t.Errorf("%d rows of an hour long past are apart", n)
+		}
+		after := summary(t, one, activity.Day, noon())
+		if after.Total.Turns.Done != 9 || before.Total.Turns.Done != 12 {
+			t.Errorf("turns: %+v, before %+v", after.Total.Turns, before.Total.Turns)
+		}
+	})
+}
+
+// Whatever an entry says, the counts of a turn are few.
+func TestCountsAreBounded(t *testing.T) {
+	done := answered(1, 1)
+	for i := range 1000 {
+		done.Figures.Calls = append(done.Figures.Calls, sessions.CallsCount{Tool: fmt.Sprint("tool", i), Outcome: sessions.CallOK, N: 1})
+	}
+	if got := activity.With(nil, done, "2099-05-06T12"); len(got) > 203 {
+		t.Errorf("%d counts", len(got))
+	}
+}
+
+// Percentiles are those of the buckets: at most the bound above what was measured, and at least the one below.
+func TestLatency(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, _ *sqlstore.Store) {
+		for i := range 100 { // 20 of 100 take 40 s
+			took := int64(1200)
+			if i >= 80 {
+				took = 40_000
+			}
+			end(t, one, "s1", fmt.Sprint("t", i), noon(), answered(took, 0))
+		}
+		end(t, one, "s1", "long", noon().Add(time.Hour), answered(1e9, 0))
+		sums := summary(t, one, activity.Hour, noon()).Sums
+		if a := sums[0].Answer; a.P50 <= 1000 || a.P50 > 1500 || a.P95 <= 30_000 || a.P95 > 45_000 || a.Count != 100 {
+			t.Errorf("latency: %+v", a)
+		}
+		if a := sums[1].Answer; a.P50 != 1_800_000 {
+			t.Errorf("what took longer than the greatest bound: %+v", a)
+		}
+	})
+}
+
+// A summary of many hours reads the table by its key.
+func TestSummaryGoesByTheKey(t *testing.T) {
+	db, err := sqldb.OpenAt(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, query := range []string{
+		"SELECT substr(hour, 1, 10), what, sum(n) FROM activity WHERE hour >= '2026' GROUP BY 1, 2",
+		"DELETE FROM activity WHERE (hour, what, shard) IN (SELECT hour, what, shard FROM activity WHERE hour < '2026' ORDER BY hour LIMIT 1000)",
+	} {
+		found, err := db.Read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for found.Next() {
+			var a, b, c any
+			var step string
+			if err := found.Scan(&a, &b, &c, &step); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(step, "SCAN activity") {
+				t.Errorf("%s\nreads all: %s", query, step)
+			}
+		}
+		found.Close()
+	}
+}

@@ -1,0 +1,225 @@
+package activity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// A Period says for how long each sum of a summary is.
+type Period string
+
+// The values of Period.
+const (
+	Hour Period = "hour"
+	Day  Period = "day" // in UTC
+)
+
+// Most is how far back a summary may reach.
+func (p Period) Most() time.Duration {
+	if p == Hour {
+		return 14 * 24 * time.Hour
+	}
+	return Keep
+}
+
+// Begin returns when the period began in which a time is.
+func (p Period) Begin(at time.Time) time.Time {
+	at = at.UTC().Truncate(time.Hour)
+	if p == Day {
+		at = at.Add(-time.Duration(at.Hour()) * time.Hour)
+	}
+	return at
+}
+
+// A Sum is what happened in an hour or a day.
+type Sum struct {
+	At     time.Time `json:"at"` // when the hour or day began
+	Turns  Turns     `json:"turns"`
+	First  Latency   `json:"first_token"`
+	Answer Latency   `json:"answer"`
+	Calls  int64     `json:"calls"`        // of tools
+	Failed int64     `json:"failed_calls"` // those of Calls that did not succeed
+	// Tools has those that were called most, at most MostTools. More says that others were called, too.
+	Tools []Tool `json:"tools"`
+	More  bool   `json:"more_tools"`
+
+	lengths map[string]map[string]int64
+	tools   map[string]*Tool
+}
+
+// MostTools is how many tools a sum has at most.
+const MostTools = 50
+
+// Turns counts turns by how they have ended.
+type Turns struct {
+	Done    int64 `json:"done"`
+	Failed  int64 `json:"failed"`
+	GivenUp int64 `json:"given_up"`
+	Stopped int64 `json:"stopped"`
+	Refused int64 `json:"refused"`
+}
+
+// Latency says how long something took, within the bounds of the buckets in which it is counted. The lengths of time
+// are 0 if nothing was counted.
+type Latency struct {
+	Count int64 `json:"count"`
+	P50   int64 `json:"p50_ms"`
+	P95   int64 `json:"p95_ms"`
+}
+
+// A Tool is how the calls of a tool have gone.
+type Tool struct {
+	Tool     string           `json:"tool"`
+	Calls    int64            `json:"calls"`
+	Outcomes map[string]int64 `json:"outcomes"`
+}
+
+// A Summary is what happened since a time, by hour or by day.
+type Summary struct {
+	By    Period    `json:"by"`
+	Since time.Time `json:"since"`
+	Sums  []Sum     `json:"sums"`  // those in which something happened, oldest first
+	Total Sum       `json:"total"` // of all of them
+}
+
+// Summary sums up what happened in the periods from that of since on.
+func (t *Table) Summary(ctx context.Context, by Period, since time.Time) (s Summary, err error) {
+	s = Summary{By: by, Since: by.Begin(since), Sums: []Sum{}}
+	width := len(HourLayout)
+	if by == Day {
+		width = len(time.DateOnly)
+	}
+	found, err := t.db.Read.QueryContext(ctx, fmt.Sprintf(`SELECT substr(hour, 1, %d), what, CAST(sum(n) AS BIGINT) FROM activity
+		WHERE hour >= ? GROUP BY 1, 2 ORDER BY 1, 2`, width), hourOf(s.Since))
+	if err != nil {
+		return s, fmt.Errorf("sum up what was done: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	period := ""
+	for found.Next() {
+		var at, what string
+		var n int64
+		if err := found.Scan(&at, &what, &n); err != nil {
+			return s, fmt.Errorf("sum up what was done: %w", err)
+		}
+		if at != period {
+			period = at
+			begun, err := time.Parse(HourLayout[:width], at)
+			if err != nil {
+				return s, fmt.Errorf("sum up what was done: %w", err)
+			}
+			s.Sums = append(s.Sums, Sum{At: begun})
+		}
+		what = sqldb.Untext(what)
+		s.Sums[len(s.Sums)-1].add(what, n)
+		s.Total.add(what, n)
+	}
+	for i := range s.Sums {
+		s.Sums[i].finish()
+	}
+	s.Total.At = s.Since
+	s.Total.finish()
+	return s, found.Err()
+}
+
+// add adds one count.
+func (s *Sum) add(what string, n int64) {
+	kind, name, _ := strings.Cut(what, "/")
+	switch kind + "/" {
+	case turns:
+		s.Turns.add(name, n)
+	case first, took:
+		if s.lengths == nil {
+			s.lengths = map[string]map[string]int64{first: {}, took: {}}
+		}
+		s.lengths[kind+"/"][name] += n
+	case calls:
+		s.addCalls(name, n)
+	}
+}
+
+// add adds turns that have ended in one way.
+func (t *Turns) add(state string, n int64) {
+	switch state {
+	case Done:
+		t.Done += n
+	case Failed:
+		t.Failed += n
+	case GivenUp:
+		t.GivenUp += n
+	case Stopped:
+		t.Stopped += n
+	case Refused:
+		t.Refused += n
+	}
+}
+
+// addCalls adds calls that were counted under this name: TOOL/OUTCOME.
+func (s *Sum) addCalls(name string, n int64) {
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 {
+		return
+	}
+	tool, outcome := name[:at], name[at+1:]
+	s.Calls += n
+	if outcome != sessions.CallOK {
+		s.Failed += n
+	}
+	if s.tools == nil {
+		s.tools = map[string]*Tool{}
+	}
+	if s.tools[tool] == nil {
+		s.tools[tool] = &Tool{Tool: tool, Outcomes: map[string]int64{}}
+	}
+	s.tools[tool].Calls += n
+	s.tools[tool].Outcomes[outcome] += n
+}
+
+// finish finds out how long things took, and lists the tools, when all are added.
+func (s *Sum) finish() {
+	s.First, s.Answer = latencyOf(s.lengths[first]), latencyOf(s.lengths[took])
+	s.Tools = []Tool{}
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		s.Tools = append(s.Tools, *s.tools[name])
+	}
+	slices.SortStableFunc(s.Tools, func(a, b Tool) int { return cmp.Compare(b.Calls, a.Calls) })
+	if s.More = len(s.Tools) > MostTools; s.More {
+		s.Tools = s.Tools[:MostTools]
+	}
+	s.lengths, s.tools = nil, nil
+}
+
+// latencyOf returns how long things took, by how many there are in each bucket.
+func latencyOf(buckets map[string]int64) (l Latency) {
+	for _, n := range buckets {
+		l.Count += n
+	}
+	l.P50, l.P95 = within(buckets, l.Count, 0.5), within(buckets, l.Count, 0.95)
+	return l
+}
+
+// within returns how long that part of things took at most, as if those of a bucket were spread evenly over it.
+func within(buckets map[string]int64, all int64, part float64) int64 {
+	wanted, seen, from := float64(all)*part, 0.0, int64(0)
+	for _, to := range bounds() {
+		n := float64(buckets[strconv.FormatInt(to, 10)])
+		if n > 0 && seen+n >= wanted {
+			return from + int64(float64(to-from)*(wanted-seen)/n)
+		}
+		seen, from = seen+n, to
+	}
+	if all == 0 {
+		return 0
+	}
+	return from
+}

@@ -1,0 +1,302 @@
+package audit_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/audit"
+	"parley/sessions/sqlstore"
+)
+
+func openStore(t testing.TB) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func record(session, by, command string) sessions.AuditRecord {
+	return sessions.AuditRecord{Kind: sessions.AuditTool, By: by, Session: session, Tool: "exec_shell", Arguments: fmt.Appendf(nil, `{"command":%q}`, command), Result: "ok"}
+}
+
+// lines are the records of a file and of what was set aside of it.
+func lines(t *testing.T, path string) (all []sessions.AuditRecord, files int) {
+	t.Helper()
+	found, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range found {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for scan := bufio.NewScanner(file); scan.Scan(); {
+			var r sessions.AuditRecord
+			if err := json.Unmarshal(scan.Bytes(), &r); err != nil {
+				t.Fatalf("%s: %v in %q", name, err, scan.Text())
+			}
+			all = append(all, r)
+		}
+	}
+	return all, len(found)
+}
+
+func TestATrailKeepsInStoreAndFile(t *testing.T) {
+	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "ls")); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := trail.Records(t.Context(), sessions.AuditQuery{Limit: 10})
+	if err != nil || len(kept) != 1 || kept[0].At.IsZero() {
+		t.Errorf("the store has %+v, %v", kept, err)
+	}
+	written, _ := lines(t, path)
+	if len(written) != 1 || string(written[0].Arguments) != `{"command":"ls"}` {
+		t.Errorf("the file has %+v", written)
+	}
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", about, err)
+	}
+	// The one does not wait for the other: a store that is gone is told, and the file has it.
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "pwd")); err == nil {
+		t.Error("nobody is told that the store has no record")
+	}
+	if written, _ := lines(t, path); len(written) != 2 {
+		t.Errorf("the file has %d records", len(written))
+	}
+	if err := trail.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.Record(t.Context(), record("", "", "late")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// All files together stay within their bound, and the newest records are kept.
+// What is recorded without waiting is in the store and in the file as well.
+func TestATrailRecordsSoon(t *testing.T) {
+	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "ls")); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "pwd")); err != nil { // the first is durable with it
+		t.Fatal(err)
+	}
+	kept, err := trail.Records(t.Context(), sessions.AuditQuery{Limit: 10})
+	if err != nil || len(kept) != 2 || kept[0].At.IsZero() {
+		t.Errorf("the store has %+v, %v", kept, err)
+	}
+	if written, _ := lines(t, path); len(written) != 2 || string(written[0].Arguments) != `{"command":"ls"}` {
+		t.Errorf("the file has %+v", written)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "id")); err == nil {
+		t.Error("nobody is told that the store has no record")
+	}
+}
+
+func TestFilesAreBounded(t *testing.T) {
+	path, most := filepath.Join(t.TempDir(), "audit.jsonl"), int64(64<<10)
+	file := audit.NewFile(path, most)
+	defer file.Close()
+	for n := range 2000 {
+		r := record("main:telegram:1", "telegram:1", fmt.Sprint(n))
+		r.At = time.Now()
+		if err := file.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, files := lines(t, path)
+	sum := int64(0)
+	found, _ := filepath.Glob(path + "*")
+	for _, name := range found {
+		about, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += about.Size()
+	}
+	if sum > most || sum < most/2 || files < 2 {
+		t.Errorf("%d files have %d bytes, at most %d are allowed", files, sum, most)
+	}
+	newest := false
+	for _, r := range all {
+		newest = newest || string(r.Arguments) == `{"command":"1999"}`
+	}
+	if !newest {
+		t.Error("the newest record is gone")
+	}
+}
+
+// A day is a file, and what is older than is to be kept goes, in the store too.
+func TestOldRecordsGo(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	path := filepath.Join(dir, "audit.jsonl")
+	now := time.Now()
+	for _, old := range []int{9, 8, 3} {
+		at := now.AddDate(0, 0, -old)
+		aside := path + "." + at.UTC().Format("20060102T150405.000000000")
+		if err := os.WriteFile(aside, []byte(`{"kind":"tool","at":"`+at.Format(time.RFC3339)+`"}`+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(aside, at, at); err != nil {
+			t.Fatal(err)
+		}
+		r := record("", "telegram:1", "x")
+		r.At = at
+		if err := store.Audit(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := path + ".mine" // nobody's business
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(other, now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	// A bot that has fallen quiet: nothing turns its file.
+	last := now.AddDate(0, 0, -20)
+	if err := errors.Join(os.WriteFile(path, []byte("{}\n"), 0o600), os.Chtimes(path, last, last), os.WriteFile(path+".new", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: 7 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- trail.Run(ctx) }()
+	for {
+		kept, err := store.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := filepath.Glob(path + "*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(kept) == 1 && len(left) == 2 {
+			break
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A new day begins a new file.
+func TestADayIsAFile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(dir, "audit.jsonl")
+		file := audit.NewFile(path, 1<<20)
+		for range 3 {
+			for range 2 {
+				r := record("", "", "x")
+				r.At = time.Now()
+				if err := file.Write(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(24 * time.Hour)
+		}
+		if all, files := lines(t, path); files != 3 || len(all) != 6 {
+			t.Errorf("%d records in %d files", len(all), files)
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What is not a regular file is refused in words. To open a named pipe would wait for who reads it.
+func TestOnlyRegularFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, t.TempDir()} {
+		file := audit.NewFile(path, 1<<20)
+		_, forgotten := file.Forget(func(sessions.AuditRecord) bool { return true })
+		for what, err := range map[string]error{"check": file.Check(), "write": file.Write(record("main:a:b", "a:b", "x")), "forget": forgotten} {
+			if err == nil || !strings.Contains(err.Error(), path+" is no regular file") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What is forgotten leaves all files, and nothing else does.
+func TestFilesForget(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	file := audit.NewFile(path, 64<<10)
+	defer file.Close()
+	for n := range 40 {
+		for _, person := range []string{"telegram:1", "telegram:2"} {
+			r := record("main:"+person, person, "said by "+person+strings.Repeat(" ", n))
+			r.At = time.Now()
+			if err := file.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before, files := lines(t, path)
+	if files < 2 {
+		t.Fatal("there is one file: the test cannot fail")
+	}
+	n, err := file.Forget(func(r sessions.AuditRecord) bool { return r.By == "telegram:1" })
+	if err != nil || n != len(before)/2 {
+		t.Errorf("forgot %d of %d, %v", n, len(before), err)
+	}
+	if err := file.Write(record("main:telegram:2", "telegram:2", "said by telegram:2")); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := lines(t, path)
+	for _, r := range after {
+		if r.By == "telegram:1" || strings.Contains(string(r.Arguments), "telegram:1") || r.By == "telegram:2" && len(r.Arguments) == 0 {
+			t.Errorf("there is %+v", r)
+		}
+	}
+	if len(after) != len(before)+1 {
+		t.Errorf("%d records became %d", len(before), len(after))
+	}
+}
+
+// BenchmarkFile is what a record costs beside the store's commit.
+func BenchmarkFile(b *testing.B) {
+	file := audit.NewFile(filepath.Join(b.TempDir(), "audit.jsonl"), 1<<30)
+	defer file.Close()
+	r := record("main:telegram:1", "telegram:1", strings.Repeat("go test ./... && ", 20))
+	r.At = time.Now()
+	for b.Loop() {
+		if err := file.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

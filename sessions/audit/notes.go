@@ -1,0 +1,182 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/sessions"
+)
+
+const (
+	noteWithin   = time.Second      // how soon a noted record is written
+	noteAgain    = 10 * time.Second // how soon again after a failure
+	mostTurns    = 4096             // how many turns wait to be written
+	mostRefusals = 256              // how many different refusals do
+	mostUnmeant  = 64               // how many of these are of messages that were not meant for the bot
+	// flushTime bounds the last write of a process that ends.
+	flushTime = 5 * time.Second
+)
+
+// notes holds the records of turns and refusals that wait to be written together. So neither a turn nor a
+// message waits for its record, and a flood of messages that are refused costs one write a second.
+type notes struct {
+	mu       sync.Mutex
+	turns    []sessions.AuditRecord
+	refusals map[refusal]sessions.AuditRecord
+	unmeant  int           // how many of refusals name nobody: their messages were not meant for the bot
+	dropped  int           // other refusals for which there was no room
+	wake     chan struct{} // signals that something waits
+}
+
+// A refusal is what one record of refusals is about.
+type refusal struct{ rule, address, person string }
+
+func newNotes() *notes {
+	return &notes{refusals: map[refusal]sessions.AuditRecord{}, wake: make(chan struct{}, 1)}
+}
+
+// add adds a record. It returns false if there is no room for a turn's record.
+func (n *notes) add(r sessions.AuditRecord) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch like := (refusal{r.Result, r.Address, r.By}); {
+	case r.Kind == sessions.AuditRefusal:
+		earlier, known := n.refusals[like]
+		switch unmeant := r.By == ""; {
+		case known:
+		case unmeant && n.unmeant >= mostUnmeant: // people talk as much as they like
+			return true
+		case len(n.refusals) >= mostRefusals:
+			n.dropped++
+			return true
+		case unmeant:
+			n.unmeant++
+		}
+		n.refusals[like] = merge(earlier, r)
+	case len(n.turns) >= mostTurns:
+		return false
+	default:
+		n.turns = append(n.turns, r)
+	}
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// merge returns the record of a refusal with what another one has. What could not be written comes back
+// after what was noted meanwhile, though it is older.
+func merge(earlier, r sessions.AuditRecord) sessions.AuditRecord {
+	if r.At.Before(earlier.At) {
+		earlier, r = r, earlier
+	}
+	r.Count = countOf(earlier) + countOf(r)
+	r.Messages = slices.Concat(earlier.Messages, r.Messages)
+	r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MostRefused):]
+	return r
+}
+
+// countOf returns how many messages the record of a refusal is about.
+func countOf(r sessions.AuditRecord) int64 { return cmp.Or(r.Count, int64(len(r.Messages))) }
+
+// take removes all records, in the order of their times, and the number of refusals that were dropped.
+func (n *notes) take() (records []sessions.AuditRecord, dropped int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	records, dropped = n.turns, n.dropped
+	for _, r := range n.refusals {
+		records = append(records, r)
+	}
+	n.turns, n.unmeant, n.dropped = nil, 0, 0
+	clear(n.refusals)
+	slices.SortStableFunc(records, func(a, b sessions.AuditRecord) int { return a.At.Compare(b.At) })
+	return records, dropped
+}
+
+// Note has the record of a turn or a refusal written within a second, and does not wait for it. Refusals
+// are kept in the store alone, and a process that dies at once loses what it has noted last.
+func (t *Trail) Note(r sessions.AuditRecord) {
+	if r.At.IsZero() {
+		r.At = time.Now()
+	}
+	if !t.notes.add(r) {
+		t.lost()
+	}
+}
+
+// lost reports that a record is not kept.
+func (t *Trail) lost() {
+	if t.cfg.Lost != nil {
+		t.cfg.Lost()
+	}
+}
+
+// writeNotes writes what was noted. What the store does not take is noted again.
+func (t *Trail) writeNotes(ctx context.Context) error {
+	records, dropped := t.notes.take()
+	if dropped > 0 {
+		t.cfg.Log.Warn("more was refused at once than can be recorded", slog.Int("refusals", dropped))
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	// Once begun, it is brought to its end: of a write that is broken off nobody knows whether it was done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if err := t.cfg.Store.AuditNotes(ctx, records); err != nil {
+		for _, r := range records {
+			r.Again = true // the write may have been done, and only its answer be lost
+			if !t.notes.add(r) {
+				t.lost()
+			}
+		}
+		return err
+	}
+	var err error
+	for _, r := range records {
+		if t.cfg.File != nil && r.Kind != sessions.AuditRefusal {
+			err = errors.Join(err, t.cfg.File.Write(r))
+		}
+	}
+	return err
+}
+
+// runNotes writes what is noted until ctx is done, and then the rest.
+func (t *Trail) runNotes(ctx context.Context) {
+	for {
+		select {
+		case <-t.notes.wake:
+		case <-ctx.Done():
+			t.flush()
+			return
+		}
+		next := noteWithin
+		for next > 0 {
+			select {
+			case <-time.After(next):
+			case <-ctx.Done():
+				t.flush()
+				return
+			}
+			next = 0
+			if err := t.writeNotes(ctx); err != nil && ctx.Err() == nil {
+				next = noteAgain
+				t.cfg.Log.Error("turns and refusals are not in the audit; trying again", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// flush writes what is noted before the process ends. What it cannot write is lost.
+func (t *Trail) flush() {
+	if err := t.writeNotes(context.Background()); err != nil {
+		t.lost()
+		t.cfg.Log.Error("the last turns and refusals are not in the audit", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,128 @@
+package schedules
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MaxText bounds the text of a schedule, in bytes.
+const MaxText = 4000
+
+// A Change says what of a schedule is changed; what is nil stays.
+type Change struct {
+	Text   *string
+	When   *string
+	Zone   *string
+	Paused *bool
+}
+
+// An InvalidError says why a schedule cannot be as somebody wants it.
+type InvalidError struct {
+	Field  string // of the request: when, text or time_zone
+	Reason string
+}
+
+// Error names the field and the reason.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// Invalid returns an InvalidError.
+func Invalid(field, format string, args ...any) error {
+	return &InvalidError{field, fmt.Sprintf(format, args...)}
+}
+
+// CheckText returns an InvalidError unless a schedule can have that text.
+func CheckText(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return Invalid("text", "write what is to be done then")
+	case len(text) > MaxText:
+		return Invalid("text", "it has %d bytes, at most %d are allowed", len(text), MaxText)
+	}
+	return nil
+}
+
+// LoadZone returns the time zone of that name, or an InvalidError.
+func LoadZone(name string) (*time.Location, error) {
+	if !IsZone(name) {
+		return nil, Invalid("time_zone", "there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
+	}
+	return time.LoadLocation(name)
+}
+
+// Plan gives the schedule the times of when, as somebody says it now in a time zone. It returns an
+// InvalidError if it would be due more often than least allows, or never.
+func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least time.Duration) (Schedule, error) {
+	w, err := Parse(when, zone, now)
+	if err != nil {
+		return s, Invalid("when", "%v", err)
+	}
+	if gap := w.ShortestGap(); !w.IsOnce() && gap < least {
+		return s, Invalid("when", "it would be due every %s, and at least %s have to lie between: choose a longer time", gap, least)
+	}
+	next := w.Next(now)
+	if next.IsZero() {
+		return s, Invalid("when", "%s is past; it is %s now", when, now.In(zone).Format(time.RFC3339))
+	}
+	s.When, s.Zone, s.Made, s.Next = w.String(), zone.String(), now, next
+	return s, nil
+}
+
+// Changed returns the schedule as it is after a change. Slots that pass while it is paused are not
+// missed: once it goes on, it is due at the next time after now.
+func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedule, error) {
+	if s.IsOver() || s.Next.IsZero() && s.Paused.IsZero() {
+		return s, ErrOver // what is being said for the last time is as good as over
+	}
+	if c.Text != nil {
+		if err := CheckText(*c.Text); err != nil {
+			return s, err
+		}
+		s.Text = *c.Text
+	}
+	pause := !s.Paused.IsZero()
+	if c.Paused != nil {
+		pause = *c.Paused
+	}
+	if c.When != nil || c.Zone != nil {
+		planned, err := s.replan(c, now, least)
+		if err != nil {
+			return s, err
+		}
+		s = planned
+	} else if !pause && !s.Paused.IsZero() {
+		w, err := s.parseWhen()
+		if err != nil {
+			return s, err
+		}
+		if s.Next = w.Next(now); s.Next.IsZero() {
+			return s, Invalid("when", "%s has passed while the schedule was paused: give it another time", s.When)
+		}
+	}
+	switch {
+	case !pause:
+		s.Paused = time.Time{}
+	case s.Paused.IsZero():
+		s.Paused = now
+	}
+	if pause {
+		s.Next = time.Time{}
+	}
+	return s, nil
+}
+
+// replan gives the schedule the times, or the time zone, of a change.
+func (s Schedule) replan(c Change, now time.Time, least time.Duration) (Schedule, error) {
+	when, name := s.When, s.Zone
+	if c.When != nil {
+		when = *c.When
+	}
+	if c.Zone != nil {
+		name = *c.Zone
+	}
+	zone, err := LoadZone(name)
+	if err != nil {
+		return s, err
+	}
+	return s.Plan(when, zone, now, least)
+}

@@ -1,0 +1,319 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/search"
+	"parley/sessions/search/searchtest"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// eachKind runs a test on a database of each kind.
+func eachKind(t *testing.T, test func(t *testing.T, place string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "store.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, sqldbtest.New(t)) })
+}
+
+func openStore(t *testing.T, place string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// saying appends texts of a person to a session.
+func saying(t *testing.T, s *Store, key string, texts ...string) {
+	t.Helper()
+	l, err := s.open(t.Context(), key, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		e, err := sessions.NewEntry("t", sessions.KindUser, sessions.User{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), l.Next(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func fillAll(t *testing.T, s *Store) (calls int) {
+	t.Helper()
+	for more := true; more; calls++ {
+		var err error
+		if more, err = s.Words().Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return calls
+}
+
+func wantIndex(t *testing.T, when string, s *Store, want search.State) {
+	t.Helper()
+	if got, err := s.Words().State(t.Context()); err != nil || got != want {
+		t.Errorf("%s the index has %+v, %v, want %+v", when, got, err, want)
+	}
+}
+
+func wantHits(t *testing.T, when string, s *Store, words string, want int, keys ...string) {
+	t.Helper()
+	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MostHits})
+	if err != nil || len(hits) != want {
+		t.Errorf("%s there are %d hits for %q, %v, want %d", when, len(hits), words, err, want)
+	}
+}
+
+const indexedKey = "main:test:1"
+
+// What a fault has removed from the index or added to it is counted, and gone once it is rebuilt.
+func TestAnIndexSaysWhatItLacks(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		saying(t, s, indexedKey, "one fig", "two figs", "three figs", "...")
+		fillAll(t, s)
+		wantIndex(t, "at first", s, search.State{Indexed: 3})
+		faults := []string{ // the rows 2, 9 of this session, and 1 of one that is not there
+			"DELETE FROM entry_words WHERE rowid = (1 << 28) + 2",
+			"INSERT INTO entry_words (rowid, words) VALUES ((1 << 28) + 9, 'x1 aaaaaaaa'), ((77 << 28) + 1, 'x77 aaaaaaaa')",
+		}
+		if s.db.Postgres() {
+			faults = []string{
+				"DELETE FROM entry_words WHERE n = 2",
+				"INSERT INTO entry_words (session, n, words) SELECT id, 9, CAST('x1 aaaaaaaa' AS tsvector) FROM sessions UNION ALL SELECT 77, 1, 'x77 aaaaaaaa'",
+			}
+		}
+		for _, fault := range faults {
+			if _, err := s.db.Exec(t.Context(), fault); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantIndex(t, "with faults", s, search.State{Indexed: 4, Missing: 1, Stray: 2})
+		if err := s.Words().Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fillAll(t, s)
+		wantIndex(t, "rebuilt", s, search.State{Indexed: 3})
+		wantHits(t, "rebuilt", s, "figs", 3, indexedKey)
+	})
+}
+
+// While a process serves, it mends the index.
+func TestAFillerMendsTheIndex(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		saying(t, s, indexedKey, "one fig", "two figs")
+		fillAll(t, s)
+		if _, err := s.db.Exec(t.Context(), "DELETE FROM entry_words"); err != nil {
+			t.Fatal(err)
+		}
+		wantIndex(t, "at first", s, search.State{Missing: 2})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ended := make(chan error, 1)
+		go func() { ended <- (&search.Filler{Index: s.Words(), Log: slog.New(slog.DiscardHandler)}).Run(ctx) }()
+		for ctx.Err() == nil {
+			if got, err := s.Words().State(t.Context()); err != nil || got == (search.State{Indexed: 2}) {
+				break
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		wantIndex(t, "in the end", s, search.State{Indexed: 2})
+	})
+}
+
+// An index whose words another release has cut is filled anew, whichever process comes first.
+func TestAnIndexThatIsCutInAnotherWayIsFilledAnew(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		saying(t, s, indexedKey, "one fig", "two figs")
+		fillAll(t, s)
+		for _, change := range []string{"UPDATE word_cut SET cut = 0", "DELETE FROM entry_words"} {
+			if _, err := s.db.Exec(t.Context(), change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fillAll(t, s)
+		wantIndex(t, "while the same process has the store open", s, search.State{Missing: 2})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openStore(t, place)
+		fillAll(t, s)
+		wantIndex(t, "by the next", s, search.State{Indexed: 2})
+	})
+}
+
+// beforeWords returns the migrations of the release before this index.
+func beforeWords(all []string, step string) []string { return all[:slices.Index(all, step)] }
+
+// What the release before has written is found once it is indexed, in steps; the newest of it at once.
+func TestAStoreOfTheReleaseBeforeIsIndexedBesideServing(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		before := Schema()
+		before.SQLite, before.Postgres = beforeWords(before.SQLite, search.SQLite), beforeWords(before.Postgres, search.Postgres)
+		db, err := sqldb.OpenAt(t.Context(), place, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const entries = 2500
+		err = db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			var id int64
+			now := "2026-01-02T03:04:05.000000Z"
+			err := tx.Get("INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated) VALUES (?, 1, ?, 0, 0, '', ?, ?) RETURNING id", []any{indexedKey, entries, now, now}, &id)
+			for n := 1; n <= entries && err == nil; n++ {
+				_, err = tx.Exec("INSERT INTO entries (session, "+columns+") VALUES (?, ?, 't', 'user', ?, '', '', '', ?)", id, n, now, fmt.Sprintf(`{"text":"old fig f%dx"}`, n))
+			}
+			return err
+		})
+		if err == nil {
+			err = db.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := openStore(t, place)
+		wantIndex(t, "at first", s, search.State{Waiting: entries})
+		wantHits(t, "at first", s, "f2400x", 1, indexedKey)
+		wantHits(t, "at first", s, "f3x", 0, indexedKey)
+		saying(t, s, indexedKey, "a new fig")
+		wantHits(t, "at first", s, "new", 1, indexedKey)
+		if calls := fillAll(t, s); calls < entries/100 {
+			t.Errorf("it was filled by %d calls", calls)
+		}
+		wantIndex(t, "filled", s, search.State{Indexed: entries + 1})
+		wantHits(t, "filled", s, "f3x", 1, indexedKey)
+	})
+}
+
+// The release before does not know the index: what it writes is found, and what it erases is not.
+func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
+	place := sqldbtest.New(t)
+	s := openStore(t, place)
+	saying(t, s, indexedKey, "one fig", "two figs")
+	fillAll(t, s)
+	for _, change := range []string{ // as it writes an entry, empties one and erases one
+		`INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data) SELECT id, 3, 't', 'user', updated, '', '', '', '{"text":"three figs"}' FROM sessions`,
+		`UPDATE sessions SET last = 3`,
+	} {
+		if _, err := s.db.Exec(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantHits(t, "with its entry", s, "figs", 3, indexedKey)
+	fillAll(t, s)
+	wantIndex(t, "filled", s, search.State{Indexed: 3})
+	for _, change := range []string{`UPDATE entries SET data = '{"text":"a pear"}' WHERE n = 1`, `DELETE FROM entries WHERE n = 2`} {
+		if _, err := s.db.Exec(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantHits(t, "without what it has erased", s, "figs", 1, indexedKey)
+	wantHits(t, "with what it has left", s, "pears", 1, indexedKey)
+	fillAll(t, s)
+	wantIndex(t, "filled again", s, search.State{Indexed: 2})
+	wantHits(t, "filled again", s, "figs", 1, indexedKey)
+}
+
+// Where a store is copied to, its index is made anew.
+func TestACopiedStoreIsIndexedAnew(t *testing.T) {
+	from := openStore(t, filepath.Join(t.TempDir(), "store.db"))
+	saying(t, from, indexedKey, "one fig", "two figs")
+	fillAll(t, from)
+	to := openStore(t, sqldbtest.New(t))
+	if err := CheckEmpty(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Copy(t.Context(), from, to, func(*sqldb.Tx) error { return nil })
+	if err != nil || rows["entries"] != 2 {
+		t.Fatal(rows, err)
+	}
+	wantHits(t, "at first", to, "figs", 2, indexedKey)
+	fillAll(t, to)
+	wantIndex(t, "filled", to, search.State{Indexed: 2})
+	wantHits(t, "filled", to, "figs", 2, indexedKey)
+}
+
+// A search reads no whole table, however many entries there are.
+func TestNoSearchReadsAWholeTable(t *testing.T) {
+	var statements sqldbtest.Statements
+	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s, err := Use(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saying(t, s, indexedKey, "one fig", "two figs")
+	fillAll(t, s)
+	saying(t, s, indexedKey, "three figs")
+	statements.Forget()
+	wantHits(t, "among all", s, "two figs", 3, indexedKey, "main:test:2")
+	if _, err := s.Words().Spoken(t.Context(), "main", []string{"test:1"}, 5); err != nil {
+		t.Fatal(err)
+	}
+	asked := statements.List()
+	if len(asked) < 5 {
+		t.Fatalf("only %d statements were seen", len(asked))
+	}
+	sqldbtest.WantNoScan(t, db, asked, func(table, _ string) bool {
+		return table != "sessions" && table != "entries" && table != "e" && table != "s"
+	})
+}
+
+// Most questions about a year of messages have their answer among the first five hits.
+func TestAnswersAreAmongTheFirstHits(t *testing.T) {
+	t.Parallel()
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		loaded := searchtest.Load(t, s)
+		fillAll(t, s)
+		questions, err := searchtest.Tuning()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := loaded.Measure(t, s.Words(), questions); r.Recall() < 0.85 {
+			t.Error(r)
+		}
+	})
+}
+
+// What stands in the log for a result that was shown in its turn alone is not found.
+func TestStandInsOfResultsAreNotFound(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		l, err := s.open(t.Context(), indexedKey, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fleeting := range []bool{true, false} {
+			e, err := sessions.NewEntry("t", sessions.KindToolResult, sessions.ToolResult{Content: fmt.Appendf(nil, `{"text":"a fig, fleeting: %t"}`, fleeting), Fleeting: fleeting})
+			if err == nil {
+				err = l.Append(t.Context(), l.Next(), e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantHits(t, "before the fill", s, "fig", 1, indexedKey)
+		fillAll(t, s)
+		wantHits(t, "after it", s, "fig", 1, indexedKey)
+		wantIndex(t, "after it", s, search.State{Indexed: 1})
+	})
+}

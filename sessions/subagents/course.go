@@ -1,0 +1,49 @@
+package subagents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/sessions/sqldb"
+)
+
+// Shown returns a task to show it to people; ErrNone if there is none of that id, or if its session is to be
+// erased.
+func (t Table) Shown(ctx context.Context, id string) (Task, error) {
+	return t.one(ctx, "id = ? AND dropped = 0", sqldb.Text(id))
+}
+
+// A Used says how often models were asked for a task so far, and how many tokens that took.
+type Used struct{ Calls, Input, Output int64 }
+
+// Used returns by their ids what the turns that tasks began have used. A task that joined a turn that ran already has
+// used nothing by itself.
+func (t Table) Used(ctx context.Context, tasks ...Task) (used map[string]Used, err error) {
+	used = make(map[string]Used, len(tasks))
+	if len(tasks) == 0 {
+		return used, nil
+	}
+	var args []any
+	for _, k := range tasks {
+		args = append(args, texts(k.ID, k.Session, MailID(k.ID))...)
+	}
+	t.DB.Flush()
+	rows, err := t.DB.Read.QueryContext(ctx, `WITH asked (id, key, turn) AS (VALUES (?, ?, ?)`+strings.Repeat(", (?, ?, ?)", len(tasks)-1)+`)
+		SELECT asked.id, count(*), CAST(sum(c.input) AS BIGINT), CAST(sum(c.output) AS BIGINT)
+		FROM asked JOIN sessions s ON s.key = asked.key JOIN calls c ON c.session = s.id AND c.turn = asked.turn GROUP BY asked.id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("sum up what tasks have used: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		var u Used
+		if err := rows.Scan(&id, &u.Calls, &u.Input, &u.Output); err != nil {
+			return nil, fmt.Errorf("sum up what tasks have used: %w", err)
+		}
+		used[sqldb.Untext(id)] = u
+	}
+	return used, rows.Err()
+}
