@@ -1,0 +1,144 @@
+package code
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"parley/tools/code/symbols"
+)
+
+// A rank says which of two symbols is shown first.
+type rank struct {
+	class  int // how well the name matches; 0 is best
+	minor  int // whether it is a symbol of lesser interest
+	length int // of the name, and then of the path
+	path   string
+	line   int
+}
+
+// How well a name matches.
+const (
+	exact    = iota
+	sameName // but for the case of letters, or the underscores
+	prefix
+	subWord  // a word within the name begins with it
+	contains // or a part of the name
+)
+
+func (r rank) compare(with rank) int {
+	return cmp.Or(cmp.Compare(r.class, with.class), cmp.Compare(r.minor, with.minor), cmp.Compare(r.length, with.length),
+		cmp.Compare(len(r.path), len(with.path)), strings.Compare(r.path, with.path), cmp.Compare(r.line, with.line))
+}
+
+// rankOf returns the rank of a symbol whose name matches.
+func rankOf(class int, s symbols.Symbol, path string) rank {
+	r := rank{class: class, length: len(s.Name), path: path, line: s.Line}
+	if s.Kind == symbols.Var || s.Kind == symbols.Const {
+		r.minor++
+	}
+	if isTest(path) {
+		r.minor += 2
+	}
+	return r
+}
+
+// isTest reports whether a file has tests, going by its path.
+func isTest(path string) bool {
+	path = strings.ToLower(path)
+	for _, mark := range []string{"_test.", ".test.", ".spec.", "test_", "tests/", "test/", "testdata/", "fixtures/"} {
+		if strings.Contains(path, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// A nameMatcher matches the names of symbols.
+type nameMatcher struct {
+	name          wanted
+	owner, member wanted         // of a query such as Type.method
+	pattern       *regexp.Regexp // instead of a name
+}
+
+// A wanted is a name that is looked for.
+type wanted struct{ name, simplified string }
+
+func newNameMatcher(query string) nameMatcher {
+	n := nameMatcher{name: wanted{query, simplified(query)}}
+	if owner, member, ok := splitQuery(query); ok {
+		n.owner, n.member = wanted{name: owner}, wanted{member, simplified(member)}
+	}
+	return n
+}
+
+// match returns how well a symbol's name matches; ok is false if it does not.
+func (n nameMatcher) match(name, container string) (class int, ok bool) {
+	if n.pattern != nil {
+		return subWord, n.pattern.MatchString(name)
+	}
+	if class, ok := n.name.match(name); ok || n.owner.name == "" || !strings.EqualFold(n.owner.name, container) {
+		return class, ok
+	}
+	return n.member.match(name)
+}
+
+// splitQuery splits Type.method, Type::method and Type#method.
+func splitQuery(query string) (owner, member string, ok bool) {
+	for _, mark := range []string{"::", ".", "#"} {
+		if at := strings.LastIndex(query, mark); at > 0 && at+len(mark) < len(query) {
+			owner, member = query[:at], query[at+len(mark):]
+			owner = owner[strings.LastIndexAny(owner, ".:#")+1:]
+			return strings.Trim(owner, "()*&"), strings.TrimSuffix(member, "()"), true
+		}
+	}
+	return "", "", false
+}
+
+// match returns how well a name matches; ok is false if it does not.
+func (w wanted) match(name string) (class int, ok bool) {
+	if w.name == name {
+		return exact, true
+	}
+	if w.simplified == "" {
+		return 0, false
+	}
+	plain := simplified(name)
+	at := strings.Index(plain, w.simplified)
+	switch {
+	case at < 0:
+		return 0, false
+	case w.simplified == plain:
+		return sameName, true
+	case at == 0:
+		return prefix, true
+	case hasWord(name, w.simplified):
+		return subWord, true
+	}
+	return contains, true
+}
+
+// simplified returns a name in lower case, without what only separates its words.
+func simplified(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' || r == '$' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// hasWord reports whether one of the words of a name, such as readFile or read_file, and those behind it begin
+// with a simplified query.
+func hasWord(name, query string) bool {
+	previous := ' '
+	for i, r := range name {
+		begins := !unicode.IsUpper(previous) && unicode.IsUpper(r) || !unicode.IsLetter(previous) && unicode.IsLetter(r)
+		if begins && strings.HasPrefix(simplified(name[i:]), query) {
+			return true
+		}
+		previous = r
+	}
+	return false
+}

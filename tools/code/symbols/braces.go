@@ -1,0 +1,275 @@
+package symbols
+
+import "slices"
+
+// Bounds of what is read of one statement, and how deep braces are told apart.
+const (
+	maxHead  = 200 // tokens
+	maxDepth = 200
+)
+
+// A grammar tells what statements of a language declare.
+type grammar interface {
+	// open reads what stands before a brace, and says what is in the braces. inParens says that the brace
+	// stands in parentheses.
+	open(r *reader, head []token, inParens bool) scope
+	// end reads a statement that has no braces, or what follows them.
+	end(r *reader, head []token)
+	// begins reports whether a token begins a statement although nothing has ended the one before.
+	begins(r *reader, t token) bool
+}
+
+// The kinds of scopes.
+const (
+	inModule   = iota // the file, a module or a namespace: everything is declared here
+	inClass           // a type with methods
+	inFunction        // a function: only functions and types in it count
+	inObject          // an object of JavaScript, whose members are separated by commas
+	inEnum            // names separated by commas
+	inNothing         // nothing that counts
+)
+
+// A scope is what is between two braces.
+type scope struct {
+	kind int
+	name string // of the type or the module
+	keep bool   // the statement goes on behind the braces
+
+	head   []token // the statement before the brace
+	parens int     // how many parentheses of it are open
+}
+
+// A reader finds the symbols of one text by its braces.
+type reader struct {
+	grammar
+	head    []token
+	parens  int
+	stack   []scope
+	deeper  int // how many braces are open beyond maxDepth
+	saved   []snapshot
+	found   []Symbol
+	emitted map[Symbol]bool
+}
+
+// A snapshot is where a reader was at an #if of the preprocessor: its branches begin there.
+type snapshot struct {
+	head                  []token
+	parens, depth, deeper int
+}
+
+// braces returns a function that finds the symbols of a language with braces.
+func braces(g grammar, s syntax) func(src string) []Symbol {
+	return func(src string) []Symbol {
+		r := &reader{grammar: g, stack: []scope{{kind: inModule}}, emitted: map[Symbol]bool{}}
+		l := newLexer(src, s)
+		for t, ok := l.next(); ok && len(r.found) < MaxSymbols; t, ok = l.next() {
+			r.take(t)
+		}
+		r.finish()
+		return r.found
+	}
+}
+
+// scope returns the innermost scope.
+func (r *reader) scope() scope { return r.stack[len(r.stack)-1] }
+
+// container returns the name of the innermost type or module.
+func (r *reader) container() string {
+	for i := len(r.stack) - 1; i >= 0; i-- {
+		if r.stack[i].name != "" {
+			return r.stack[i].name
+		}
+	}
+	return ""
+}
+
+// emit adds a symbol, once.
+func (r *reader) emit(kind string, name token, container string) {
+	s := Symbol{Name: name.text, Kind: kind, Container: container, Line: name.line}
+	if name.kind != word || s.Name == "" || s.Name[0] >= '0' && s.Name[0] <= '9' || r.emitted[s] {
+		return
+	}
+	r.emitted[s] = true
+	r.found = append(r.found, s)
+}
+
+// take reads one token.
+func (r *reader) take(t token) {
+	switch {
+	case t.kind == directive:
+		r.takeDirective(t)
+	case r.deeper > 0 && !t.is("{") && !t.is("}"):
+	case t.is("{"):
+		r.takeOpen()
+	case t.is("}"):
+		r.takeClose(t)
+	case t.is(";") && r.parens == 0:
+		r.finish()
+		if in := &r.stack[len(r.stack)-1]; in.kind == inEnum {
+			in.kind = inClass // the constants of an enum of Java end here
+		}
+	case t.is(",") && r.parens == 0 && (r.scope().kind == inObject || r.scope().kind == inEnum):
+		r.finish()
+	default:
+		if r.parens == 0 && len(r.head) > 0 && r.begins(r, t) {
+			r.finish()
+		}
+		r.add(t)
+	}
+}
+
+// add adds a token to the statement.
+func (r *reader) add(t token) {
+	switch {
+	case t.is("("), t.is("["):
+		r.parens++
+	case (t.is(")") || t.is("]")) && r.parens > 0:
+		r.parens--
+	}
+	if len(r.head) < maxHead && r.scope().kind != inNothing {
+		r.head = append(r.head, t)
+	}
+}
+
+// finish reads a statement at its end.
+func (r *reader) finish() {
+	if len(r.head) > 0 && r.scope().kind != inNothing {
+		r.end(r, r.head)
+	}
+	r.head, r.parens = nil, 0
+}
+
+func (r *reader) takeOpen() {
+	if len(r.stack) > maxDepth {
+		r.deeper++
+		return
+	}
+	next := scope{kind: inNothing, keep: true}
+	if r.scope().kind != inNothing {
+		next = r.open(r, r.head, r.parens > 0)
+	}
+	if next.keep {
+		next.head, next.parens = r.head, r.parens
+	}
+	r.stack = append(r.stack, next)
+	r.head, r.parens = nil, 0
+}
+
+func (r *reader) takeClose(t token) {
+	if r.deeper > 0 {
+		r.deeper--
+		return
+	}
+	r.finish()
+	if len(r.stack) == 1 {
+		return // one too many
+	}
+	closed := r.scope()
+	r.stack = r.stack[:len(r.stack)-1]
+	r.head, r.parens = closed.head, closed.parens
+	if closed.keep {
+		r.add(token{kind: group, text: "{}", line: t.line})
+	}
+}
+
+// takeDirective reads a line for the preprocessor. What stands between #else and #endif is read as if what stands
+// before it were not there, so that braces that are in both are counted once.
+func (r *reader) takeDirective(t token) {
+	l := newLexer(t.text[1:], syntax{slashes: true})
+	name, _ := l.next()
+	switch name.text {
+	case "define":
+		if macro, ok := l.next(); ok {
+			macro.line += t.line - 1
+			r.emit(Macro, macro, "")
+		}
+	case "if", "ifdef", "ifndef":
+		if len(r.saved) < maxDepth {
+			r.saved = append(r.saved, snapshot{slices.Clone(r.head), r.parens, len(r.stack), r.deeper})
+		}
+	case "else", "elif", "elifdef", "elifndef":
+		if len(r.saved) == 0 {
+			return
+		}
+		at := r.saved[len(r.saved)-1]
+		if len(r.stack) >= at.depth {
+			r.stack, r.head, r.parens, r.deeper = r.stack[:at.depth], slices.Clone(at.head), at.parens, at.deeper
+		}
+	case "endif":
+		if len(r.saved) > 0 {
+			r.saved = r.saved[:len(r.saved)-1]
+		}
+	}
+}
+
+// behindGroup returns the index behind the parentheses or brackets that open at i.
+func behindGroup(head []token, i int) int {
+	depth := 0
+	for ; i < len(head); i++ {
+		switch {
+		case head[i].is("("), head[i].is("["):
+			depth++
+		case head[i].is(")"), head[i].is("]"):
+			depth--
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return i
+}
+
+// behindAngles returns the index behind the angle brackets that open at i.
+func behindAngles(head []token, i int) int {
+	depth := 0
+	for ; i < len(head); i++ {
+		switch {
+		case head[i].is("<"):
+			depth++
+		case head[i].is("<<"):
+			depth += 2
+		case head[i].is(">"):
+			depth--
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return i
+}
+
+// indexOutside returns the index of the first of some marks outside of parentheses, from i on; -1 if there is none.
+func indexOutside(head []token, i int, marks ...string) int {
+	for i < len(head) {
+		if slices.ContainsFunc(marks, head[i].is) {
+			return i
+		}
+		if head[i].is("(") || head[i].is("[") {
+			i = behindGroup(head, i)
+			continue
+		}
+		i++
+	}
+	return -1
+}
+
+// at returns a token of a statement, or an empty one behind its end.
+func at(head []token, i int) token {
+	if i < 0 || i >= len(head) {
+		return token{}
+	}
+	return head[i]
+}
+
+// isOneOf reports whether a token is one of some words.
+func isOneOf(t token, words ...string) bool {
+	return t.kind == word && slices.Contains(words, t.text)
+}
+
+// withoutWords returns a statement without some words at its beginning.
+func withoutWords(head []token, words ...string) []token {
+	for len(head) > 0 && isOneOf(head[0], words...) {
+		head = head[1:]
+	}
+	return head
+}

@@ -1,0 +1,270 @@
+package symbols
+
+import "strings"
+
+// skipString skips a string, a character or a regular expression, if one begins here.
+func (l *lexer) skipString(b byte) bool {
+	switch b {
+	case '"':
+		if l.tripled && strings.HasPrefix(l.src[l.at:], `"""`) {
+			l.skipBehind(l.at+3, `"""`)
+			return true
+		}
+		l.skipQuoted('"', l.multiline)
+		return true
+	case '\'':
+		return l.skipSingle()
+	case '`':
+		switch {
+		case l.templates:
+			l.skipTemplate()
+		case l.ruby, l.php:
+			l.skipQuoted('`', l.multiline)
+		default:
+			return false
+		}
+		return true
+	case '/':
+		return l.regexes && l.mayBeRegex() && l.skipRegex()
+	case 'R', 'r', 'b':
+		return l.skipRaw()
+	case '<':
+		return l.skipHeredoc()
+	case '%':
+		return l.ruby && l.skipPercent()
+	}
+	return false
+}
+
+// skipBehind skips up to a mark and the mark itself, or to the end.
+func (l *lexer) skipBehind(from int, mark string) {
+	from = min(from, len(l.src))
+	if at := strings.Index(l.src[from:], mark); at >= 0 {
+		l.skipTo(from + at + len(mark))
+		return
+	}
+	l.skipTo(len(l.src))
+}
+
+// skipQuoted skips a string that ends with the byte with which it begins. If it has no end in its line, and may
+// not go on in the next, it ends with the line.
+func (l *lexer) skipQuoted(quote byte, multiline bool) {
+	end := l.at + 1
+	for end < len(l.src) && l.src[end] != quote {
+		switch {
+		case l.src[end] == '\\':
+			end++
+		case l.src[end] == '\n' && !multiline:
+			l.skipTo(end)
+			return
+		}
+		end++
+	}
+	l.skipTo(min(end+1, len(l.src)))
+}
+
+// skipSingle skips what begins with a single quote.
+func (l *lexer) skipSingle() bool {
+	rest := l.src[l.at:]
+	switch {
+	case l.tripled && l.single && strings.HasPrefix(rest, "'''"):
+		l.skipBehind(l.at+3, "'''")
+	case l.rust && len(rest) > 2 && rest[1] != '\\' && rest[2] != '\'' && rest[1] < 0x80:
+		l.at++ // a lifetime
+		l.skipWord()
+	default:
+		l.skipQuoted('\'', l.multiline && !l.rust)
+	}
+	return true
+}
+
+// skipTemplate skips a string in backquotes, with the code in it.
+func (l *lexer) skipTemplate() {
+	var depths []int // of the braces in each ${…} that is open
+	inText := true
+	end := l.at + 1
+	for ; end < len(l.src); end++ {
+		b := l.src[end]
+		switch {
+		case b == '\\':
+			end++
+		case inText && b == '`':
+			if inText = false; len(depths) == 0 {
+				l.skipTo(end + 1)
+				return
+			}
+		case inText && b == '$' && end+1 < len(l.src) && l.src[end+1] == '{' && len(depths) < 100:
+			end++
+			depths, inText = append(depths, 0), false
+		case inText:
+		case b == '`':
+			inText = true
+		case b == '{':
+			depths[len(depths)-1]++
+		case b == '}' && depths[len(depths)-1] > 0:
+			depths[len(depths)-1]--
+		case b == '}':
+			depths, inText = depths[:len(depths)-1], true
+		}
+	}
+	l.skipTo(min(end+1, len(l.src)))
+}
+
+// mayBeRegex reports whether a slash, after the last token, begins a regular expression and does not divide.
+func (l *lexer) mayBeRegex() bool {
+	switch {
+	case l.last.kind == 0:
+		return true
+	case l.last.kind == text, l.last.is(")"), l.last.is("]"), l.last.is("}"):
+		return false
+	case l.last.kind != word:
+		return true
+	}
+	switch l.last.text {
+	case "return", "typeof", "case", "in", "of", "do", "else", "throw", "void", "delete", "if", "unless", "when", "and", "or", "not", "while", "elsif":
+		return true
+	}
+	return l.ruby && l.ended < l.at && l.peek(1) != ' ' && l.peek(1) != '='
+}
+
+// maxRegex bounds how long a regular expression may be, in bytes: what has no end is looked through again and again.
+const maxRegex = 500
+
+// skipRegex skips a regular expression; false if the line has no end of one.
+func (l *lexer) skipRegex() bool {
+	inSet := false
+	for end := l.at + 1; end < min(len(l.src), l.at+maxRegex) && l.src[end] != '\n'; end++ {
+		switch b := l.src[end]; {
+		case b == '\\':
+			end++
+		case b == '[':
+			inSet = true
+		case b == ']':
+			inSet = false
+		case b == '/' && !inSet:
+			l.at = end + 1
+			return true
+		}
+	}
+	return false
+}
+
+// skipRaw skips a raw string: R"x(…)x" of C++, r#"…"# of Rust.
+func (l *lexer) skipRaw() bool {
+	rest := l.src[l.at:]
+	switch {
+	case l.rawStrings && strings.HasPrefix(rest, `R"`):
+		open := strings.IndexByte(rest[:min(len(rest), 20)], '(')
+		if open < 0 {
+			return false
+		}
+		l.skipBehind(l.at+open, ")"+rest[2:open]+`"`)
+		return true
+	case l.rust:
+		at := 0
+		if rest[at] == 'b' {
+			at++
+		}
+		if at >= len(rest) || rest[at] != 'r' {
+			return false
+		}
+		at++
+		hashes := 0
+		for at+hashes < len(rest) && rest[at+hashes] == '#' && hashes < 256 {
+			hashes++
+		}
+		if at += hashes; at >= len(rest) || rest[at] != '"' {
+			return false
+		}
+		l.skipBehind(l.at+at+1, `"`+strings.Repeat("#", hashes))
+		return true
+	}
+	return false
+}
+
+// skipHeredoc skips the beginning of a heredoc of Ruby, whose text begins with the next line, or all of one of
+// PHP.
+func (l *lexer) skipHeredoc() bool {
+	rest := l.src[l.at:min(len(l.src), l.at+200)]
+	switch {
+	case l.php && strings.HasPrefix(rest, "<<<"):
+		id, _ := heredocName(strings.TrimLeft(rest[3:], " \t"))
+		if id == "" {
+			return false
+		}
+		l.skipLine()
+		l.skipLinesUntil(func(line string) bool {
+			line = strings.TrimLeft(line, " \t")
+			behind, ok := strings.CutPrefix(line, id)
+			if !ok || behind != "" && isWordByte(behind[0]) {
+				return false
+			}
+			return true
+		})
+		return true
+	case l.ruby && strings.HasPrefix(rest, "<<"):
+		mark := strings.TrimLeft(rest[2:], "~-")
+		id, length := heredocName(mark)
+		bare := len(mark) == len(rest)-2
+		if id == "" || len(l.heredocs) >= 20 || bare && (id[0] < 'A' || id[0] > 'Z') && mark[0] != '"' && mark[0] != '\'' {
+			return false
+		}
+		l.at += len(rest) - len(mark) + length
+		l.heredocs = append(l.heredocs, id)
+		return true
+	}
+	return false
+}
+
+// heredocName returns the word with which a heredoc ends, and the length with its quotes.
+func heredocName(rest string) (id string, length int) {
+	if rest == "" {
+		return "", 0
+	}
+	if quote := rest[0]; quote == '"' || quote == '\'' || quote == '`' {
+		end := strings.IndexByte(rest[1:], quote)
+		if end < 1 {
+			return "", 0
+		}
+		return rest[1 : 1+end], end + 2
+	}
+	end := 0
+	for end < len(rest) && isWordByte(rest[end]) {
+		end++
+	}
+	if end == 0 || rest[0] >= '0' && rest[0] <= '9' {
+		return "", 0
+	}
+	return rest[:end], end
+}
+
+// skipPercent skips a string of Ruby such as %w[…].
+func (l *lexer) skipPercent() bool {
+	at := l.at + 1
+	if at < len(l.src) && strings.IndexByte("wWqQiIrsx", l.src[at]) >= 0 {
+		at++
+	} else if l.last.kind == word || l.last.is(")") || l.last.is("]") {
+		return false // a remainder
+	}
+	if at >= len(l.src) {
+		return false
+	}
+	open := l.src[at]
+	closing, ok := map[byte]byte{'[': ']', '(': ')', '{': '}', '<': '>', '|': '|', '!': '!', '/': '/'}[open]
+	if !ok {
+		return false
+	}
+	depth := 1
+	for at++; at < len(l.src) && depth > 0; at++ {
+		switch b := l.src[at]; {
+		case b == '\\':
+			at++
+		case b == closing:
+			depth--
+		case b == open:
+			depth++
+		}
+	}
+	l.skipTo(min(at, len(l.src)))
+	return true
+}

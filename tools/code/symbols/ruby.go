@@ -1,0 +1,116 @@
+package symbols
+
+// rubyReader finds what the lines of a file of Ruby declare.
+type rubyReader struct {
+	open  []indented
+	found []Symbol
+}
+
+func findRuby(src string) []Symbol {
+	var r rubyReader
+	l := newLexer(src, syntax{hash: true, multiline: true, regexes: true, ruby: true})
+	var line []token
+	for t, ok := l.next(); ok && len(r.found) < MaxSymbols; t, ok = l.next() {
+		if t.first {
+			if t.is("__END__") {
+				break
+			}
+			r.read(line)
+			line = line[:0]
+		}
+		if len(line) < 40 || t.is("end") {
+			line = append(line[:min(len(line), 40)], t)
+		}
+	}
+	r.read(line)
+	return r.found
+}
+
+// read reads one line.
+func (r *rubyReader) read(line []token) {
+	if len(line) == 0 {
+		return
+	}
+	col := line[0].col
+	h := withoutWords(line, "private", "public", "protected", "private_class_method", "module_function")
+	first := at(h, 0)
+	switch {
+	case at(h, 1).is(":") && h[1].glued: // a key
+	case first.is("end"):
+		for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
+			r.open = r.open[:len(r.open)-1]
+		}
+	case isOneOf(first, "class", "module"):
+		r.readType(line, h)
+	case isOneOf(first, "def"):
+		r.readMethod(h)
+	case first.kind == word && first.text[0] >= 'A' && first.text[0] <= 'Z' && at(h, 1).is("="):
+		r.found = append(r.found, Symbol{first.text, Const, r.container(), first.line})
+	}
+}
+
+func (r *rubyReader) container() string {
+	for i := len(r.open) - 1; i >= 0; i-- {
+		if r.open[i].name != "" {
+			return r.open[i].name
+		}
+	}
+	return ""
+}
+
+// readType reads a class or a module.
+func (r *rubyReader) readType(line, h []token) {
+	col := line[0].col
+	for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
+		r.open = r.open[:len(r.open)-1]
+	}
+	if at(h, 1).is("<<") { // methods of the class itself
+		r.open = append(r.open, indented{col, "", true})
+		return
+	}
+	i := 1
+	container := r.container()
+	for at(h, i+1).is("::") && at(h, i+2).kind == word {
+		container = h[i].text
+		i += 2
+	}
+	name := at(h, i)
+	if name.kind != word || name.text[0] < 'A' || name.text[0] > 'Z' {
+		return
+	}
+	kind := Class
+	if h[0].text == "module" {
+		kind = Module
+	}
+	r.found = append(r.found, Symbol{name.text, kind, container, name.line})
+	if !line[len(line)-1].is("end") {
+		r.open = append(r.open, indented{col, name.text, true})
+	}
+}
+
+// readMethod reads a method, whose name may be an operator.
+func (r *rubyReader) readMethod(h []token) {
+	i := 1
+	container := r.container()
+	if at(h, 2).is(".") && h[2].glued {
+		if !isOneOf(h[1], "self") {
+			container = h[1].text
+		}
+		i = 3
+	}
+	name := at(h, i)
+	for i++; i < len(h) && h[i].glued && !h[i].is("("); i++ {
+		if h[i].is(";") || name.kind == word && !h[i].is("?") && !h[i].is("!") && !h[i].is("=") {
+			break
+		}
+		name.text += h[i].text
+	}
+	if name.text == "" || name.text == "(" {
+		return
+	}
+	kind := Method
+	if container == "" {
+		kind = Func
+	}
+	r.found = append(r.found, Symbol{name.text, kind, container, name.line})
+}

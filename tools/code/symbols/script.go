@@ -1,0 +1,309 @@
+package symbols
+
+// script reads JavaScript and TypeScript.
+type script struct{ typed bool }
+
+func scriptSyntax() syntax { return syntax{slashes: true, templates: true, regexes: true} }
+
+// strip removes decorators and words that say nothing about what is declared.
+func (script) strip(head []token) []token {
+	for {
+		head = withoutWords(head, "export", "default", "declare", "abstract", "async")
+		if !at(head, 0).is("@") {
+			return head
+		}
+		i := 2
+		for at(head, i).is(".") {
+			i += 2
+		}
+		if at(head, i).is("(") {
+			i = behindGroup(head, i)
+		}
+		head = head[min(i, len(head)):]
+	}
+}
+
+func (s script) open(r *reader, head []token, inParens bool) scope {
+	if inParens {
+		return scope{kind: inFunction, keep: true}
+	}
+	switch r.scope().kind {
+	case inClass, inObject:
+		return s.openMember(r, head)
+	}
+	h := s.strip(head)
+	if isOneOf(at(h, 0), "const") && isOneOf(at(h, 1), "enum") {
+		h = h[1:]
+	}
+	name := at(h, 1)
+	switch {
+	case len(head) > 0 && len(h) == 0: // export default {
+		return scope{kind: inObject}
+	case isOneOf(at(h, 0), "function"):
+		if name.is("*") {
+			name = at(h, 2)
+		}
+		r.emit(Func, name, r.container())
+		return scope{kind: inFunction}
+	case isOneOf(at(h, 0), "class"):
+		return s.openClass(r, h)
+	case isOneOf(at(h, 0), "const", "let", "var"):
+		return s.openValue(r, h)
+	case s.typed && name.kind == word && isOneOf(at(h, 0), "interface", "enum", "type"):
+		r.emit(map[string]string{"interface": Interface, "enum": Enum, "type": Type}[h[0].text], name, r.container())
+		if h[0].text == "interface" {
+			return scope{kind: inClass, name: name.text}
+		}
+		return scope{kind: inNothing, keep: h[0].text == "type"}
+	case s.typed && isOneOf(at(h, 0), "namespace", "module", "global"):
+		return s.openModule(r, h)
+	case indexOutside(h, 0, "=") > 0:
+		return s.openAssigned(r, h, indexOutside(h, 0, "="))
+	}
+	return scope{kind: inFunction}
+}
+
+func (script) openClass(r *reader, h []token) scope {
+	if name := at(h, 1); name.kind == word && !isOneOf(name, "extends", "implements") {
+		r.emit(Class, name, r.container())
+		return scope{kind: inClass, name: name.text}
+	}
+	return scope{kind: inClass}
+}
+
+func (script) openModule(r *reader, h []token) scope {
+	last := at(h, len(h)-1)
+	r.emit(Module, last, r.container())
+	if last.kind != word {
+		return scope{kind: inModule}
+	}
+	return scope{kind: inModule, name: last.text}
+}
+
+// openMember reads a method of a class or of an object.
+func (s script) openMember(r *reader, head []token) scope {
+	name, value, isMethod := s.member(head)
+	switch {
+	case isMethod || isFunctionValue(value):
+		r.emit(Method, name, r.scope().name)
+		return scope{kind: inFunction, keep: !isMethod && r.scope().kind == inClass}
+	case len(value) == 0 && len(head) > 1 && r.scope().kind == inObject && name.kind == word:
+		return scope{kind: inObject, name: name.text}
+	case len(value) == 0:
+		return scope{kind: inFunction} // static { … }
+	}
+	return scope{kind: inNothing, keep: true}
+}
+
+// member returns the name of a member, and its value or whether it is a method.
+func (s script) member(head []token) (name token, value []token, isMethod bool) {
+	h := s.strip(head)
+	for len(h) > 1 && (h[1].kind == word || h[1].is("#") || h[1].is("*") || h[1].is("[")) &&
+		isOneOf(h[0], "static", "async", "get", "set", "public", "private", "protected", "readonly", "override", "abstract", "accessor", "declare") {
+		h = h[1:]
+	}
+	for len(h) > 0 && (h[0].is("#") || h[0].is("*")) {
+		h = h[1:]
+	}
+	name = at(h, 0)
+	i := 1
+	for at(h, i).is("?") || at(h, i).is("!") {
+		i++
+	}
+	if at(h, i).is("<") {
+		i = behindAngles(h, i)
+	}
+	if at(h, i).is("(") {
+		return name, nil, name.kind == word && !isOneOf(name, "if", "for", "while", "switch", "catch", "with", "function")
+	}
+	if equals := indexOutside(h, 1, "="); equals > 0 {
+		return name, h[equals+1:], false
+	}
+	if at(h, 1).is(":") {
+		return name, h[2:], false
+	}
+	return name, nil, false
+}
+
+// isFunctionValue reports whether a value is a function.
+func isFunctionValue(value []token) bool {
+	value = withoutWords(value, "async")
+	if isOneOf(at(value, 0), "function") {
+		return true
+	}
+	if !at(value, 0).is("(") && !at(value, 0).is("<") && !at(value, 1).is("=>") {
+		return false
+	}
+	return indexOutside(value, 0, "=>") >= 0
+}
+
+// openValue reads a declaration whose last value has a brace.
+func (s script) openValue(r *reader, h []token) scope {
+	name, value := s.declare(r, h)
+	switch {
+	case isOneOf(at(value, 0), "class"):
+		return scope{kind: inClass, name: name.text, keep: true}
+	case len(value) == 0 && name.kind == word && r.scope().kind == inModule:
+		return scope{kind: inObject, name: name.text, keep: true}
+	case isFunctionValue(value):
+		return scope{kind: inFunction, keep: true}
+	case name.kind == word:
+		return scope{kind: inFunction, keep: true}
+	}
+	return scope{kind: inNothing, keep: true} // names that are taken out of an object
+}
+
+// declare reads what const, let or var declares, and returns the last name and its value.
+func (s script) declare(r *reader, h []token) (name token, value []token) {
+	kind := Var
+	if h[0].text == "const" {
+		kind = Const
+	}
+	for i := 1; i < len(h); {
+		name, value = h[i], nil
+		if name.kind != word {
+			return token{}, nil
+		}
+		i++
+		if at(h, i).is("!") {
+			i++
+		}
+		if at(h, i).is(":") {
+			for i < len(h) && !h[i].is("=") && !h[i].is(",") {
+				switch {
+				case h[i].is("<"):
+					i = behindAngles(h, i)
+				case h[i].is("("), h[i].is("["):
+					i = behindGroup(h, i)
+				default:
+					i++
+				}
+			}
+		}
+		if i < len(h) && !h[i].is("=") && !h[i].is(",") {
+			if isOneOf(h[i], "of", "in") {
+				return token{}, nil
+			}
+			break // no declaration
+		}
+		end := len(h)
+		if at(h, i).is("=") {
+			if comma := indexOutside(h, i, ","); comma > 0 {
+				end = comma
+			}
+			value = h[i+1 : end]
+		} else if i < len(h) {
+			end = i
+		}
+		s.emitDeclared(r, kind, name, value)
+		i = end + 1
+	}
+	return name, value
+}
+
+// emitDeclared adds what const, let or var declares. In a function only functions count.
+func (script) emitDeclared(r *reader, kind string, name token, value []token) {
+	switch {
+	case isFunctionValue(value):
+		kind = Func
+	case r.scope().kind != inModule:
+		return
+	case isOneOf(at(value, 0), "class"):
+		kind = Class
+	}
+	r.emit(kind, name, r.container())
+}
+
+// openAssigned reads an assignment whose value has a brace, as module.exports = { and A.prototype.b = function () {.
+func (s script) openAssigned(r *reader, h []token, equals int) scope {
+	value := h[equals+1:]
+	name, container := s.assigned(h[:equals])
+	switch {
+	case isOneOf(at(value, 0), "class"):
+		if at(value, 1).kind == word {
+			return s.openClass(r, value)
+		}
+		return scope{kind: inClass, name: name.text, keep: true}
+	case isFunctionValue(value):
+		s.emitAssigned(r, name, container)
+		return scope{kind: inFunction, keep: true}
+	case len(value) == 0 && isOneOf(name, "prototype", "exports"):
+		return scope{kind: inObject, name: container, keep: true}
+	}
+	return scope{kind: inFunction, keep: true}
+}
+
+// assigned returns the name that an assignment gives a value, and of what that is a member.
+func (script) assigned(left []token) (name token, container string) {
+	for i := 1; i < len(left); i += 2 {
+		if !left[i].is(".") {
+			return token{}, ""
+		}
+	}
+	if len(left)%2 == 0 {
+		return token{}, ""
+	}
+	name = at(left, len(left)-1)
+	before := left[:len(left)-1]
+	for len(before) >= 2 {
+		owner := before[len(before)-2]
+		if !isOneOf(owner, "prototype", "exports", "module", "window", "globalThis", "this", "self") {
+			return name, owner.text
+		}
+		before = before[:len(before)-2]
+	}
+	return name, ""
+}
+
+func (script) emitAssigned(r *reader, name token, container string) {
+	if container != "" {
+		r.emit(Method, name, container)
+		return
+	}
+	r.emit(Func, name, "")
+}
+
+func (s script) end(r *reader, head []token) {
+	switch r.scope().kind {
+	case inClass, inObject:
+		if name, value, isMethod := s.member(head); isMethod && r.scope().kind == inClass || isFunctionValue(value) {
+			r.emit(Method, name, r.scope().name)
+		}
+		return
+	}
+	h := s.strip(head)
+	switch {
+	case len(h) < 2:
+	case isOneOf(h[0], "const", "let", "var"):
+		s.declare(r, h)
+	case isOneOf(h[0], "function") && s.typed:
+		r.emit(Func, h[1], r.container())
+	case isOneOf(h[0], "type") && s.typed && (at(h, 2).is("=") || at(h, 2).is("<")):
+		r.emit(Type, h[1], r.container())
+	case len(h) > 3 && indexOutside(h, 0, "=") > 2 && isFunctionValue(h[indexOutside(h, 0, "=")+1:]):
+		name, container := s.assigned(h[:indexOutside(h, 0, "=")])
+		s.emitAssigned(r, name, container)
+	}
+}
+
+func (s script) begins(r *reader, t token) bool {
+	if !t.first {
+		return false
+	}
+	last := r.head[len(r.head)-1]
+	switch r.scope().kind {
+	case inObject:
+		return false
+	case inClass:
+		if t.is("[") || t.is("#") || t.is("*") || t.is("@") {
+			return last.kind != punct || last.is(")") || last.is("]")
+		}
+	}
+	if t.kind != word || isOneOf(t, "extends", "implements", "in", "of", "instanceof", "as", "is", "satisfies") {
+		return false
+	}
+	if last.kind == word {
+		return !isOneOf(last, "extends", "implements", "return", "typeof", "new", "async", "static", "export", "default", "function", "class")
+	}
+	return last.kind != punct || last.is(")") || last.is("]") || last.is(">")
+}

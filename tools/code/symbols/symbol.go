@@ -1,0 +1,33 @@
+package symbols
+
+// MaxFile bounds how large a file may be that is read for its symbols.
+const MaxFile = 512 << 10
+
+// MaxSymbols bounds how many symbols one file has.
+const MaxSymbols = 5000
+
+// maxName bounds how long a name is, in bytes: nobody looks for a longer one.
+const maxName = 200
+
+// The kinds of symbols.
+const (
+	Func      = "func"
+	Method    = "method"
+	Type      = "type"
+	Class     = "class"
+	Struct    = "struct"
+	Interface = "interface"
+	Enum      = "enum"
+	Module    = "module"
+	Const     = "const"
+	Var       = "var"
+	Macro     = "macro"
+)
+
+// A Symbol is one name that a file declares.
+type Symbol struct {
+	Name      string
+	Kind      string
+	Container string // the type, class or module that it belongs to; "" for none
+	Line      int    // counted from 1
+}

@@ -1,0 +1,103 @@
+// Package symbols finds the functions, types and constants that a file of source code declares.
+//
+// Go is read by its own parser. Nine more languages are read by patterns: a scanner skips comments and
+// strings, and what stands before a brace or at the beginning of a line tells what is declared. That is right
+// for code as people write it, and never fails: of a broken file it finds what it can.
+//
+// The files: symbols.go lists the languages; symbol.go is what is found; lexer.go makes tokens of a text, and literals.go reads its
+// strings; braces.go follows the braces of C, C++, Java, JavaScript, TypeScript, Rust and PHP, whose
+// declarations are in files of their own; python.go, ruby.go and golang.go read the other languages.
+package symbols
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A language is one whose symbols are found.
+type language struct {
+	name       string
+	extensions string // separated by blanks
+	find       func(src string) []Symbol
+}
+
+func languages() []language {
+	return []language{
+		{"go", ".go", findGo},
+		{"python", ".py .pyi .pyw", findPython},
+		{"javascript", ".js .jsx .mjs .cjs", braces(script{}, scriptSyntax())},
+		{"typescript", ".ts .tsx .mts .cts", braces(script{typed: true}, scriptSyntax())},
+		{"rust", ".rs", braces(rust{}, syntax{slashes: true, nested: true, rust: true, multiline: true})},
+		{"java", ".java", braces(java{}, syntax{slashes: true, tripled: true})},
+		{"c", ".c .h", braces(c{}, syntax{slashes: true, directives: true})},
+		{"c++", ".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl", braces(c{plus: true}, syntax{slashes: true, directives: true, rawStrings: true})},
+		{"ruby", ".rb .rake .gemspec", findRuby},
+		{"php", ".php .phtml", braces(php{}, syntax{slashes: true, hash: true, multiline: true, php: true})},
+	}
+}
+
+// Languages returns the names of all languages.
+func Languages() []string {
+	var names []string
+	for _, l := range languages() {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// A Finder finds symbols. It is made once, because it holds tables.
+type Finder struct {
+	byExtension map[string]language
+}
+
+// NewFinder makes a Finder of all languages.
+func NewFinder() *Finder {
+	f := &Finder{map[string]language{}}
+	for _, l := range languages() {
+		for extension := range strings.FieldsSeq(l.extensions) {
+			f.byExtension[extension] = l
+		}
+	}
+	return f
+}
+
+// Language returns the language in which a file is written, by its name; "" for one that is not known.
+func (f *Finder) Language(name string) string {
+	return f.byExtension[strings.ToLower(path.Ext(name))].name
+}
+
+// Find returns the symbols that a file declares, in the order of lines.
+func (f *Finder) Find(name, src string) []Symbol {
+	l, ok := f.byExtension[strings.ToLower(path.Ext(name))]
+	if !ok || len(src) > MaxFile {
+		return nil
+	}
+	if l.name == "c" && strings.HasSuffix(name, ".h") && looksLikePlus(src) {
+		l = f.byExtension[".hpp"]
+	}
+	found := l.find(src)
+	found = slices.DeleteFunc(found, func(s Symbol) bool { return len(s.Name) > maxName || len(s.Container) > maxName })
+	found = found[:min(len(found), MaxSymbols)]
+	slices.SortStableFunc(found, func(a, b Symbol) int { return a.Line - b.Line })
+	copies := map[string]string{}
+	for i, s := range found { // whose names would hold the whole text
+		found[i].Name, found[i].Container = copyOf(copies, s.Name), copyOf(copies, s.Container)
+	}
+	return found
+}
+
+// looksLikePlus reports whether a header is C++.
+func looksLikePlus(src string) bool {
+	return strings.Contains(src, "\nclass ") || strings.Contains(src, "\nnamespace ") || strings.Contains(src, "\ntemplate")
+}
+
+// copyOf returns a copy of a text, the same for each that is equal.
+func copyOf(copies map[string]string, text string) string {
+	known, ok := copies[text]
+	if !ok {
+		known = strings.Clone(text)
+		copies[known] = known
+	}
+	return known
+}
