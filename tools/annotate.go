@@ -7,8 +7,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// repairedField is the name of the field in which the result of a call lists what Check had to
-// repair in the call's arguments, so that the model learns of it.
+// repairedField is the field in a call's result that lists what Check had to repair in the
+// call's arguments, so that the model learns of it.
 const repairedField = "_repaired_args"
 
 // maxRepairNote bounds the text in the field repairedField, in bytes.

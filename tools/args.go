@@ -121,7 +121,7 @@ type argsMender struct {
 	inText bool // the next byte stands within quotes
 	// escapes says that the current quoted text has an escape that could also be meant as a
 	// backslash and a letter; bare says that it has a backslash that cannot begin an escape. If
-	// it has both, nobody can tell how the first is meant.
+	// it has both, the meaning of the first is ambiguous.
 	escapes, bare bool
 
 	commas, controls, slashes, ambiguous bool // what was repaired or found so far: commas, line ends and tabs, backslashes, and texts whose backslashes can be read in two ways

@@ -9,7 +9,8 @@ type Question struct {
 // An Asker is a tool that asks people. Its calls do not run: the turn waits until somebody has
 // answered, and the result is {"answer": "…"}.
 type Asker interface {
-	// Ask returns the question of a call. It returns false if the call asks nobody and is to run.
+	// Ask returns the question of a call. It returns false if the call asks nobody and should
+	// run.
 	Ask(call Call) (q Question, asks bool, err error)
 }
 

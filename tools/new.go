@@ -17,15 +17,15 @@ import (
 // An Option gives a tool an ability that not every tool has.
 type Option[Args any] func(*function[Args])
 
-// Reconcile is an option that makes a tool a Reconciler: after a call was cut off, the function
-// look finds out whether it took effect.
+// Reconcile is an option that makes a tool a Reconciler: after a call was interrupted, the
+// function look finds out whether it took effect.
 func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
 	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// EffectBy is an option that makes a tool an Effecter: the function effectOf returns, by a call's
-// arguments, what a repetition of the call would do. Calls whose arguments cannot be read have the
-// effect of the Spec.
+// EffectBy is an option that makes a tool an Effecter: the function effectOf returns, from a
+// call's arguments, what a repetition of the call would do. Calls whose arguments cannot be read
+// have the effect of the Spec.
 func EffectBy[Args any](effectOf func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = effectOf }
 }
@@ -34,9 +34,9 @@ func EffectBy[Args any](effectOf func(args Args) Effect) Option[Args] {
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag `jsonschema`
 // describes a field, and the tag `enum` lists the texts that it may hold, separated by commas.
 // The value that run returns becomes the result, as JSON. If the value is an Untrusted, the
-// result is marked as possibly written by strangers; of a Shown the model is also shown the
-// pictures; of a Fleeting it sees the value in this turn only. A type that cannot be described is
-// a mistake in the program, so New panics.
+// result is marked as possibly written by strangers. If it is a Shown, the model also sees the
+// pictures. If it is a Fleeting, the model sees the value only in this turn. A type that cannot
+// be described is a mistake in the program, so New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := schemaFor[Args]()
 	if err != nil {
@@ -187,8 +187,8 @@ func schemaFor[Args any]() (json.RawMessage, []string, error) {
 }
 
 // withoutNulls removes "null" from the types of a schema, which the library adds for slices, maps
-// and pointers. Models are to leave an optional argument out; if one sends a null instead, the
-// fitter drops it.
+// and pointers. Models should omit an optional argument; if one sends a null instead, the fitter
+// drops it.
 func withoutNulls(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -90,8 +90,8 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
-// Quotes reports whether the set has a tool of that name whose results hold nothing but what others have
-// written; see Spec.Quotes. A nil set has no tools.
+// Quotes reports whether the set has a tool of that name whose results contain only text by others; see
+// Spec.Quotes. A nil set has no tools.
 func (s *Set) Quotes(name string) bool {
 	if s == nil {
 		return false
@@ -100,8 +100,8 @@ func (s *Set) Quotes(name string) bool {
 	return ok && m.spec.Quotes
 }
 
-// Specs returns the specs of all tools, sorted by name. The caller must not change the list:
-// all requests to models that are under way share it.
+// Specs returns the specs of all tools, sorted by name. The caller must not change the list,
+// because all current requests to models share it.
 func (s *Set) Specs() []Spec { return slices.Clip(s.specs) }
 
 // Check turns a call's arguments, as the model wrote them, into one JSON object that fits the

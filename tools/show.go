@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// A Showing is what people are shown who are to approve a call: what it would do, as it would do it, such as a
-// command line, a diff, or a message. It takes the place of the arguments that it shows whole; the others
-// are shown by their names and values.
+// A Showing is what people see when a call needs their approval: what it would do, in its own terms,
+// such as a command line, a diff, or a message. It replaces the arguments that it shows completely; the
+// others are shown by name and value.
 type Showing struct {
-	Text string   // of any length and number of lines; "" shows all arguments by their names
-	Of   []string // the names of the arguments that Text shows whole
+	Text string   // of any length and number of lines; "" shows all arguments by name
+	Of   []string // the names of the arguments that Text shows completely
 }
 
-// Shows makes a function for Spec.Shows of a function that returns what people are shown of a call with
-// these arguments.
+// Shows turns a function of a call's arguments into one for Spec.Shows.
 func Shows[Args any](show func(args Args) Showing) func(context.Context, Call) Showing {
 	return func(_ context.Context, call Call) Showing {
 		var args Args
@@ -27,7 +26,7 @@ func Shows[Args any](show func(args Args) Showing) func(context.Context, Call) S
 	}
 }
 
-// ShowingOf returns what people are shown who are to approve a call of a tool.
+// ShowingOf returns what people see when a call of a tool needs their approval.
 func ShowingOf(ctx context.Context, t Tool, call Call) Showing {
 	shows := t.Spec().Shows
 	if shows == nil {
@@ -36,7 +35,7 @@ func ShowingOf(ctx context.Context, t Tool, call Call) Showing {
 	return shows(ctx, call)
 }
 
-// WholeLine returns a text on one line, without leaving anything of it out: one with line breaks is quoted.
+// WholeLine returns all of a text on one line: a text with line breaks is quoted.
 func WholeLine(text string) string {
 	if strings.ContainsAny(text, "\r\n") {
 		return strconv.Quote(text)

@@ -11,8 +11,8 @@ type Task struct {
 // A TaskTool is a tool that hands tasks to sub-agents. Its calls do not run: the turn waits
 // until the sub-agent has ended, and the result is its report.
 type TaskTool interface {
-	// TaskOf returns what a call hands out. It returns false if the call hands out nothing and is
-	// to run.
+	// TaskOf returns what a call hands out. It returns false if the call hands out nothing and
+	// should run.
 	TaskOf(call Call) (task Task, given bool, err error)
 }
 

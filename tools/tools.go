@@ -1,15 +1,15 @@
 // Package tools is the contract of an agent's tools: specs, calls, results, errors, and the set that an agent has.
 //
 // New makes a tool from a function; the schema of its arguments comes from their type. Tools know
-// nothing of permissions, deadlines, redaction or truncation: their caller applies these to all
-// tools alike. The families of tools are in the folders below. They get what they need of the
-// rest of the program as small interfaces and functions.
+// nothing about permissions, deadlines, redaction or truncation: their caller applies these to
+// all tools alike. The families of tools are in the folders below. They get what they need from
+// the rest of the program as small interfaces and functions.
 //
-// The files, in reading order: tools.go is the contract; touch.go holds what a call touches, and show.go how it is shown to people; new.go
-// makes a tool of a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
-// and words.go read, repair and check the arguments that a model wrote; annotate.go adds to a result
-// what was repaired; truncate.go shortens a result; verdict.go holds a guard's decision on a call,
-// and ask.go what a tool asks a person; task.go holds what a tool hands to a sub-agent.
+// The files, in reading order: tools.go is the contract; touch.go says what a call touches, and show.go
+// how people see it; new.go makes a tool from a function; set.go has an agent's set; args.go, fit.go,
+// schema.go, pattern.go and words.go read, repair and check the arguments that a model wrote;
+// annotate.go adds the repairs to a result; truncate.go shortens a result; verdict.go has a guard's
+// decision on a call; ask.go has a tool's question to people, and task.go its task for a sub-agent.
 package tools
 
 import (
@@ -21,8 +21,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// An Effect says what would happen if a call were made twice. It decides whether a call that was
-// cut off runs again, and whether calls run at the same time.
+// An Effect says what would happen if a call were made twice. It decides whether an interrupted
+// call runs again, and whether calls run at the same time.
 type Effect string
 
 const (
@@ -68,20 +68,20 @@ type Spec struct {
 	Timeout    time.Duration
 	MaxTimeout time.Duration
 	Permission Permission
-	// Touches returns what a call touches: see Touch. It is called often, and must be quick. If it is nil,
-	// nobody has said what the tool's calls touch, and they count as the worst.
+	// Touches returns what a call touches: see Touch. It is called often, and must be quick. If it is
+	// nil, the tool has not declared what its calls touch, and the worst is assumed.
 	Touches func(call Call) Touch
-	// Shows returns what people are shown of a call that they are to approve: see Showing. If it is nil, they
-	// are shown the arguments by their names.
+	// Shows returns what people see of a call that needs their approval: see Showing. If it is nil, they
+	// see the arguments by name.
 	Shows func(ctx context.Context, call Call) Showing
-	// Quotes says that results hold nothing but what others have written, so that a model cannot have the
-	// tool print a text of its own.
+	// Quotes says that results contain only text by others, so that a model cannot make the tool print a
+	// text of its own.
 	Quotes bool
 }
 
 // A Call is one use of a tool.
 type Call struct {
-	// ID identifies the call within its session for ever.
+	// ID identifies the call within its session forever.
 	ID string
 	// Key is the same for every attempt at this call and differs from that of every other call:
 	// it is the idempotency key for what the call does.
@@ -91,9 +91,9 @@ type Call struct {
 	Args json.RawMessage
 	// Attempt counts from 1.
 	Attempt int
-	// Held is when it was last certain that no other process works on the session; zero if no
-	// other can. A tool that changes something must do so soon after that time, because another
-	// process may take over the session later.
+	// Held is the last time when it was certain that no other process works on the session;
+	// zero if no other can. A tool that changes something must do so soon after that time,
+	// because another process may take over the session later.
 	Held time.Time
 
 	Turn    string
@@ -101,44 +101,44 @@ type Call struct {
 	Agent   string
 	// Parent is the key of the session for which a sub-agent makes the call; "" if no sub-agent does.
 	Parent string
-	Person string // on whose behalf the call is made: CHANNEL:USER
+	Person string // the person on whose behalf the call is made: CHANNEL:USER
 	Called string // the person's name on their platform; it proves nothing
 	Owner  bool   // whether that person owns the bot
 	At     string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
 	// Scheduled says that a schedule began the turn, and not a message that the person has just
 	// sent.
 	Scheduled bool
-	// Private says that nobody but that person reads the conversation.
+	// Private says that only that person reads the conversation.
 	Private bool
 	// Untrusted says that the model which asked for this call had already read content from
 	// strangers (see Result.Untrusted), or a summary of it.
 	Untrusted bool
-	// Touches returns what the call touches. It is that of the tool's Spec; nil counts as the worst.
+	// Touches returns what the call touches. It is the function of the tool's Spec; if it is nil,
+	// the worst is assumed.
 	Touches func(call Call) Touch
-	// Seen, if set, says where the model has read an address, the whole of it and word for word, in a
-	// person's message or in the result of a tool. Once the model has read something untrusted, only
-	// results of tools that quote count (see Spec.Quotes), because a model can make most tools print any
-	// text.
+	// Seen, if set, says where the model has read a complete address, word for word, in a person's
+	// message or in the result of a tool. Once the model has read something untrusted, only results of
+	// tools that quote count (see Spec.Quotes), because a model can make most tools print any text.
 	Seen func(address string) Sighting
 	// Spent, if set, returns what other calls of the conversation have spent: see Verdict.Spends.
 	Spent func() Spending
 
-	// Progress, if set, tells the people who watch how far the call has come. Each report is
-	// whole and takes the place of the last one; it may have several lines. It never blocks.
+	// Progress, if set, reports the call's progress to people who watch. Each report
+	// replaces the last one and may have several lines. It never blocks.
 	Progress func(string)
 }
 
 // A Result is what a call returns.
 type Result struct {
-	// Content is a whole JSON value: the caller of the tool truncates it.
+	// Content is a complete JSON value: the caller of the tool truncates it.
 	Content json.RawMessage
-	// Untrusted says that Content holds what strangers may have written, such as a web page or
-	// another program's answer. It may try to give orders to a model that reads it.
+	// Untrusted says that Content contains text that strangers may have written, such as a web
+	// page or another program's answer. It may try to give orders to a model that reads it.
 	Untrusted bool
-	// Pictures are shown to the model beside Content, if the model can see.
+	// Pictures are shown to the model with Content, if the model can see pictures.
 	Pictures []Picture
-	// Kept is stored in the session in place of Content, which the model then sees in this turn
-	// alone; if Kept is nil, Content is stored.
+	// Kept is stored in the session instead of Content, which the model then sees only in this
+	// turn; if Kept is nil, Content is stored.
 	Kept json.RawMessage
 }
 
@@ -150,7 +150,7 @@ type Picture struct {
 	Type string // MIME type
 }
 
-// Shown is what a tool's function returns to show the model pictures beside a value.
+// Shown is what a tool's function returns to show the model pictures with a value.
 type Shown struct {
 	Value    any
 	Pictures []Picture
@@ -160,7 +160,7 @@ type Shown struct {
 // written by strangers: see Result.Untrusted.
 type Untrusted struct{ Value any }
 
-// Fleeting is what a tool's function returns to show the model Value in this turn alone; the
+// Fleeting is what a tool's function returns to show the model Value only in this turn; the
 // session stores Kept instead. A Fleeting may be the value of an Untrusted.
 type Fleeting struct{ Value, Kept any }
 
@@ -169,7 +169,7 @@ type Tool interface {
 	Spec() Spec
 	// Run runs a call once. Its error is for the model: an *Error has a code, and any other error
 	// counts as ExecutionFailed. An error does not end the turn; only the end of ctx does. The
-	// Result beside an error says whether the error quotes untrusted content.
+	// Result returned with an error says whether the error quotes untrusted content.
 	Run(ctx context.Context, call Call) (Result, error)
 }
 
@@ -178,15 +178,14 @@ type Effecter interface {
 	EffectOf(call Call) Effect
 }
 
-// A Reconciler is a tool that can find out whether a call that was cut off took effect. Reconcile
+// A Reconciler is a tool that can find out whether an interrupted call took effect. Reconcile
 // returns the result and true if the call took effect, and false if it did not and has to be run;
 // an error means that the tool cannot tell.
 type Reconciler interface {
 	Reconcile(ctx context.Context, call Call) (Result, bool, error)
 }
 
-// EffectOf returns the effect of one call of a tool. An effect that is not declared counts as
-// Once.
+// EffectOf returns the effect of one call of a tool. An undeclared effect counts as Once.
 func EffectOf(t Tool, call Call) Effect {
 	effect := t.Spec().Effect
 	if e, ok := t.(Effecter); ok {

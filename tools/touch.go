@@ -2,18 +2,18 @@ package tools
 
 import "encoding/json"
 
-// A Touch says what one call touches: what the operator's rules are matched with, which files of the
-// workspace it reads and writes, and what it does to the outside. By this, and never by the name of a
-// tool, it is decided whether a person is asked, which files are marked as possibly written by
-// strangers, and what is noted so that it can be undone.
+// A Touch says what one call touches: the subject that the operator's rules match, the files of the
+// workspace that it reads and writes, and what it does to the outside. This, and never the name of a
+// tool, decides whether the call needs approval, which files are marked as possibly written by
+// strangers, and what is recorded for undo.
 //
-// A nil field means that nobody has said, and the worst is assumed: rules see the arguments as JSON, the call
-// may read and write any file, and it acts on the outside.
+// A nil field is undeclared, and the worst is assumed: rules see the arguments as JSON, the call may
+// read and write any file, and it acts on the outside.
 type Touch struct {
-	// Subject is what rules are matched with.
+	// Subject is what rules match.
 	Subject Subject
-	// Reads are the files whose content the call may show or act on, and Writes those that it may make,
-	// change or remove.
+	// Reads are the files whose content the call may show or act on, and Writes are those that it may
+	// create, change or remove.
 	Reads, Writes Files
 	// Passes are the paths of files that the call sends, or hands to a sub-agent: the agent must be allowed to
 	// read them.
@@ -26,20 +26,20 @@ type Touch struct {
 // Paths.
 type Subject interface{ isSubject() }
 
-// A ShellLine is a line that sh runs. Rules are matched with each of its commands.
+// A ShellLine is a line that sh runs. Rules match each of its commands.
 type ShellLine string
 
 // A Command is a program and its arguments, which run without a shell.
 type Command []string
 
-// A URL is an address of the web that is asked for a page. Rules are matched with it in the one form in
-// which it is fetched. Once something untrusted was read, it has to have been seen before, and only so
-// many are fetched unasked.
+// A URL is the address of a web page to fetch. Rules match its canonical form, which is also the one
+// fetched. Once something untrusted was read, the model must have seen the URL before, and only a
+// limited number are fetched without approval.
 type URL string
 
 // A Chat is where a message goes, as the model names it: a channel and a chat of it, or a target or an
-// address as the channel. Rules are matched with each address that it reaches; to reach another than the
-// conversation's own is to act on the outside.
+// address as the channel. Rules match each address that it reaches; reaching any other than the
+// conversation's own is acting on the outside.
 type Chat struct{ Channel, Chat string }
 
 // Paths are files of the workspace, as the model names them.
@@ -51,35 +51,35 @@ func (URL) isSubject()       {}
 func (Chat) isSubject()      {}
 func (Paths) isSubject()     {}
 
-// Files says which files of a workspace are meant: NoFiles, Paths, or AnyFiles.
+// Files is a set of files of a workspace: NoFiles, Paths, or AnyFiles.
 type Files interface{ isFiles() }
 
 // NoFiles means no files.
 type NoFiles struct{}
 
-// AnyFiles means any file that there is.
+// AnyFiles means any file.
 type AnyFiles struct{}
 
 func (NoFiles) isFiles()  {}
 func (AnyFiles) isFiles() {}
 func (Paths) isFiles()    {}
 
-// An Outward says what a call does to the outside, beyond its answer to whoever asks: Inside, Would, Runs,
-// or HandsOut.
+// An Outward says what a call does to the outside, beyond its answer to the person who asks: Inside,
+// Would, Runs, or HandsOut.
 type Outward interface{ isOutward() }
 
 // Inside is nothing beyond what the Subject says: a request to a URL, a message to a Chat.
 type Inside struct{}
 
-// Would is what the call does, in the words in which a person is asked about it: "it would …".
+// Would is what the call does, worded for the person who approves it: "it would …".
 type Would string
 
-// Runs says that the call runs a program in the sandbox, and what that would do. It counts if the program reaches the
-// network.
+// Runs says that the call runs a program in the sandbox, and what that would do. It counts as acting on
+// the outside if the program can reach the network.
 type Runs struct {
 	Would Would
-	// Offline says that the program is not given the network. Without a sandbox it has the network all
-	// the same.
+	// Offline says that the program gets no network access. Without a sandbox, it has network access
+	// anyway.
 	Offline bool
 }
 
@@ -91,8 +91,8 @@ func (Would) isOutward()    {}
 func (Runs) isOutward()     {}
 func (HandsOut) isOutward() {}
 
-// Touches makes a function for Spec.Touches of one that says, by a call's arguments, what the call
-// touches. Arguments that cannot be read as a whole are given as far as they can: the tool refuses them.
+// Touches turns a function of a call's arguments into one for Spec.Touches. If arguments can be read
+// only in part, the function gets that part; the tool refuses such a call.
 func Touches[Args any](touch func(args Args) Touch) func(Call) Touch {
 	return func(call Call) Touch {
 		var args Args

@@ -25,12 +25,12 @@ const (
 )
 
 // Truncate shortens a result to at most most bytes, and reports whether it had to. file is the path
-// of the file in which the whole result is kept, or "". A text is cut at its end, on a whole
-// character, and a note says how much is left out; a text named stderr is cut at its beginning. An
-// array keeps its first elements and ends with an object that counts them. An object keeps its
-// short members, and its long ones are cut; if it has too many it becomes {"_truncated_json": its
-// beginning}. The same content gives the same bytes. The result is valid JSON and UTF-8 and, if
-// most is at least two, no longer than most. Content that is not JSON counts as a text.
+// of the file with the complete result, or "". A text is cut at its end, on a whole character, and
+// a note says how much is left out; a text named stderr is cut at its beginning. An array keeps its
+// first elements and ends with an object that counts them. An object keeps its short members, and
+// its long ones are cut; if it has too many, it becomes {"_truncated_json": its beginning}. The
+// same content gives the same bytes. The result is valid JSON and UTF-8 and, if most is at least
+// two, no longer than most. Content that is not JSON counts as a text.
 func Truncate(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	return Shorten(toValidJSON(content), most, file)
 }

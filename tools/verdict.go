@@ -15,38 +15,39 @@ const (
 // A Verdict is a guard's decision on a call.
 type Verdict struct {
 	Decision Decision
-	// Reason is for the model if the call is denied, and for the person who is asked.
+	// Reason is for the model if the call is denied, and for the person who approves it.
 	Reason string
 	// Args replace the arguments of the call; nil leaves them as they are.
 	Args json.RawMessage
-	// Spends are what the call uses up of something of which there is little, if it runs unasked. They
-	// are noted with its start, and later calls are told of them by Call.Spent.
+	// Spends is what the call uses up of a limited allowance, if it runs without approval. It is
+	// recorded with the call's start, and later calls see it through Call.Spent.
 	Spends []string
 }
 
 // A Spending is what the calls of a conversation have spent.
 type Spending struct {
 	Turn, All []string // by the calls of this turn, and by all
-	// Ahead are the calls that the model asked for together with this one, and before it, and that
+	// Ahead are the calls that the model asked for in the same answer, before this one, and that
 	// have not begun; they have a name, arguments, and what they touch.
 	Ahead []Call
 }
 
-// UntrustedTask is what Call.Spent names for each task in a conversation that a model wrote which had
-// read something untrusted.
+// UntrustedTask is in Call.Spent once for each task in a conversation whose text was written by a
+// model that had read something untrusted.
 const UntrustedTask = "task"
 
-// A Sighting says where a model has read an address.
+// A Sighting says where a model has seen an address.
 type Sighting struct {
 	Found bool
 	// In is the id of the call whose result held the address, or of the message that quoted it; "" if
 	// a person wrote it.
 	In string
-	// Asked says that a person wrote it in the turn that runs.
+	// Asked says that a person wrote it in the current turn.
 	Asked bool
 }
 
-// A Review is a guard's decision on a call's result, before the model or anybody else sees it.
+// A Review is a guard's decision on a call's result, made before the model or anybody else
+// sees it.
 type Review struct {
 	// Rejected says that the result is withheld; the model is told Reason instead.
 	Rejected bool

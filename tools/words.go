@@ -54,13 +54,21 @@ func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+	return Beginning(s, n) + "…"
+}
+
+// Beginning returns at most the first n bytes of a text, without splitting a character.
+func Beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n] + "…"
+	return s[:n]
 }
 
-// OneLine returns a text as a person is shown it within a sentence: as one short line.
+// OneLine returns a text as one short line, for use within a sentence.
 func OneLine(text string) string {
 	const most = 120
 	return Clip(strings.Join(strings.Fields(strings.ReplaceAll(text, "\x00", "…")), " "), most)

@@ -24,9 +24,9 @@ func (b fileTools) aboutDocuments() string {
 func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	kind := pages.KindOf(args.Path, start)
 	switch lines := args.Offset > 0 || args.Limit > 0; {
-	case kind == pages.None && args.Pages != "" && !isBinary(start):
+	case kind == pages.None && args.Pages != "" && !tools.IsBinary(start):
 		return pages.ChosenKind(args.Path)
-	case kind == pages.Table && args.Pages == "" && !isBinary(start) && (lines || b.documents == nil):
+	case kind == pages.Table && args.Pages == "" && !tools.IsBinary(start) && (lines || b.documents == nil):
 		return pages.None // as it always was
 	}
 	return kind
@@ -36,7 +36,7 @@ func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readArgs, size int64, start []byte, content io.Reader) (any, error) {
 	name := strconv.Quote(shorten(args.Path))
 	switch {
-	case b.documents == nil && (kind == pages.Text || kind == pages.Table) && !isBinary(start):
+	case b.documents == nil && (kind == pages.Text || kind == pages.Table) && !tools.IsBinary(start):
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a text, and parts of it cannot be read here: leave out pages, and choose lines with offset and limit", name)
 	case b.documents == nil:
 		return nil, tools.Errorf(tools.ExecutionFailed,

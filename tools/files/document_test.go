@@ -57,8 +57,8 @@ func TestReadsDocuments(t *testing.T) {
 	c.WantError(t, "read_file", args("path", "report.pdf", "offset", 3), tools.InvalidArgs, "choose pages instead")
 	c.WantError(t, "read_file", args("path", "report.pdf", "pages", "4"), tools.InvalidArgs, `"report.pdf" has 3 pages`)
 	c.WantError(t, "read_file", args("path", "report.pdf", "pages", "x"), tools.InvalidArgs, "names no pages")
-	c.WantError(t, "read_file", args("path", "picture.png", "pages", "1"), tools.ExecutionFailed, "is no text (image/png")
-	c.WantError(t, "read_file", args("path", "other.zip"), tools.ExecutionFailed, "is no text (application/zip")
+	c.WantError(t, "read_file", args("path", "picture.png", "pages", "1"), tools.ExecutionFailed, "isn't text (image/png")
+	c.WantError(t, "read_file", args("path", "other.zip"), tools.ExecutionFailed, "isn't text (application/zip")
 }
 
 // Without a sandbox no document is read, and the model knows.

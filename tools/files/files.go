@@ -18,7 +18,6 @@ import (
 	"io/fs"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"parley/tools"
 	"parley/tools/documents/pages"
@@ -68,30 +67,6 @@ func fileSpec(name, description string, effect tools.Effect, permission tools.Pe
 	}
 }
 
-// touchBelow is what a call touches that shows what it finds below a path.
-func touchBelow(path string) tools.Touch {
-	return tools.Touch{Subject: tools.Paths{path}, Reads: tools.AnyFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
-}
-
-// asToolError turns an error of a Dir into one that the model reads.
-func asToolError(err error) error {
-	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return known
-	}
-	code := tools.ExecutionFailed
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, fs.ErrInvalid):
-		code = tools.InvalidPath
-	case errors.Is(err, fs.ErrNotExist):
-		return tools.Errorf(tools.FileNotFound, "%v: list_directory and glob show what there is", err)
-	case errors.Is(err, fs.ErrPermission):
-		code = tools.PermissionDenied
-	}
-	return tools.Errorf(code, "%v", err)
-}
-
 type pathArgs struct {
 	Path string `json:"path" jsonschema:"directory, relative to the workspace; . is the workspace itself"`
 }
@@ -104,32 +79,24 @@ type entry struct {
 
 func (b fileTools) listDirectory() tools.Tool {
 	about := "List one directory of the workspace: name, is_dir and size in bytes of each entry, sorted by name. Not recursive: use glob to find files in subdirectories."
-	return tools.New(fileSpec("list_directory", about, tools.Pure, tools.FileRead, tools.Touches(func(a pathArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
+	return tools.New(fileSpec("list_directory", about, tools.Pure, tools.FileRead, tools.Touches(func(a pathArgs) tools.Touch { return tools.TouchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
-		list, err := fs.ReadDir(dir, orDot(args.Path))
+		list, err := fs.ReadDir(dir, tools.OrDot(args.Path))
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		entries := make([]entry, 0, len(list))
 		for _, e := range list {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			entries = append(entries, describeEntry(dir, orDot(args.Path), e))
+			entries = append(entries, describeEntry(dir, tools.OrDot(args.Path), e))
 		}
 		return map[string]any{"entries": entries}, nil
 	})
-}
-
-// orDot returns path, or "." for the workspace itself if path is empty.
-func orDot(path string) string {
-	if path == "" {
-		return "."
-	}
-	return path
 }
 
 // describeEntry describes a directory entry to the model. Of a symbolic link it describes what
@@ -153,29 +120,9 @@ func describeEntry(dir fs.FS, parent string, e fs.DirEntry) entry {
 	return out
 }
 
-// sniffBytes is how many bytes at the start of a file decide whether it is text.
-const sniffBytes = 8 << 10
-
-// isBinary reports whether a file that begins with start is not text. It allows for some invalid
-// bytes, as the last character may be cut off.
-func isBinary(start []byte) bool {
-	broken := 0
-	for i := 0; i < len(start); {
-		r, size := utf8.DecodeRune(start[i:])
-		if start[i] == 0 {
-			return true
-		}
-		if r == utf8.RuneError && size == 1 {
-			broken++
-		}
-		i += size
-	}
-	return broken > 3 && broken*10 > len(start)*3
-}
-
-// readStart reads the first sniffBytes of a file.
+// readStart reads the first tools.SniffBytes of a file.
 func readStart(file io.Reader) ([]byte, error) {
-	start := make([]byte, sniffBytes)
+	start := make([]byte, tools.SniffBytes)
 	n, err := io.ReadFull(file, start)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
@@ -185,7 +132,7 @@ func readStart(file io.Reader) ([]byte, error) {
 
 // notTextError returns the error for a file that is not text.
 func notTextError(path string, size int64, start []byte) error {
-	return tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", shorten(path), http.DetectContentType(start), size)
+	return tools.Errorf(tools.ExecutionFailed, "%q isn't text (%s, %d bytes): it cannot be read or edited as text", shorten(path), http.DetectContentType(start), size)
 }
 
 // shorten cuts a text to a length that fits into an error.

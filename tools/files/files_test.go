@@ -107,7 +107,7 @@ func TestBinary(t *testing.T) {
 	put(t, dir, "noise", strings.Repeat("\xfe\xfd\xfca", 1000))
 	put(t, dir, "cut.txt", strings.Repeat("x", 8191)+"ä and more")
 	c.WantError(t, "read_file", args("path", "logo.png"), tools.ExecutionFailed, "image/png", "16 bytes")
-	c.WantError(t, "read_file", args("path", "noise"), tools.ExecutionFailed, "no text")
+	c.WantError(t, "read_file", args("path", "noise"), tools.ExecutionFailed, "isn't text")
 	c.Want(t, "read_file", args("path", "cut.txt"), "")
 	c.Want(t, "grep", args("pattern", "IHDR|a"), `{"matches":[{"path":"cut.txt","line":1,"text":"`+strings.Repeat("x", 400)+`…"}],"count":1}`)
 }
@@ -132,7 +132,7 @@ func TestHuge(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	start := time.Now()
 	c.WantError(t, "read_file", args("path", "sparse"), tools.ExecutionFailed, "1099511627776", "offset and limit", "grep")
-	c.WantError(t, "read_file", args("path", "sparse", "limit", 10), tools.ExecutionFailed, "no text")
+	c.WantError(t, "read_file", args("path", "sparse", "limit", 10), tools.ExecutionFailed, "isn't text")
 	c.WantError(t, "edit_file", args("path", "sparse", "old_text", "a", "new_text", "b"), tools.ExecutionFailed, "1099511627776")
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("the sparse file took %v", took)

@@ -3,13 +3,15 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
-	"strings"
+	"time"
 
 	"parley/tools"
+	"parley/tools/ignore"
 )
 
 // Bounds of a search for files.
@@ -28,17 +30,19 @@ var (
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"such as **/*.go, docs/*.md or *.{png,jpg}; ** stands for any number of directories"`
 	Path    string `json:"path,omitempty" jsonschema:"directory to search in, relative to the workspace; left out: the whole workspace"`
+	Ignored bool   `json:"ignored,omitempty" jsonschema:"also find what .gitignore names and what programs fill, such as node_modules"`
 }
 
 type globResult struct {
 	Matches   []string `json:"matches"`
 	Count     int      `json:"count"`
 	Truncated string   `json:"truncated,omitempty"`
+	Ignored   string   `json:"ignored,omitempty"`
 }
 
 func (b fileTools) glob() tools.Tool {
-	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash."
-	return tools.New(fileSpec("glob", about, tools.Pure, tools.FileRead, tools.Touches(func(a globArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
+	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash. What .gitignore names, and folders such as node_modules, are left out unless ignored is true."
+	return tools.New(fileSpec("glob", about, tools.Pure, tools.FileRead, tools.Touches(func(a globArgs) tools.Touch { return tools.TouchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
 		// The search begins in the folder that the pattern names: docs/*.md does not visit src.
 		base, rest := splitGlob(path.Clean(args.Pattern))
 		pattern, err := compileGlobArg("pattern", args.Pattern, rest)
@@ -47,17 +51,17 @@ func (b fileTools) glob() tools.Tool {
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		if !path.IsAbs(base) {
-			base = orDot(args.Path) + "/" + base
+			base = tools.OrDot(args.Path) + "/" + base
 		}
-		result, err := findMatches(ctx, dir, base, pattern)
+		result, err := findMatches(ctx, dir, base, pattern, args.Ignored)
 		if errors.Is(err, fs.ErrNotExist) && args.Path == "" {
 			err = nil // the pattern's own directory is missing: it matches nothing
 		}
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		return result, nil
 	})
@@ -65,27 +69,36 @@ func (b fileTools) glob() tools.Tool {
 
 // findMatches returns the files and directories below base whose paths, relative to base, match
 // the pattern.
-func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
+func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp, ignored bool) (globResult, error) {
 	result := globResult{Matches: []string{}}
 	from, err := dir.Name(base)
 	if err != nil {
 		return result, err
 	}
-	result.Truncated, err = walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
-		if name == from || !pattern.MatchString(relativeTo(from, name)) {
+	find := func(ctx context.Context, filter *ignore.Filter) (count int, early string, err error) {
+		result.Matches = result.Matches[:0]
+		early, err = walk(ctx, dir, from, filter, func(name string, e fs.DirEntry) error {
+			if name == from || !pattern.MatchString(tools.RelativeTo(from, name)) {
+				return nil
+			}
+			if len(result.Matches) == maxPaths {
+				return errEnough
+			}
+			if e.IsDir() {
+				name += "/"
+			}
+			result.Matches = append(result.Matches, name)
 			return nil
-		}
-		if len(result.Matches) == maxPaths {
-			return errEnough
-		}
-		if e.IsDir() {
-			name += "/"
-		}
-		result.Matches = append(result.Matches, name)
-		return nil
-	})
+		})
+		return len(result.Matches), early, err
+	}
+	filter := filterFrom(dir, from, ignored)
+	result.Count, result.Truncated, err = find(ctx, filter)
+	if err == nil && result.Count == 0 {
+		result.Ignored, err = countIgnored(ctx, filter, find)
+		result.Matches = []string{}
+	}
 	slices.Sort(result.Matches)
-	result.Count = len(result.Matches)
 	return result, err
 }
 
@@ -103,22 +116,47 @@ func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// relativeTo returns a name relative to the directory from in which the search began.
-func relativeTo(from, name string) string {
-	if from == "." {
-		return name
+// filterFrom returns what a search that begins in from leaves out.
+func filterFrom(dir fs.FS, from string, ignored bool) *ignore.Filter {
+	if ignored {
+		return ignore.Off()
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(name, from), "/")
+	return ignore.New(dir, from)
 }
 
-// isSkippedFolder reports whether a folder is left out of searches unless the model gives a path
-// into it: git's own, and the one with results that were too long for the model.
-func isSkippedFolder(name string) bool { return name == ".git" || name == ".agent" }
+// maxCounting is how long a search that has found nothing looks for matches in what it has left out.
+const maxCounting = time.Second
 
-// walk calls visit for a file or, if from is a directory, for everything below it, in the order
-// of names. It does not follow symbolic links. If it ends before the end, early says why, in
-// words for the model.
-func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e fs.DirEntry) error) (early string, err error) {
+// countIgnored says how many matches a search would have found without its filter. The search found none with it.
+func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.Context, *ignore.Filter) (int, string, error)) (string, error) {
+	if !filter.Skipped() {
+		return "", nil
+	}
+	counting, cancel := context.WithTimeout(ctx, maxCounting)
+	defer cancel()
+	count, early, err := find(counting, ignore.Off())
+	cut := early != "" || err != nil
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil && counting.Err() == nil:
+		return "", err
+	case cut && count == 0:
+		return "ignored files were not searched: pass ignored=true", nil
+	case cut:
+		return fmt.Sprintf("at least %d matches in ignored files: pass ignored=true", count), nil
+	case count == 1:
+		return "1 match in ignored files: pass ignored=true", nil
+	case count > 1:
+		return fmt.Sprintf("%d matches in ignored files: pass ignored=true", count), nil
+	}
+	return "", nil
+}
+
+// walk calls visit for a file or, if from is a directory, for everything below it that filter
+// does not leave out, in the order of names. It does not follow symbolic links. If it ends before
+// the end, early says why, in words for the model.
+func walk(ctx context.Context, dir fs.FS, from string, filter *ignore.Filter, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -130,8 +168,11 @@ func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e
 			return err
 		case name == from && e.IsDir():
 			return nil
-		case e.IsDir() && isSkippedFolder(e.Name()):
-			return fs.SkipDir
+		case name != from && filter.Skips(name, e.IsDir()):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		if visited++; visited > maxVisited {
 			return errVisited

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/tools/ignore"
 )
 
 // Bounds of a search for text.
@@ -27,6 +28,7 @@ type grepArgs struct {
 	Path    string `json:"path,omitempty" jsonschema:"directory or file to search in, relative to the workspace; left out: the whole workspace"`
 	Glob    string `json:"glob,omitempty" jsonschema:"search only files whose path or name matches, such as *.go or src/**/*.ts"`
 	Context int    `json:"context,omitempty" jsonschema:"how many lines to show before and after each match, at most 10"`
+	Ignored bool   `json:"ignored,omitempty" jsonschema:"also search what .gitignore names and what programs fill, such as node_modules"`
 }
 
 type match struct {
@@ -41,34 +43,50 @@ type grepResult struct {
 	Matches   []match `json:"matches"`
 	Count     int     `json:"count"`
 	Truncated string  `json:"truncated,omitempty"`
+	Ignored   string  `json:"ignored,omitempty"`
 }
 
 func (b fileTools) grep() tools.Tool {
-	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened."
-	return tools.New(fileSpec("grep", about, tools.Pure, tools.FileRead, tools.Touches(func(a grepArgs) tools.Touch { return touchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
+	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened. What .gitignore names, and folders such as node_modules, are left out unless ignored is true."
+	return tools.New(fileSpec("grep", about, tools.Pure, tools.FileRead, tools.Touches(func(a grepArgs) tools.Touch { return tools.TouchBelow(a.Path) })), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
 		s, err := newSearch(args)
 		if err != nil {
 			return nil, err
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
-		from, err := dir.Name(orDot(args.Path))
+		from, err := dir.Name(tools.OrDot(args.Path))
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
-		early, err := walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
-			if !e.Type().IsRegular() || !s.wantsFile(relativeTo(from, name), e.Name()) {
+		result, err := s.run(ctx, dir, from, args.Ignored)
+		if err != nil {
+			return nil, tools.DirError(err)
+		}
+		return result, nil
+	})
+}
+
+// run searches the files below from.
+func (s *search) run(ctx context.Context, dir Dir, from string, ignored bool) (grepResult, error) {
+	find := func(ctx context.Context, filter *ignore.Filter) (count int, early string, err error) {
+		early, err = walk(ctx, dir, from, filter, func(name string, e fs.DirEntry) error {
+			if !e.Type().IsRegular() || !s.wantsFile(tools.RelativeTo(from, name), e.Name()) {
 				return nil
 			}
 			return s.searchFile(ctx, dir, name)
 		})
-		if err != nil {
-			return nil, asToolError(err)
-		}
-		return grepResult{Matches: s.found, Count: len(s.found), Truncated: early}, nil
-	})
+		return len(s.found), early, err
+	}
+	filter := filterFrom(dir, from, ignored)
+	count, early, err := find(ctx, filter)
+	result := grepResult{Matches: s.found, Count: count, Truncated: early}
+	if err == nil && count == 0 {
+		result.Ignored, err = countIgnored(ctx, filter, find)
+	}
+	return result, err
 }
 
 // A search is one call of the tool grep, with the matches so far.
@@ -114,7 +132,7 @@ func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 
 // searchLines searches the lines of one file and records the matches with their context.
 func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
-	if start, err := from.Peek(sniffBytes); err != nil && !errors.Is(err, io.EOF) || isBinary(start) {
+	if start, err := from.Peek(tools.SniffBytes); err != nil && !errors.Is(err, io.EOF) || tools.IsBinary(start) {
 		return ctx.Err() // a file that cannot be read is skipped, unless the call has ended
 	}
 	var before []string
@@ -137,7 +155,7 @@ func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name strin
 		if !hit && s.context == 0 {
 			continue
 		}
-		text := shortenLine(line)
+		text := tools.ShortenLine(string(line), maxShown)
 		open = slices.DeleteFunc(open, func(i int) bool {
 			s.found[i].After = append(s.found[i].After, text)
 			return len(s.found[i].After) == s.context
@@ -169,12 +187,4 @@ func nextLine(from *bufio.Reader) ([]byte, error) {
 		err = nil
 	}
 	return bytes.TrimRight(line, "\r\n"), err
-}
-
-func shortenLine(line []byte) string {
-	text := strings.ToValidUTF8(string(line[:min(len(line), maxShown)]), "\uFFFD")
-	if len(line) > maxShown {
-		text += "…"
-	}
-	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }

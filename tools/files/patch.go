@@ -50,11 +50,11 @@ func (b fileTools) patch(ctx context.Context, call tools.Call, args patchArgs) (
 	}
 	dir, err := b.open(ctx, call)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	begun, err := readIntent(dir, call.Key)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	changes, err := planChanges(ctx, dir, list, begun)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b fileTools) patch(ctx context.Context, call tools.Call, args patchArgs) (
 	}
 	if begun == nil {
 		if err := writeIntent(dir, call.Key, changes); err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 	}
 	if err := makeChanges(ctx, dir, changes); err != nil {
@@ -117,7 +117,7 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 			continue
 		}
 		if *path, err = dir.Name(*path); err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 	}
 	if begun.isDone(dir, f.from) && begun.isDone(dir, f.to) {
@@ -126,13 +126,13 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 	var old, at []byte
 	if f.from != "" {
 		if old, err = readWhole(dir, f.from); err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		old = nonNil(old)
 	}
 	if f.to != f.from && f.to != "" && !begun.isDone(dir, f.to) {
 		if at, err = readIfExists(dir, f.to); err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		if at != nil {
 			return nil, tools.Errorf(tools.InvalidArgs, "%q exists already: patch it, or remove it first", shorten(f.to))

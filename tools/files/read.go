@@ -50,11 +50,11 @@ func (b fileTools) readFile() tools.Tool {
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		result, err := b.read(ctx, dir, args)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		return result, nil
 	})
@@ -83,7 +83,7 @@ func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any
 	case info.Size() > maxFileBytes && args.Limit == 0:
 		return nil, tools.Errorf(tools.ExecutionFailed,
 			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", shorten(args.Path), info.Size(), maxFileBytes)
-	case isBinary(start):
+	case tools.IsBinary(start):
 		return nil, notTextError(args.Path, info.Size(), start)
 	}
 	content, err := readLines(bufio.NewReaderSize(whole, 64<<10), args)

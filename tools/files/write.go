@@ -25,10 +25,10 @@ func (b fileTools) writeFile() tools.Tool {
 	return tools.New(spec, func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		if err := dir.Write(args.Path, []byte(args.Content)); err != nil {
-			return nil, asToolError(err)
+			return nil, tools.DirError(err)
 		}
 		return writeMessage(len(args.Content), args.Path), nil
 	})
@@ -59,7 +59,7 @@ func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (an
 	}
 	dir, err := b.open(ctx, call)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	err = dir.Update(args.Path, maxFileBytes, func(old []byte) ([]byte, error) {
 		if old == nil {
@@ -68,7 +68,7 @@ func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (an
 		return replaceOnce(old, args)
 	})
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	return editMessage(args), nil
 }

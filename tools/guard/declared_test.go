@@ -8,6 +8,7 @@ import (
 	"parley/tools"
 	"parley/tools/askuser"
 	"parley/tools/changes"
+	"parley/tools/code"
 	"parley/tools/files"
 	"parley/tools/git"
 	"parley/tools/history"
@@ -27,7 +28,7 @@ import (
 // realTools returns the tools that agents have, with what they declare; they cannot run.
 var realTools = sync.OnceValue(func() *tools.Set {
 	return tools.NewSet(slices.Concat(
-		files.New(nil, nil), memory.New(nil, nil), todo.New(nil), jobs.New(nil), shell.New(shell.Config{}), git.New(git.Config{}), image.New(nil),
+		files.New(nil, nil), code.New[code.Dir](nil, nil), memory.New(nil, nil), todo.New(nil), jobs.New(nil), shell.New(shell.Config{}), git.New(git.Config{}), image.New(nil),
 		[]tools.Tool{message.New(nil), askuser.New(), history.New(nil), schedules.New(nil), skills.New(nil), changes.New(nil)},
 		web.New(web.Config{}), subagents.New(nil),
 	)...)

@@ -93,8 +93,8 @@ func (t markingTool) Reconcile(ctx context.Context, call tools.Call) (tools.Resu
 	return result, done, err
 }
 
-// Run marks the files that a call is about to write before it runs, and marks its result
-// afterwards.
+// Run runs the wrapped tool. Files to which it may write untrusted content are marked before it
+// runs; its result is marked untrusted if it may show a marked file.
 func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	touch := t.touch(call)
 	if noFiles(touch) {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/tools"
 )
 
 // Folder is the folder's name in a session's directory.
@@ -35,6 +37,15 @@ func Open(dir string) (*Base, error) {
 
 // Close closes the folder.
 func (b *Base) Close() error { return b.root.Close() }
+
+// For returns the folder's files for an agent with these permissions; nil if there is no folder, or if the agent
+// may not read files.
+func (b *Base) For(may []tools.Permission) fs.FS {
+	if b == nil || !slices.Contains(may, tools.FileRead) {
+		return nil
+	}
+	return b.fsys
+}
 
 // Names returns the first names in the folder, sorted, at most most of them; more says that there
 // are others.

@@ -23,8 +23,8 @@ const olderProtocol = "2025-11-25"
 // a service.
 type transport interface {
 	mcp.Transport
-	// gone returns a channel that is closed once the transport has ended.
-	gone() <-chan struct{}
+	// done returns a channel that is closed once the transport has ended.
+	done() <-chan struct{}
 	// failureReason says why the transport has ended, or what went wrong last; "" if nothing is known.
 	failureReason() string
 	// wantsLogin reports whether the server wants somebody to sign in.
@@ -185,7 +185,7 @@ func (c *connection) close() {
 // isDead reports whether the connection's transport has ended, so that it can carry no further call.
 func (c *connection) isDead() bool {
 	select {
-	case <-c.gone():
+	case <-c.done():
 		return true
 	default:
 		return false

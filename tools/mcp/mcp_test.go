@@ -568,7 +568,7 @@ func TestAChangedDescription(t *testing.T) {
 		t.Errorf("the tools are %v", names)
 	}
 	p := pins.New(store)
-	if _, err := p.Accept(t.Context(), "example", ""); err != nil {
+	if _, err := p.Accept(t.Context(), "example", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	// The program of the first has not changed: now it is the one that is not called.

@@ -35,7 +35,7 @@ type program struct {
 // session.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {
-		return nil, errors.New("programs are run in a sandbox only, and none works on this machine: parley doctor says what it lacks")
+		return nil, errors.New("programs only run in a sandbox, and none works on this machine: parley doctor says what it lacks")
 	}
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -63,7 +63,8 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 	return p, nil
 }
 
-func (p *program) gone() <-chan struct{} { return p.over }
+// done returns a channel that is closed once the program has ended.
+func (p *program) done() <-chan struct{} { return p.over }
 
 func (p *program) wantsLogin() bool { return false }
 

@@ -139,7 +139,7 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-c.gone():
+		case <-c.done():
 			cancel(errGone)
 		case <-ctx.Done():
 		}

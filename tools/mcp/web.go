@@ -44,7 +44,7 @@ func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 	}
 }
 
-func (s *httpTransport) gone() <-chan struct{} { return s.over }
+func (s *httpTransport) done() <-chan struct{} { return s.over }
 
 func (s *httpTransport) received() int64 { return s.requests.answers.Load() }
 

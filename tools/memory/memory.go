@@ -44,7 +44,7 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error), store Sto
 		tools.New(tools.Spec{
 			Name: "memory_read", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
 			Touches:     tools.Touches(readArgs.touch),
-			Description: "Read what was kept with memory_write, in this conversation or before it. With a query, only the paragraphs that hold it. scope session (default) is this conversation's memory; person, in a private chat alone, that of whom you talk to, on all channels that they have linked; agent that of all your conversations.",
+			Description: "Read the notes that you have kept with memory_write, in this conversation or before it; what was only said, recall finds. With a query, only the paragraphs that hold it. scope session (default) is this conversation's memory; person, in a private chat alone, that of whom you talk to, on all channels that they have linked; agent that of all your conversations.",
 		}, k.read),
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
@@ -108,7 +108,7 @@ func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (
 	case errors.Is(err, fs.ErrNotExist):
 		return map[string]string{"content": "", "message": "No memory file found"}, nil
 	case err != nil:
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	return readResult(toText(content), args.Query), nil
 }
@@ -173,7 +173,7 @@ func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs)
 	}
 	dir, err := k.open(ctx, call)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	switch {
 	case args.Mode == "overwrite": // this also works when the file has become too long to read
@@ -187,7 +187,7 @@ func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs)
 		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appendParagraph(old, args.Content, MaxBytes) })
 	}
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	return writeResult(args), nil
 }
@@ -241,20 +241,4 @@ func (k memoryTools) reconcileAppend(ctx context.Context, call tools.Call, args 
 		return nil, false, nil
 	}
 	return writeResult(args), true, nil
-}
-
-// asToolError turns an error into one that the model reads.
-func asToolError(err error) error {
-	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return known
-	}
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, fs.ErrInvalid):
-		return tools.Errorf(tools.InvalidPath, "%v", err)
-	case errors.Is(err, fs.ErrPermission):
-		return tools.Errorf(tools.PermissionDenied, "%v", err)
-	}
-	return tools.Errorf(tools.ExecutionFailed, "%v", err)
 }

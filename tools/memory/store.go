@@ -55,7 +55,7 @@ func (k memoryTools) readStored(ctx context.Context, call tools.Call, args readA
 	}
 	content, untrusted, err := k.store.Memory(ctx, args.Scope, owner)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	result := readResult(toText([]byte(content)), args.Query)
 	if content == "" && args.Query == "" {
@@ -89,7 +89,7 @@ func (k memoryTools) writeStored(ctx context.Context, call tools.Call, args writ
 		return string(next), err
 	})
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	return writeResult(args), nil
 }

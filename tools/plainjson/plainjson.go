@@ -2,7 +2,8 @@
 // \u003e and \u0026, so that JSON may stand in a page. A model reads these escapes as they are:
 // they cost it tokens, and what it quotes from them fits nothing. Two texts that differ in them are
 // not the same bytes. So whatever is stored, compared, hashed or shown is written here, without
-// them. Readers of JSON notice no difference.
+// them. Readers of JSON notice no difference. file.go keeps a value in a small file, such as a note in
+// a home.
 package plainjson
 
 import (

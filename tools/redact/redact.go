@@ -126,12 +126,32 @@ func (r *Redactor) spans(text string) []span {
 	found := r.findSecrets(text)
 	for _, p := range r.patterns {
 		for _, m := range p.FindAllStringIndex(text, -1) {
-			if m[1] > m[0] {
-				found = append(found, span{m[0], m[1]})
+			if s := (span{m[0], m[1]}).aroundRedacted(text); s.to > s.from {
+				found = append(found, s)
 			}
 		}
 	}
 	return found
+}
+
+// aroundRedacted returns a match of a regular expression without any part of a Redacted that stands in the
+// text, so that what was redacted before stays as it is: nothing if all of the match is within one, or else
+// the match with the whole of what it touches.
+func (s span) aroundRedacted(text string) span {
+	const size = len(Redacted)
+	if s.to == s.from {
+		return s
+	}
+	first, last := max(0, s.from-size+1), max(0, s.to-size+1)
+	if i := strings.Index(text[first:min(len(text), s.from+size)], Redacted); i >= 0 {
+		if s.from = first + i; s.to <= s.from+size {
+			return span{}
+		}
+	}
+	if i := strings.Index(text[last:min(len(text), s.to+size-1)], Redacted); i >= 0 {
+		s.to = last + i + size
+	}
+	return s
 }
 
 // findSecrets finds known secrets and tokens, but not what the regular expressions match.

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"parley/tools/plainjson"
 )
 
 // secret has characters that every encoding writes in another way.
@@ -120,6 +122,38 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// What was redacted before stays as it is: watchers are shown what the log has, from which secrets were taken
+// already.
+func TestRedactingTwiceChangesNothing(t *testing.T) {
+	for _, pattern := range []string{`[a-z]{8}`, `\S{8}`, `\S{9}`, `\S{10}`, `\S{12}`, `red\w+`, `id=\S{4}`} {
+		r, err := New([]string{"correct-horse-battery"}, []string{pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"abcdefgh", "ab correct-horse-battery, cd", "id=correct-horse-battery", "correct-horse-battery x", "abcdefghijkl mnopqrst\nuvwxyzab", `the key is "correct-horse-battery"`} {
+			once := r.Text(text)
+			if twice := r.Text(once); twice != once || strings.Contains(once, "correct") {
+				t.Errorf("%s: %q becomes %q, and that %q", pattern, text, once, twice)
+			}
+			clean, piece := r.Stream(), ""
+			for i := range len(once) {
+				piece += clean(once[i:i+1], false)
+			}
+			if piece += clean("", true); piece != once {
+				t.Errorf("%s: in pieces %q becomes %q", pattern, once, piece)
+			}
+			raw, err := plainjson.Marshal(map[string]string{"a": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := r.JSON(raw)
+			if second := r.JSON(first); string(second) != string(first) {
+				t.Errorf("%s: %s becomes %s, and that %s", pattern, raw, first, second)
+			}
+		}
+	}
+}
+
 func TestJSONStaysJSON(t *testing.T) {
 	r, err := New([]string{"nsecret-value", "1234567890"}, nil)
 	if err != nil {
@@ -182,6 +216,44 @@ func TestAStreamHoldsLittleBack(t *testing.T) {
 	next := newRedactor(t).Stream()
 	if got := next("Hello, how are you today? ", false); got != "Hello, how are you today? " {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// The pieces of a JSON value hold no secret, however they are cut: neither a known one nor what an expression
+// matches within a text of the value.
+func TestJSONStream(t *testing.T) {
+	plain, err := New([]string{"swordfish-4711"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matching, err := New([]string{"swordfish-4711"}, []string{`^called "\w+"$`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := `{"a":"it is swordfish-4711 here","b":"called \"Ann\"","c":[1,"so it is"]}`
+	for _, tc := range []struct {
+		r    *Redactor
+		want string
+	}{
+		{plain, `{"a":"it is [redacted] here","b":"called \"Ann\"","c":[1,"so it is"]}`},
+		{matching, `{"a":"it is [redacted] here","b":"[redacted]","c":[1,"so it is"]}`},
+	} {
+		for size := 1; size < 20; size++ {
+			next, got := tc.r.JSONStream(), ""
+			for rest := value; rest != ""; rest = rest[min(size, len(rest)):] {
+				got += next(rest[:min(size, len(rest))], false)
+				if strings.Contains(got, "sword") || tc.r == matching && strings.Contains(got, "Ann") {
+					t.Fatalf("in pieces of %d: %s", size, got)
+				}
+			}
+			if got += next("", true); got != tc.want {
+				t.Errorf("in pieces of %d: %s, want %s", size, got, tc.want)
+			}
+		}
+	}
+	next := matching.JSONStream()
+	if got := next(`{"a":"swordfish-4711`, true); strings.Contains(got, "sword") {
+		t.Errorf("half a value is %s", got)
 	}
 }
 

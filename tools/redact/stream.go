@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Bounds of how much is held back of a text that is still being written.
 const (
@@ -14,6 +17,24 @@ const (
 func (r *Redactor) Stream() func(piece string, last bool) string {
 	s := &stream{r: r}
 	return s.redactPiece
+}
+
+// JSONStream returns a function that takes a JSON value in pieces, and returns it without its secrets
+// as Stream's does. Regular expressions match within the texts of the value, which stand there with
+// escapes: where there are any, the function holds back the whole value until its last piece, and takes
+// them out as JSON does.
+func (r *Redactor) JSONStream() func(piece string, last bool) string {
+	if len(r.patterns) == 0 {
+		return r.Stream()
+	}
+	var whole strings.Builder
+	return func(piece string, last bool) string {
+		whole.WriteString(piece)
+		if !last {
+			return ""
+		}
+		return string(r.JSON(json.RawMessage(whole.String())))
+	}
 }
 
 // A stream redacts one text that comes in pieces.

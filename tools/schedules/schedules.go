@@ -36,7 +36,9 @@ type Entry struct {
 	// Next is when the schedule is due next, in its time zone; "" if it is over.
 	Next string `json:"next,omitempty"`
 	Zone string `json:"time_zone"`
-	By   string `json:"by,omitempty"` // the person who made the schedule
+	// Paused says that an owner has paused it, so it is not due until they let it go on.
+	Paused bool   `json:"paused,omitempty"`
+	By     string `json:"by,omitempty"` // the person who made the schedule
 }
 
 // A Backend keeps the schedules: it is the part of the program that the tool asks. Its error is a

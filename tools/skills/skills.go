@@ -113,7 +113,7 @@ func (s Skill) read(ctx context.Context, file string) (any, error) {
 // fileText returns the text of one of the skill's files.
 func (s Skill) fileText(name string) (string, error) {
 	if !fs.ValidPath(name) {
-		return "", tools.Errorf(tools.InvalidPath, "%q is no file of the skill: name it from the skill's folder on, as in references/forms.md", tools.Clip(name, 100))
+		return "", tools.Errorf(tools.InvalidPath, "%q isn't a file of the skill: name it relative to the skill's folder, as in references/forms.md", tools.Clip(name, 100))
 	}
 	f, err := s.Files.Open(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s Skill) fileText(name string) (string, error) {
 	case len(raw) > maxFile:
 		return "", tools.Errorf(tools.ExecutionFailed, "%q has more than %d bytes, so it is not read", tools.Clip(name, 100), maxFile)
 	case !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0):
-		return "", tools.Errorf(tools.ExecutionFailed, "%q is no text", tools.Clip(name, 100))
+		return "", tools.Errorf(tools.ExecutionFailed, "%q isn't text", tools.Clip(name, 100))
 	}
 	return string(raw), nil
 }

@@ -45,7 +45,7 @@ func TestASkillIsRead(t *testing.T) {
 		c.WantError(t, "skill", toolstest.Args("name", "b", "file", path), tools.InvalidPath)
 	}
 	c.WantError(t, "skill", `{"name":"b","file":"scripts"}`, tools.InvalidPath, "folder")
-	c.WantError(t, "skill", `{"name":"b","file":"logo.png"}`, tools.ExecutionFailed, "no text")
+	c.WantError(t, "skill", `{"name":"b","file":"logo.png"}`, tools.ExecutionFailed, "isn't text")
 	c.WantError(t, "skill", `{"name":""}`, tools.InvalidArgs)
 	caller().WantError(t, "skill", `{"name":"a"}`, tools.InvalidArgs, "no skills")
 	if effect := c.Effect(t, "skill", `{"name":"a"}`); effect != tools.Pure {

@@ -81,7 +81,7 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.T
 func (k todoTools) read(ctx context.Context, call tools.Call, _ readArgs) (any, error) {
 	dir, err := k.open(ctx, call)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	now := list{Items: []item{}}
 	file, err := dir.Open(File)
@@ -89,11 +89,11 @@ func (k todoTools) read(ctx context.Context, call tools.Call, _ readArgs) (any, 
 		return now, nil
 	}
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, maxBytes))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	if json.Unmarshal(raw, &now) != nil {
 		return nil, tools.Errorf(tools.ExecutionFailed, "the list cannot be read: something else has written %s. Write it anew with todo_write.", File)
@@ -122,14 +122,14 @@ func (k todoTools) write(ctx context.Context, call tools.Call, args list) (any, 
 	}
 	dir, err := k.open(ctx, call)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	raw, err := plainjson.Marshal(now)
 	if err != nil { // texts always marshal
 		panic(err)
 	}
 	if err := dir.Write(File, raw); err != nil {
-		return nil, asToolError(err)
+		return nil, tools.DirError(err)
 	}
 	if call.Progress != nil {
 		call.Progress(progressText(now.Items))
@@ -169,20 +169,4 @@ func progressText(items []item) string {
 		lines = append(lines, map[string]string{pending: "☐", doing: "▶", done: "☑"}[it.State]+" "+text)
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%d of %d done", finished, len(items))}, lines...), "\n")
-}
-
-// asToolError turns an error into one that the model reads.
-func asToolError(err error) error {
-	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return known
-	}
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, fs.ErrInvalid):
-		return tools.Errorf(tools.InvalidPath, "%v", err)
-	case errors.Is(err, fs.ErrPermission):
-		return tools.Errorf(tools.PermissionDenied, "%v", err)
-	}
-	return tools.Errorf(tools.ExecutionFailed, "%v", err)
 }

@@ -15,10 +15,10 @@ import (
 func Refuse(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
 	if !addr.IsValid() {
-		return "it is no address"
+		return "it isn't an address"
 	}
 	if addr.Is6() && !netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20}), 3).Contains(addr) {
-		return nameBlock(addr, "it is no address of the public web")
+		return nameBlock(addr, "it isn't an address of the public web")
 	}
 	for _, block := range refusedBlocks() {
 		if netip.MustParsePrefix(block.prefix).Contains(addr) {
@@ -87,7 +87,7 @@ func checkBeforeConnect(refuse func(netip.Addr) string) func(network, address st
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return tools.Errorf(tools.PermissionDenied, "no connection to %q: it is no address", address)
+			return tools.Errorf(tools.PermissionDenied, "no connection to %q: it isn't an address", address)
 		}
 		if why := refuse(to.Addr()); why != "" {
 			return tools.Errorf(tools.PermissionDenied, "no connection to %s: %s. web_fetch reads the public web alone.", to.Addr(), why)

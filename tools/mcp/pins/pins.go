@@ -10,6 +10,8 @@ package pins
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +39,15 @@ func (t Tool) equals(other Tool) bool {
 	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
 }
 
+// Digest returns a short text that another description of the tool, or of its arguments, does not have.
+func (t Tool) Digest() string {
+	sum := sha256.New()
+	for _, part := range []string{t.Name, t.Description, string(t.Schema)} {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
 // A Store keeps short texts, each by a subject and what it is about, for all processes together.
 type Store interface {
 	// SetNote stores a value in place of the one before; "" removes it.
@@ -58,6 +69,9 @@ var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
 
 // ErrNothing says that no tool is set aside that could be accepted.
 var ErrNothing = errors.New("nothing is set aside that could be accepted")
+
+// ErrChanged says that a tool describes itself differently by now than when somebody looked at it.
+var ErrChanged = errors.New("the tool has changed since")
 
 // Pins holds which tools of all servers are accepted, and how they were described then. Many
 // goroutines may use it at once.
@@ -234,9 +248,9 @@ func (p *Pins) lookup(name string) (server, bool) {
 }
 
 // Accept accepts a tool that is set aside, as it describes itself now, or all such tools of a
-// server if tool is "". It returns their names. Its errors are ErrNoServer and ErrNothing, or the
-// store's.
-func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) {
+// server if tool is "". With a digest, it accepts only what has that [Tool.Digest]. It returns their
+// names. Its errors are ErrNoServer, ErrNothing and ErrChanged, or the store's.
+func (p *Pins) Accept(ctx context.Context, name, tool, digest string) ([]string, error) {
 	p.change.Lock()
 	defer p.change.Unlock()
 	if err := p.load(ctx); err != nil {
@@ -251,6 +265,9 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	for _, t := range s.aside {
 		if tool != "" && t.Name != tool {
 			continue
+		}
+		if digest != "" && t.Digest() != digest {
+			return nil, ErrChanged
 		}
 		names = append(names, t.Name)
 		next = append(slices.DeleteFunc(next, func(old Tool) bool { return old.Name == t.Name }), t)
@@ -290,6 +307,12 @@ func (p *Pins) OfferedTools(name string) []Tool {
 func (p *Pins) SetAside(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.Clone(s.aside)
+}
+
+// Before returns a tool of a server as it was accepted; false if it never was.
+func (p *Pins) Before(name, tool string) (Tool, bool) {
+	s, _ := p.lookup(name)
+	return findTool(s.accepted, tool)
 }
 
 // Accepted reports whether a tool equals the accepted one and is not set aside.

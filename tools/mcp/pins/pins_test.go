@@ -78,7 +78,7 @@ func offers(t *testing.T, p *pins.Pins, want string) {
 func TestWhatChangesIsSetAside(t *testing.T) {
 	store := &memory{kept: map[[2]string]string{}}
 	p := pins.New(store)
-	if _, err := p.Accept(t.Context(), "s", ""); !errors.Is(err, pins.ErrNoServer) {
+	if _, err := p.Accept(t.Context(), "s", "", ""); !errors.Is(err, pins.ErrNoServer) {
 		t.Errorf("of an unknown server it accepted, %v", err)
 	}
 	observe(t, p, "[]", tool("a", "1"), tool("b", "1"))
@@ -107,10 +107,10 @@ func TestWhatChangesIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	offers(t, other, "[b:1]")
-	if got, err := other.Accept(t.Context(), "s", "a"); err != nil || fmt.Sprint(got) != "[a]" {
+	if got, err := other.Accept(t.Context(), "s", "a", ""); err != nil || fmt.Sprint(got) != "[a]" {
 		t.Errorf("it accepted %v, %v", got, err)
 	}
-	if _, err := other.Accept(t.Context(), "s", "a"); !errors.Is(err, pins.ErrNothing) {
+	if _, err := other.Accept(t.Context(), "s", "a", ""); !errors.Is(err, pins.ErrNothing) {
 		t.Errorf("it accepted what is accepted, %v", err)
 	}
 	offers(t, other, "[a:2 b:1]")
@@ -128,8 +128,36 @@ func TestWhatChangesIsSetAside(t *testing.T) {
 	offers(t, p, "[a:2 b:1]")
 	observe(t, p, "[]", tool("b", "1"))
 	offers(t, p, "[b:1]")
-	if got, err := p.Accept(t.Context(), "s", ""); err != nil || fmt.Sprint(got) != "[c]" {
+	if got, err := p.Accept(t.Context(), "s", "", ""); err != nil || fmt.Sprint(got) != "[c]" {
 		t.Errorf("it accepted %v, %v", got, err)
+	}
+}
+
+// Whoever has looked at a tool accepts that one: not what it says of itself by then.
+func TestWhatWasSeenIsAccepted(t *testing.T) {
+	p := pins.New(&memory{kept: map[[2]string]string{}})
+	observe(t, p, "[]", tool("a", "1"))
+	observe(t, p, "[a b]", tool("a", "2"), tool("b", "1"))
+	if was, known := p.Before("s", "a"); !known || was.Description != "1" {
+		t.Errorf("before it was %v, %v", was, known)
+	}
+	if was, known := p.Before("s", "b"); known {
+		t.Errorf("what is new was %v before", was)
+	}
+	seen := tool("a", "2").Digest()
+	observe(t, p, "[a]", tool("a", "3"), tool("b", "1"))
+	if got, err := p.Accept(t.Context(), "s", "a", seen); !errors.Is(err, pins.ErrChanged) {
+		t.Errorf("what nobody has seen is accepted: %v, %v", got, err)
+	}
+	offers(t, p, "[]")
+	if got, err := p.Accept(t.Context(), "s", "a", tool("a", "3").Digest()); err != nil || fmt.Sprint(got) != "[a]" {
+		t.Errorf("it accepted %v, %v", got, err)
+	}
+	offers(t, p, "[a:3]")
+	other := tool("a", "3")
+	other.Schema = json.RawMessage(`{"type":"object","properties":{"to":{}}}`)
+	if other.Digest() == tool("a", "3").Digest() {
+		t.Error("another schema has the same digest")
 	}
 }
 
@@ -184,7 +212,7 @@ func TestATagInASchemaIsNoChange(t *testing.T) {
 			observe(t, p, "[]", other, tag)
 			if name == "an old home in which it changed" {
 				offers(t, p, "[other:1]")
-				if got, err := p.Accept(t.Context(), "s", "tag"); err != nil || fmt.Sprint(got) != "[tag]" {
+				if got, err := p.Accept(t.Context(), "s", "tag", ""); err != nil || fmt.Sprint(got) != "[tag]" {
 					t.Errorf("it accepted %v, %v", got, err)
 				}
 			}

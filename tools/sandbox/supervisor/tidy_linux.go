@@ -117,8 +117,8 @@ func removeItem(above int, name string, top int) error {
 	return r.removeMoved()
 }
 
-// moveToTop moves an item of a folder to the top, and returns its name there. It lets the owner of
-// the folders write to them if that is refused.
+// moveToTop moves an item from a folder into the top folder, under a new name that it returns. If the
+// move is refused, it makes both folders and the item writable for their owner and tries once more.
 func moveToTop(above int, name string, top int) (at string, err error) {
 	at = remnantName()
 	err = unix.Renameat(above, name, top, at)
@@ -138,8 +138,8 @@ func moveToTop(above int, name string, top int) (at string, err error) {
 	return at, unix.Renameat(above, name, top, at)
 }
 
-// withRights does something to what is in an open folder, and lets the folder's owner write to it
-// if that is refused.
+// withRights calls do, which changes the content of an open folder. If that is refused, it makes the
+// folder writable for its owner and tries once more.
 func withRights(folder int, do func() error) error {
 	err := do()
 	if !errors.Is(err, unix.EACCES) {

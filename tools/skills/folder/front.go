@@ -29,7 +29,7 @@ type frontMatter struct {
 // dashes, and the text below, its body.
 func parse(raw []byte) (a frontMatter, body string, err error) {
 	if !utf8.Valid(trimCutRune(raw)) {
-		return a, "", errors.New("it is no text in UTF-8")
+		return a, "", errors.New("it isn't text in UTF-8")
 	}
 	text := strings.TrimPrefix(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\uFEFF")
 	rest, ok := strings.CutPrefix(text, "---\n")

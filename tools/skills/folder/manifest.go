@@ -170,7 +170,7 @@ func (p *Program) setTimeout(text string) *Problem {
 	}
 	took, err := time.ParseDuration(text)
 	if err != nil || took < time.Second || took > maxTimeout {
-		return &Problem{Wrong: fmt.Sprintf("timeout %q is no time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write for example timeout = "30s"`}
+		return &Problem{Wrong: fmt.Sprintf("timeout %q isn't a time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write for example timeout = "30s"`}
 	}
 	p.Timeout = took
 	return nil
@@ -243,7 +243,7 @@ func (p *Program) setSchema(parameters map[string]any) *Problem {
 		err = tools.CheckSchema(raw)
 	}
 	if err != nil {
-		return &Problem{Wrong: "parameters are no JSON Schema: " + oneLine(err.Error(), 300), Remedy: "write them as docs/skills.md shows"}
+		return &Problem{Wrong: "parameters aren't a JSON Schema: " + oneLine(err.Error(), 300), Remedy: "write them as docs/skills.md shows"}
 	}
 	p.Schema = raw
 	return nil

@@ -1,16 +1,26 @@
-package history
+// Package since reads times in the ways in which models and people write them.
+package since
 
 import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/tools"
 )
 
-// ParseSince reads a time in the ways in which models and people write it: the time from which on
-// messages are wanted. "" gives the zero time, which means from the beginning. Days are those of
-// UTC, and a weekday means the latest one that has begun. It returns false for a text that is no
-// time.
-func ParseSince(text string, now time.Time) (time.Time, bool) {
+// Parse reads the argument of that name, a time in the ways in which models and people write it. "" gives the zero
+// time, which is no bound. Days are those of UTC, and a weekday means the latest one that has begun. Of a text that
+// is no time it returns an error that tells the model how to write one.
+func Parse(name, text string, now time.Time) (time.Time, error) {
+	at, ok := parse(text, now)
+	if !ok {
+		return time.Time{}, tools.Errorf(tools.InvalidArgs, "%s %q isn't a time: write today, yesterday, Monday, 2026-05-04, 2026-05-04T09:00:00Z, 24h or 7d", name, text)
+	}
+	return at, nil
+}
+
+func parse(text string, now time.Time) (time.Time, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	day := now.UTC().Truncate(24 * time.Hour)
 	switch text {

@@ -1,0 +1,24 @@
+package tools
+
+import "strings"
+
+// TouchBelow is what a call touches that shows what it finds below a path of the workspace.
+func TouchBelow(path string) Touch {
+	return Touch{Subject: Paths{path}, Reads: AnyFiles{}, Writes: NoFiles{}, Outward: Inside{}}
+}
+
+// OrDot returns path, or "." for the workspace itself if path is empty.
+func OrDot(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
+}
+
+// RelativeTo returns a name relative to the directory from in which a search began; "" for from itself.
+func RelativeTo(from, name string) string {
+	if from == "." {
+		return name
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, from), "/")
+}

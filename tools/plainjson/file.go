@@ -1,0 +1,58 @@
+package plainjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ReadFile reads a T from a file. It returns the zero T if there is no such file.
+func ReadFile[T any](path string) (v T, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+// ReplaceFile writes v as JSON to a file that only its owner may read, in the place of what the file
+// held. If it fails, the file stays as it was; once it has returned nil, a power cut does not
+// undo the change.
+func ReplaceFile(path string, v any) error {
+	raw, err := MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return ReplaceFileBytes(path, append(raw, '\n'))
+}
+
+// ReplaceFileBytes does what ReplaceFile does with content that is already encoded. A crash may
+// leave a file path.new, which the next call overwrites.
+func ReplaceFileBytes(path string, raw []byte) error {
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path)) // a name is durable once its directory is
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
