@@ -31,6 +31,7 @@ import (
 	"parley/agent/llm"
 	"parley/agent/sessioncache"
 	"parley/agent/task"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 	"parley/sessions/bill"
@@ -60,7 +61,7 @@ type Config struct {
 	// Limits returns the limits on people, as configured now.
 	Limits func() Limits
 	// Asks, if set, lets turns wait until people have approved a call or answered a
-	// question. If nil, a call that needs an approval is denied.
+	// question. If nil, a call that needs approval is denied.
 	Asks Asks
 	// Deserted, if set, reports whether no person takes part in a session. Such a session
 	// asks no questions, and asks for approvals only at Approvals.To.
@@ -90,6 +91,9 @@ type Config struct {
 	ShowsAll func(channel string) bool
 	// OwnData, if set, reports whether people on a channel can have their own data sent and erased there.
 	OwnData func(channel string) bool
+	// Link, if set, carries out the command by which the sender is linked with an account of theirs on a
+	// platform, and returns the answer; "" where gateways do that.
+	Link func(ctx context.Context, in bus.Inbound) (answer string, err error)
 	// Presses, if set, reports whether people on a channel press buttons, so that they need not be told what
 	// to write instead.
 	Presses func(channel string) bool
@@ -207,11 +211,13 @@ type Agent struct {
 	// says which capability is missing. Known may be nil.
 	Tools *tools.Set
 	Known *tools.Set
-	// Prompt returns the prompt's prefix for a turn, and whether strangers may have
-	// written some of it. It is called once in a turn.
-	Prompt func(ctx context.Context, who Asker) (text string, untrusted bool, err error)
-	// Untrusted reports whether strangers may by now have written some of what Prompt
-	// reads in the session. If nil, nobody has.
+	// Prompt returns the prompt's prefix for a turn. It is called once in a turn.
+	Prompt func(ctx context.Context, who Asker) (string, error)
+	// Memory returns what the agent remembers for the same, and whether strangers may have written some
+	// of it. It is called whenever the work on a turn begins. If nil, nothing is remembered.
+	Memory func(ctx context.Context, who Asker) (memory []transcript.Memory, untrusted bool, err error)
+	// Untrusted reports whether strangers may by now have written some of what Prompt and Memory
+	// read in the session. If nil, nobody has.
 	Untrusted func(ctx context.Context, session string) bool
 	// Keep stores a result that is too long for the model, and returns the path at which
 	// the model can open it. If nil, such results are not stored.
@@ -231,6 +237,11 @@ type Agent struct {
 	// of an older release would take that turn for one of an ended conversation. If nil,
 	// it always may.
 	MaySumUp func(ctx context.Context) (bool, error)
+	// Titles, if set, is asked once for the title of a conversation, after its first answer. MayTitle
+	// reports whether the store may have such a title: processes of an older release would not erase it.
+	// If it is nil, the store always may.
+	Titles   llm.Model
+	MayTitle func(ctx context.Context) (bool, error)
 	// CopyFiles stores copies of the workspace's files that an answer's text shows, to be sent
 	// with the message of that id. It may be called again. If nil, answers have no files.
 	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
@@ -319,4 +330,7 @@ type Redactor interface {
 	// certainly holds no part of a secret; it returns the rest with later pieces or, at
 	// the latest, when last is true.
 	Stream() func(piece string, last bool) string
+	// JSONStream does what Stream does for a JSON value in pieces, of which it lets nothing pass
+	// that JSON would take out.
+	JSONStream() func(piece string, last bool) string
 }

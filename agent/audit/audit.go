@@ -10,11 +10,11 @@ import (
 	"parley/sessions"
 )
 
-// A Trail writes records one after the other, in the order in which they were added.
+// A Queue writes records one after another, in the order in which they were added.
 // Adding a record does not wait for the write, because a durable write takes as long as
 // a step of a turn. Writing begins at once. Thus a process that dies loses only the few
 // records that it was about to write.
-type Trail struct {
+type Queue struct {
 	// write writes one record, and returns when it is written or lost.
 	write func(sessions.AuditRecord)
 
@@ -23,46 +23,46 @@ type Trail struct {
 	kept    chan struct{} // closed when all records are written; nil while none waits
 }
 
-// New makes a Trail that writes records with write, which must return only when a record is
+// New makes a Queue that writes records with write, which must return only when a record is
 // written, or when it has reported the record as lost.
-func New(write func(sessions.AuditRecord)) *Trail { return &Trail{write: write} }
+func New(write func(sessions.AuditRecord)) *Queue { return &Queue{write: write} }
 
 // Record has a record written, after those that were added before. It does not wait for
 // that.
-func (t *Trail) Record(r sessions.AuditRecord) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.waiting = append(t.waiting, r)
-	if t.kept == nil {
-		t.kept = make(chan struct{})
-		go t.keepAll()
+func (q *Queue) Record(r sessions.AuditRecord) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+	if q.kept == nil {
+		q.kept = make(chan struct{})
+		go q.keepAll()
 	}
 }
 
 // Wait waits until all records are written or lost.
-func (t *Trail) Wait() {
-	t.mu.Lock()
-	kept := t.kept
-	t.mu.Unlock()
+func (q *Queue) Wait() {
+	q.mu.Lock()
+	kept := q.kept
+	q.mu.Unlock()
 	if kept != nil {
 		<-kept
 	}
 }
 
 // keepAll writes the waiting records until none waits.
-func (t *Trail) keepAll() {
+func (q *Queue) keepAll() {
 	for {
-		t.mu.Lock()
-		if len(t.waiting) == 0 {
-			close(t.kept)
-			t.kept, t.waiting = nil, nil
-			t.mu.Unlock()
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			close(q.kept)
+			q.kept, q.waiting = nil, nil
+			q.mu.Unlock()
 			return
 		}
-		next := t.waiting[0]
-		t.waiting = t.waiting[1:]
-		t.mu.Unlock()
-		t.write(next)
+		next := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		q.write(next)
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 // A reservation belongs to a turn: whoever resumes the turn takes it over, and what nobody works
 // on is settled by the store after a moment. budget.go holds what a turn has reserved, keeper.go
-// tells the store what this process works on, taken.go waits for others, and words.go tells people
+// tells the store what this process works on, taken.go waits for others, and texts.go tells people
 // what is spent.
 package budget
 

@@ -45,7 +45,7 @@ type Runner struct {
 	overtaken func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 	// HandedOut are the tasks that were prepared, by call.
 	HandedOut map[string]sessions.Delegated
-	// PromptUntrusted reports that strangers may have written some of the turn's prompt.
+	// PromptUntrusted reports that strangers may have written some of what the model reads as remembered.
 	PromptUntrusted bool
 }
 
@@ -231,6 +231,7 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 		r.Journal.ShowResult(p.ID, content)
 	}
 	r.Point("c5")
+	r.Session.ShowResult(t, p.Call, kept, out.Failed)
 	took := time.Since(began)
 	r.auditCall(t, p, out, execute, took)
 	r.report(t, p, out.Failed, took) // metrics, event

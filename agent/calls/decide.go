@@ -265,7 +265,7 @@ func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *tu
 	return out
 }
 
-// decideApproval decides about a call that needs an approval. The call runs if it was
+// decideApproval decides about a call that needs approval. The call runs if it was
 // approved, alone or for the session, and nothing has changed since. Otherwise people
 // are asked, if they can be.
 func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
@@ -278,7 +278,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 		return p.errChanged(), nil, nil // what cannot be compared counts as changed
 	}
 	if err != nil {
-		return tools.Errorf(tools.ExecutionFailed, "%s needs an approval, and what is to be approved cannot be looked at: %v", p.input.Name, err), nil, nil
+		return tools.Errorf(tools.ExecutionFailed, "%s needs approval, and what is to be approved cannot be looked at: %v", p.input.Name, err), nil, nil
 	}
 	if p.Ask.IsApproved() {
 		if p.Ask.Hash != sum {

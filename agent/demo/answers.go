@@ -25,20 +25,20 @@ func (q request) resultText(result json.RawMessage) string {
 	var o outcome
 	done := "Done: " + q.words + ". "
 	if err := json.Unmarshal(result, &o); err != nil || o.Cut != nil {
-		return done + "Here's what came back:\n\n" + fenced(string(result))
+		return done + textCameBack + fenced(string(result))
 	}
 	found := o.text()
 	switch {
 	case o.Error != nil:
-		return fmt.Sprintf("I couldn't do this: %s. Here's why: %s (%s)", q.words, o.Error.Message, o.Error.Code)
+		return fmt.Sprintf(textFailed, q.words, o.Error.Message, o.Error.Code)
 	case strings.TrimSpace(found) != "":
-		return done + "Here's what I found:\n\n" + fenced(found)
+		return done + textFound + fenced(found)
 	case o.Message != "":
 		return done + o.Message + "."
 	case o.Status != "":
-		return done + "It's on its way."
+		return done + textOnItsWay
 	}
-	return done + "I found nothing."
+	return done + textFoundNothing
 }
 
 // text returns what was found, line by line; "" if nothing was.

@@ -56,9 +56,9 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			told = append(told, q.resultText(done[0].result.Content))
 			done = done[1:]
 		case !granted:
-			told = append(told, fmt.Sprintf("I'd need the tool `%s` for that, and this agent doesn't have it.", q.tool))
+			told = append(told, fmt.Sprintf(textNoTool, q.tool))
 		case r.NoCalls:
-			told = append(told, fmt.Sprintf("I was stopped before I could do this: %s.", q.words))
+			told = append(told, fmt.Sprintf(textStoppedBefore, q.words))
 		default:
 			return call(q, emit)
 		}
@@ -107,7 +107,8 @@ func start(messages []llm.Message) int {
 	return 0
 }
 
-// wasCancelled reports whether the call was cancelled.
+// wasCancelled reports whether the call's result is the error tools.Cancelled. A canceled call
+// cancels all requests before it.
 func (s finishedCall) wasCancelled() bool {
 	var o outcome
 	return json.Unmarshal(s.result.Content, &o) == nil && o.Error != nil && o.Error.Code == tools.Cancelled
@@ -121,7 +122,7 @@ func wordsOf(m llm.Message, b llm.Block) []string {
 		return nil
 	case strings.HasPrefix(b.Text, "<message "):
 		return withPaths(transcript.Words(b.Text), b.Text)
-	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
+	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "), strings.HasPrefix(b.Text, "<remembered "):
 		return nil
 	}
 	return []string{b.Text} // a request of the agent itself, such as that for a summary
@@ -158,7 +159,7 @@ func digest(messages []llm.Message) string {
 			}
 		}
 	}
-	return "What was said last:\n" + strings.Join(said[max(0, len(said)-most):], "\n")
+	return textSaidLast + strings.Join(said[max(0, len(said)-most):], "\n")
 }
 
 // call returns an answer that calls the request's tool.
@@ -167,7 +168,7 @@ func call(q request, emit func(llm.Delta)) (*llm.Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
 	}
-	emit(llm.Delta{Kind: llm.BlockToolUse, Name: q.tool})
+	emit(llm.Delta{Kind: llm.BlockToolUse, Name: q.tool, Text: string(args)})
 	return &llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
 }
 

@@ -75,8 +75,8 @@ func (c *chat) generate(r *llm.Request) *llm.Answer {
 	if len(a.Blocks) != 1 {
 		c.t.Fatalf("answer has %d blocks, want 1: %+v", len(a.Blocks), a.Blocks)
 	}
-	if streamed.String() != a.Blocks[0].Text {
-		c.t.Errorf("streamed %q, answered %q", streamed.String(), a.Blocks[0].Text)
+	if want := a.Blocks[0].Text + string(a.Blocks[0].Args); streamed.String() != want {
+		c.t.Errorf("streamed %q, answered %q", streamed.String(), want)
 	}
 	if a.Usage != (llm.Usage{}) {
 		c.t.Errorf("usage %+v, want none", a.Usage)

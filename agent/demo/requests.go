@@ -6,19 +6,6 @@ import (
 	"strings"
 )
 
-// introduction is the answer to anything that the model does not understand.
-const introduction = "I am Parley's built-in demo model: a handful of rules, no AI. The tools that I use are real, though. I understand:\n\n" +
-	"- list the files (in docs)\n" +
-	"- read notes.txt\n" +
-	"- write hello to notes.txt\n" +
-	"- find hello\n" +
-	"- remember that I like tea\n" +
-	"- what do you remember\n" +
-	"- tell telegram 42 that lunch is ready\n\n" +
-	"You can join several of them with “then”.\n\n" +
-	"To talk to a real model, run `parley onboard`, which asks for one and tries it; or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
-	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
-
 // A request is one thing that a person asks for: a tool's call, or just words in answer.
 type request struct {
 	words string // the person's words
@@ -28,7 +15,7 @@ type request struct {
 }
 
 // A rule recognises one way of asking. The named groups of its form are the arguments of
-// the tool. A rule without a tool leads to the introduction.
+// the tool. A rule without a tool leads to the textIntroduction.
 type rule struct {
 	tool string
 	form *regexp.Regexp
@@ -83,14 +70,14 @@ func (g grammar) requests(messages []string) (all []request) {
 		if len(each) < len(parts) {
 			q, ok := g.request(text)
 			if !ok {
-				q = request{say: "I didn't understand that. " + introduction}
+				q = request{say: textNotUnderstood + textIntroduction}
 			}
 			each = []request{q}
 		}
 		all = append(all, each...)
 	}
 	if len(all) == 0 {
-		return []request{{say: introduction}}
+		return []request{{say: textIntroduction}}
 	}
 	return all
 }
@@ -104,7 +91,7 @@ func (g grammar) request(text string) (request, bool) {
 			continue
 		}
 		if r.tool == "" {
-			return request{say: introduction}, true
+			return request{say: textIntroduction}, true
 		}
 		q := request{words: text, tool: r.tool, args: map[string]string{}}
 		for i, name := range r.form.SubexpNames() {

@@ -4,6 +4,7 @@ package excerpt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -198,16 +199,39 @@ func Ends(text string) string {
 	return fmt.Sprintf("%s\n\n… %d bytes are left out here …\n\n%s", fenced(head), len(text)-len(head)-len(tail), fenced(tail))
 }
 
+// A Part is one thing that people are shown of a call.
+type Part struct {
+	Name string `json:"name,omitempty"` // of the argument; "" for what the call would do
+	Text string `json:"text"`
+}
+
+// Parts returns what Text has, each thing by itself: what the call would do, then the other arguments. If
+// nobody can tell which arguments count, it is only the arguments as they stand.
+func (c Call) Parts() []Part {
+	others, ok := c.others()
+	if !ok || c.Shown == "" && len(others) == 0 {
+		return []Part{{Text: ShowHidden(string(c.Arguments))}}
+	}
+	var parts []Part
+	if c.Shown != "" {
+		parts = append(parts, Part{Text: c.Shown})
+	}
+	for _, o := range others {
+		parts = append(parts, Part{cmp.Or(o.name, `""`), o.value})
+	}
+	return parts
+}
+
 // File returns the call as a page for a person: what it would do, then the arguments exactly as they are, and
 // then each text among them that is long or has several lines, as whoever gets it will read it.
 func (c Call) File() string {
 	var b strings.Builder
-	b.WriteString("Invisible characters are written as escapes, such as \\u200b.\n")
+	b.WriteString(textEscapes)
 	if c.Shown != "" {
-		b.WriteString("\nWhat it would do, all of it, line by line:\n\n")
+		b.WriteString(textWouldDo)
 		writeLines(&b, c.Shown)
 	}
-	b.WriteString("\nWhat it is called with, all of it:\n\n")
+	b.WriteString(textCalledWith)
 	var indented bytes.Buffer
 	if json.Indent(&indented, EscapeHidden(c.Arguments), "", "  ") != nil {
 		indented.Reset()
@@ -239,7 +263,7 @@ func writeTexts(b *strings.Builder, path string, value any) {
 		if len(v) <= 80 && !strings.Contains(v, "\n") {
 			return
 		}
-		fmt.Fprintf(b, "\nThe text %s, line by line:\n\n", strings.TrimPrefix(path, "."))
+		fmt.Fprintf(b, textLineByLine, strings.TrimPrefix(path, "."))
 		writeLines(b, v)
 	case []any:
 		for i, one := range v {

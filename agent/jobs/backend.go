@@ -96,6 +96,16 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 	}
 }
 
+// AskToStop asks a job to end because an operator wants it. Whichever process runs it obeys, and its session
+// is told of its end.
+func (r *Runner) AskToStop(ctx context.Context, j sessions.Job) error {
+	if _, err := r.cfg.Store.StopJobs(ctx, j.Session, j.ID, causeOperator); err != nil {
+		return fmt.Errorf("ask job %s to end: %w", j.ID, err)
+	}
+	r.checkNow()
+	return nil
+}
+
 // StopAll implements agent.Jobs: it asks all jobs of a session to end, records the cause, and
 // returns how many jobs there are; a repeated call returns the same.
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {

@@ -40,6 +40,7 @@ import (
 type Bus interface {
 	bus.Bus
 	bus.Holder
+	bus.Emitter
 }
 
 // Settings are the operator's settings for jobs.
@@ -141,7 +142,7 @@ type startedJSON struct {
 
 func startedResult(j sessions.Job) startedJSON {
 	return startedJSON{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
-		"It goes on after this turn, and its end is told here by itself: there is no need to wait for it."}
+		textGoesOn}
 }
 
 // Start implements shell.Background: it starts a job for a call, or returns the one that
@@ -192,6 +193,7 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 		return nil, err
 	}
 	r.cfg.Point("job:begun")
+	r.tellWatchers(j)
 	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // one output, in its order
 	c.Writes, c.WritesAll = Folder(j.ID), set.Write
 	began = true

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"parley/agent/jobs"
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
@@ -279,6 +281,7 @@ func (h *home) isOn(id string) {
 
 func TestAJobOutlivesItsCallAndTellsItsEnd(t *testing.T) {
 	h := newHome(t)
+	news := bustest.News(t, h.bus)
 	r, _ := h.start()
 	id := begin(t, r, "one", until("go")+`echo hunter2 is out; echo err >&2; cp go "$JOB_DIR/made"; echo evil >evil; exit 3`)
 	h.isIn(id, sessions.JobRunning)
@@ -291,6 +294,8 @@ func TestAJobOutlivesItsCallAndTellsItsEnd(t *testing.T) {
 		t.Errorf("the job is %+v", j)
 	}
 	h.told(id, bus.JobEnded, "ended with exit code 3")
+	told := fmt.Sprintf("job session=%s turn=t1 id=%s kind= state=", session, id)
+	waitFor(t, "word to those who watch the server", func() bool { return slices.Equal(news(), []string{told + "running", told + "exited"}) })
 	status, text, err := r.Find(t.Context(), session, id)
 	if err != nil || status.State != sessions.JobExited || text != j.Output {
 		t.Errorf("it is found as %+v %q, %v", status, text, err)
@@ -581,5 +586,38 @@ func TestMuchOutputIsBounded(t *testing.T) {
 	info, err := os.Stat(filepath.Join(h.workspace(), jobs.File(id)))
 	if err != nil || info.Size() > 9<<20 {
 		t.Errorf("the file is %v, %v", info, err)
+	}
+}
+
+// Those who watch the server are told that a job has printed more, but not what; and only if there is more.
+func TestWatchersAreToldOfOutput(t *testing.T) {
+	h := newHome(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	news, err := h.bus.Subscribe(ctx, bus.ServerFeed(), 0)
+	must(t, err)
+	r, _ := h.start()
+	id := begin(t, r, "a", "echo hunter2; while [ ! -e jobs/go ]; do sleep 0.05; done")
+	var told []string
+	for e, err := range news {
+		must(t, err)
+		if e.Session != session || e.News == nil || e.News.ID != id || e.Turn != "t1" {
+			continue
+		}
+		told = append(told, e.Type+" "+e.News.State)
+		if e.Type == bus.JobPrinted {
+			j, err := h.store.Job(t.Context(), id)
+			must(t, err)
+			if j.Output != "***\n" {
+				t.Errorf("it is told before the record has it: %q", j.Output)
+			}
+			must(t, os.WriteFile(filepath.Join(h.workspace(), "jobs", "go"), nil, 0o600))
+		}
+		if e.News.State == sessions.JobExited {
+			break
+		}
+	}
+	if want := []string{"job running", "job_output ", "job exited"}; !slices.Equal(told, want) {
+		t.Errorf("told is %q, want %q", told, want)
 	}
 }

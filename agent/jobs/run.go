@@ -63,7 +63,7 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	defer cancel()
 	over := make(chan struct{})
 	var noting sync.WaitGroup
-	noting.Go(func() { r.noteOutput(ctx, j.ID, out, over, log) })
+	noting.Go(func() { r.noteOutput(ctx, j, out, over, log) })
 	began := time.Now()
 	result, err := r.cfg.Sandbox.Run(timed, c)
 	close(over)
@@ -73,9 +73,9 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	return j
 }
 
-// noteOutput writes to the store, now and then, what a job has printed so far, until ended is
-// closed.
-func (r *Runner) noteOutput(ctx context.Context, id string, out *jobOutput, ended <-chan struct{}, log *slog.Logger) {
+// noteOutput writes to the store, now and then, what a job has printed so far, and tells watchers that there is
+// more, until ended is closed.
+func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobOutput, ended <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {
@@ -90,9 +90,13 @@ func (r *Runner) noteOutput(ctx context.Context, id string, out *jobOutput, ende
 		if !news {
 			continue
 		}
-		if err := r.cfg.Store.NoteOutput(ctx, id, text, total); err != nil && ctx.Err() == nil {
-			log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
+		if err := r.cfg.Store.NoteOutput(ctx, j.ID, text, total); err != nil {
+			if ctx.Err() == nil {
+				log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
+			}
+			continue
 		}
+		r.cfg.Bus.Emit(bus.Event{Type: bus.JobPrinted, Session: j.Session, Turn: j.Turn, News: &bus.News{ID: j.ID}})
 	}
 }
 
@@ -153,6 +157,7 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 		return // it was forgotten, or somebody else has told that it is lost
 	}
 	r.cfg.Point("job:recorded")
+	r.tellWatchers(j)
 	r.audit(ctx, j, log)
 	r.tellEnd(ctx, j.ID, log)
 }

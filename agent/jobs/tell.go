@@ -16,6 +16,7 @@ import (
 // The reasons that are recorded for stopping jobs. If a person's command stops one, the command's
 // id is recorded instead.
 const (
+	causeOperator  = "operator"  // an operator stopped it over HTTP
 	causeTool      = "job_stop"  // the model stopped it, and knows from the call's result
 	causeForgotten = "forgotten" // its session was erased, and nobody is told
 )
@@ -90,15 +91,15 @@ func endText(j sessions.Job) string {
 	if !j.Untrusted && j.State != sessions.JobStopped {
 		fmt.Fprintf(&b, " (%s: %s)", j.Tool, strings.Join(strings.Fields(j.Command), " "))
 	}
-	fmt.Fprintf(&b, ", started at %s UTC, %s after %s.", j.Started.UTC().Format("2006-01-02 15:04"), endingText(j), max(0, j.Ended.Sub(j.Started)).Round(time.Second))
+	fmt.Fprintf(&b, textStartedAndEnded, j.Started.UTC().Format("2006-01-02 15:04"), endingText(j), max(0, j.Ended.Sub(j.Started)).Round(time.Second))
 	switch j.State {
 	case sessions.JobStopped:
 		return b.String()
 	case sessions.JobLost:
-		b.WriteString(" What it did until then is done, and it may have been cut off anywhere: inspect before repeating it.")
+		b.WriteString(textLost)
 	}
-	fmt.Fprintf(&b, " It printed %d bytes: job_output shows their end, %s has them, and its folder is %s.", j.Printed, File(j.ID), Folder(j.ID))
-	b.WriteString(" Nobody has said anything: this is about the job alone. Go on with what it was for, or say in a few words what came of it.")
+	fmt.Fprintf(&b, textPrinted, j.Printed, File(j.ID), Folder(j.ID))
+	b.WriteString(textAboutJob)
 	return b.String()
 }
 
@@ -122,4 +123,9 @@ func endingText(j sessions.Job) string {
 		return "is lost (" + j.Detail + ")"
 	}
 	return "is " + j.State
+}
+
+// tellWatchers tells those who watch the server in which state a job is now.
+func (r *Runner) tellWatchers(j sessions.Job) {
+	r.cfg.Bus.Emit(bus.Event{Type: bus.JobMoved, Session: j.Session, Turn: j.Turn, News: &bus.News{ID: j.ID, State: j.State}})
 }

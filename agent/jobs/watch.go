@@ -157,6 +157,7 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 		ours, err := r.cfg.Store.EndJob(held, j)
 		if err == nil && ours {
 			log.Warn("a job is lost", slog.String("session", j.Session))
+			r.tellWatchers(j)
 			r.audit(held, j, log)
 		}
 		return err

@@ -199,6 +199,17 @@ func (j *Journal) makeRoom(n int) {
 // roomForTurn is how many records a turn without tools adds.
 const roomForTurn = 6
 
+// SetTitle gives the conversation a title in place of the words of entry n; see [sessions.Titler].
+func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
+	log, ok := j.log.(sessions.Titler)
+	if !ok {
+		return fmt.Errorf("give a session its title: %w", errors.ErrUnsupported)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return log.SetTitle(ctx, n, title)
+}
+
 // EraseMessage empties the texts of a message that was deleted, in the log and in the records.
 // cause is the message's id.
 func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
@@ -284,57 +295,16 @@ func (j *Journal) Find(cause string) (Record, bool) {
 
 // decode returns an entry with its data decoded, in the Go type that belongs to its kind.
 func decode(e sessions.Entry) (Record, error) {
-	var v any
-	var err error
-	switch e.Kind {
-	case sessions.KindUser:
-		v, err = sessions.Decode[sessions.User](e)
-	case sessions.KindThinking:
-		v, err = sessions.Decode[sessions.Thinking](e)
-	case sessions.KindText:
-		v, err = sessions.Decode[sessions.Text](e)
-	case sessions.KindToolUse:
-		v, err = sessions.Decode[sessions.ToolUse](e)
-	case sessions.KindToolResult:
-		v, err = sessions.Decode[sessions.ToolResult](e)
-	case sessions.KindSummary:
-		v, err = sessions.Decode[sessions.Summary](e)
-	case sessions.KindNotice:
-		v, err = sessions.Decode[sessions.Notice](e)
-	case sessions.KindTurnStarted:
-		if len(e.Data) == 0 { // sessions.Peeker leaves it out
-			v = Over{}
-			break
+	if len(e.Data) == 0 { // sessions.Peeker leaves it out
+		switch e.Kind {
+		case sessions.KindTurnStarted:
+			return NewRecord(e, Over{}), nil
+		case sessions.KindTurnDone:
+			return NewRecord(e, sessions.TurnDone{}), nil
 		}
-		v, err = sessions.Decode[sessions.TurnStarted](e)
-	case sessions.KindToolStarted:
-		v, err = sessions.Decode[sessions.ToolStarted](e)
-	case sessions.KindUsage:
-		v, err = sessions.Decode[sessions.Usage](e)
-	case sessions.KindTurnDone:
-		if len(e.Data) == 0 { // likewise
-			v = sessions.TurnDone{}
-			break
-		}
-		v, err = sessions.Decode[sessions.TurnDone](e)
-	case sessions.KindCommand:
-		v, err = sessions.Decode[sessions.Command](e)
-	case sessions.KindTurnParked:
-		v, err = sessions.Decode[sessions.TurnParked](e)
-	case sessions.KindAskEnded:
-		v, err = sessions.Decode[sessions.AskEnded](e)
-	case sessions.KindPicture:
-		v, err = sessions.Decode[sessions.Picture](e)
-	case sessions.KindAttached:
-		v, err = sessions.Decode[sessions.Attached](e)
-	case sessions.KindFetched:
-		v, err = sessions.Decode[sessions.Fetched](e)
-	case sessions.KindTasked:
-		v, err = sessions.Decode[sessions.Tasked](e)
-	case sessions.KindDelegated:
-		v, err = sessions.Decode[sessions.Delegated](e)
-	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished, sessions.KindTurnUnparked: // no data
-	default:
+	}
+	v, known, err := sessions.DecodeAny(e)
+	if !known {
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}
 	return NewRecord(e, v), err

@@ -14,7 +14,7 @@ type Fault string
 
 // The faults.
 const (
-	// Busy: overloaded, limited or out of reach; the same call may work later.
+	// Busy: overloaded, rate-limited or unreachable; the same call may work later.
 	Busy Fault = "busy"
 	// Overflow: the request is larger than the model's window.
 	Overflow Fault = "overflow"
@@ -24,7 +24,7 @@ const (
 	Rejected Fault = "rejected"
 )
 
-// A Cause says what an operator has to mend; "" if that is not known.
+// A Cause says what an operator has to fix; "" if it is unknown.
 type Cause string
 
 // The causes.
@@ -34,7 +34,7 @@ const (
 	CauseQuota   Cause = "quota"   // the account has no credit left
 	CauseNetwork Cause = "network" // no connection to the server
 	CausePlace   Cause = "place"   // the provider does not serve the country or network of this machine
-	CauseAddress Cause = "address" // something is there, but it answers no chats
+	CauseAddress Cause = "address" // something answers there, but no chat completions
 )
 
 // An Error says why a model did not answer.
@@ -46,15 +46,14 @@ type Error struct {
 	RetryAfter time.Duration // how long the provider asks to wait; 0 if it does not say
 	// Window is the model's context in tokens if an overflow gave it, or else 0.
 	Window int
-	// Said is the provider's message, in one short line without the key. It may repeat
-	// what people said; therefore it may be shown to owners, and must not be logged.
+	// Said is the provider's message, in one short line without the key. It may repeat what
+	// people said, so it may be shown to owners but must not be logged.
 	Said string
-	// Explained says that the provider names a cause that is not the length of the request: what was
-	// said, or a parameter.
+	// Explained says that the provider names a cause other than the request's length: its content,
+	// or a parameter.
 	Explained bool
 	Tries     int // number of tries; 0 if there was one
-	// Void is an answer that came in part; nil if nothing came. It is paid for, and not
-	// used.
+	// Void is a partial answer; nil if nothing came. It is paid for but not used.
 	Void *Answer
 	Err  error
 }
@@ -81,8 +80,9 @@ func (e *Error) Error() string {
 	return text
 }
 
-// MayBeLength reports whether the provider has rejected the request with a status that may be about
-// its length: many servers, and the proxies before them, say that in words of their own.
+// MayBeLength reports whether the provider has rejected the request with a status that may mean
+// that it is too long. Many servers, and the proxies in front of them, report that in words of
+// their own.
 func (e *Error) MayBeLength() bool {
 	return e.Fault == Rejected && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.Status)
 }
@@ -93,37 +93,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // LogValue returns the text that may be logged, which is Error's.
 func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
-// Explain describes the failure for the people who run the bot: in the provider's own
-// words or those of the network, and with what to look at.
+// Explain describes the failure for the people who run the bot, in the provider's or the
+// network's own words, and says what to check.
 func (e *Error) Explain() string {
-	what, remedy := "The model's server didn't answer the way it should", ""
-	switch e.Cause {
-	case CauseKey:
-		what, remedy = "The model's provider does not accept the key", "Look at model.api_key."
-	case CauseModel:
-		what, remedy = "The provider has no model of that name", "Look at model.name."
-	case CauseQuota:
-		what, remedy = "The account at the model's provider has no credit left", "Check the account; the configuration is fine."
-	case CausePlace:
-		what, remedy = "The model's provider doesn't serve this machine's country or network", "The key isn't the problem. Point model.base_url at another provider, or at a server in a place that this one serves."
-	case CauseNetwork:
-		what, remedy = "The model's server cannot be reached", "Check model.base_url, whether the server is running, and whether the network lets this machine reach it."
-	case CauseAddress:
-		what, remedy = "There is no model server at that address", "Look at model.base_url: it usually ends in /v1."
-	default:
-		switch e.Fault {
-		case Refused:
-			what, remedy = "The model's provider refuses this bot", "Look at model.name, model.api_key and model.base_url."
-		case Rejected:
-			what = "The model's provider does not accept this request"
-		case Overflow:
-			what = "The request is longer than the model can read"
-		case Busy:
-			if e.Status > 0 {
-				what = "The model's provider is too busy, or failing"
-			}
-		}
-	}
+	what, remedy := e.inWords()
 	return strings.TrimSpace(what + e.reasonText() + ". " + remedy)
 }
 

@@ -15,20 +15,19 @@ import (
 	"parley/tools"
 )
 
-// A Model is a large language model that can be asked: it answers with text and tool calls.
+// A Model is a large language model. It answers requests with text and tool calls.
 type Model interface {
-	// Generate asks once and returns the whole answer. Meanwhile it calls emit with each
-	// piece that comes, in order and from the calling goroutine (see Delta.Void). An answer is whole when
-	// the model said that it had ended. If a stream merely stops, Generate returns an
-	// error, and the emitted pieces are void. A tool use is never partial. Errors are
-	// *Error, or ctx's. The answer is the caller's. The request is not changed, except that
-	// its Messages may be released.
+	// Generate asks once and returns the complete answer. Meanwhile it calls emit with each piece that
+	// arrives, in order and from the calling goroutine (see Delta.Void). An answer is complete if the
+	// model said that it had ended. If a stream merely stops, Generate returns an error, and the emitted
+	// pieces are void. A tool use is never partial. Errors are *Error, or ctx's. The answer is the
+	// caller's. The request is not changed, except that its Messages may be released.
 	//
-	// Request and answer are pointers because copies in each function on the way to the model
-	// would be on the stack as long as it is waited for, and thousands of turns may wait.
+	// Request and answer are pointers because thousands of turns may wait for answers: each
+	// function on the way to the model would keep a copy on its stack meanwhile.
 	Generate(ctx context.Context, r *Request, emit func(Delta)) (*Answer, error)
 
-	// Info returns what is known of the model.
+	// Info returns what is known about the model.
 	Info() Info
 }
 
@@ -61,11 +60,12 @@ func (p Price) Of(u Usage) int64 {
 // both numbers, which keeps a server that reports nonsense from making a sum overflow.
 func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10) }
 
-// A Request is a conversation that a model is to continue.
+// A Request is a conversation for a model to continue.
 type Request struct {
 	// System is the instructions, the same bytes from step to step.
 	System string
-	// Messages are the conversation. They may have been released: who reads them calls Restore first.
+	// Messages are the conversation. They may have been released, so call Restore before reading
+	// them.
 	Messages []Message
 	// Tools are the tools that the model may call, sorted by name.
 	Tools []tools.Spec
@@ -75,8 +75,8 @@ type Request struct {
 	MaxTokens int
 	// Tokens is the caller's estimate of the request's tokens; 0 if there is none.
 	Tokens int
-	// Session is the session that the answer is for. A chain of models stays with the
-	// model that has answered it.
+	// Session is the session that the answer is for. A chain of models stays with the model
+	// that answered the session before.
 	Session string
 	// Retry, if set, is called before each further try by a model that asks more than
 	// once. The pieces that were emitted are void then. If Retry returns an error,
@@ -107,8 +107,7 @@ type Retry struct {
 	Wait     time.Duration // before it
 	From, To string        // the model that was asked last, and the one that is asked next; often the same
 	Price    Price         // of the one that is asked next; 0 if it is not known
-	// Void is an answer that came in part; nil if nothing came. It is paid for, and not
-	// used.
+	// Void is a partial answer; nil if nothing came. It is paid for but not used.
 	Void *Answer
 }
 
@@ -127,7 +126,7 @@ type Message struct {
 	Blocks []Block
 }
 
-// A BlockKind is the kind of a block.
+// A BlockKind says what a Block holds, and so which of its fields are set.
 type BlockKind string
 
 // The kinds of blocks, each with the fields that it has.
@@ -136,7 +135,7 @@ const (
 	BlockThinking   BlockKind = "thinking"    // Text, Provider
 	BlockToolUse    BlockKind = "tool_use"    // Call, Name, Args, ProviderID, Provider
 	BlockToolResult BlockKind = "tool_result" // Call, Name, Content, Failed, ProviderID
-	BlockPicture    BlockKind = "picture"     // Picture, of the user; a model that does not see is told its path
+	BlockPicture    BlockKind = "picture"     // Picture, by the user; a model that sees no pictures gets its path
 ) // Picture, by the user; a model that sees no pictures gets its path
 
 // A Block is one part of a message.
@@ -171,8 +170,8 @@ type Picture struct {
 type Answer struct {
 	Blocks []Block // thinking, text, tool_use
 	Usage  Usage
-	// Stop says why the answer is not whole; "" if it is whole. The tool uses of an answer
-	// that is not whole may be cut off and must not be run.
+	// Stop says why the answer is incomplete; "" if it is complete. The tool uses of an
+	// incomplete answer may be cut off and must not be run.
 	Stop Stop
 	// Reason is the provider's word for Stop; "" if that is not a single word.
 	Reason string
@@ -203,13 +202,13 @@ type Stop string
 
 // The stops.
 const (
-	StopWhole    Stop = ""         // it did not end early: it is whole
-	StopLength   Stop = "length"   // the answer had reached its greatest length
+	StopWhole    Stop = ""         // it did not end early: it is complete
+	StopLength   Stop = "length"   // the answer reached its maximum length
 	StopWindow   Stop = "window"   // the model's window was full
 	StopFiltered Stop = "filtered" // the provider withholds the rest because of its content
-	StopBroken   Stop = "broken"   // the provider broke it off; the same call may work later
+	StopBroken   Stop = "broken"   // the provider aborted it; the same call may work later
 	StopLost     Stop = "lost"     // the server announced tool calls and sent none
-	StopUnknown  Stop = "unknown"  // for a reason that Parley does not know
+	StopUnknown  Stop = "unknown"  // for a reason unknown to Parley
 )
 
 // Usage is the tokens and the cost of an answer.
@@ -230,10 +229,9 @@ type Usage struct {
 type Delta struct {
 	Block int       // the block's index in the answer
 	Kind  BlockKind // text, thinking or tool_use
-	Text  string    // the added text; "" for a tool use
-	Name  string    // the tool's name, for a tool use
-	// Void says that all blocks of this answer that were emitted before are void, and come
-	// again: what seemed to be said has turned out to be thinking, or the other way round.
-	// The other fields are empty.
+	Text  string    // the added text; of a tool use the added part of its arguments, as the model writes them
+	Name  string    // the tool's name, with the first piece of a tool use
+	// Void says that all blocks of this answer emitted so far are void and come again: text
+	// has turned out to be thinking, or the other way around. The other fields are empty.
 	Void bool
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// IsOwnServer reports whether the server at a base URL is the operator's own, as far as the
-// address tells: it is on this machine or in a private network, or its name is one that only
-// such networks have. Nobody else publishes the windows and prices of its models.
+// IsOwnServer reports whether the server at a base URL seems to be the operator's own,
+// judging by its address: it is on this machine or in a private network, or its name is one
+// that only such networks have. No public list has the windows and prices of its models.
 func IsOwnServer(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {

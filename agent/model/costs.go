@@ -172,7 +172,7 @@ func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answ
 	}
 	a.spend(t, answer)
 	c := a.Reservations.SpentAhead()
-	done, err := a.AppendWith(ctx, c, turn.AtOnce, a.usageEntry("", t.Person, *answer))
+	done, err := a.AppendWith(ctx, c, turn.AtOnce, a.usageEntry("", t.Person, *answer, 0))
 	if err == nil {
 		a.Reservations.Keep(c, done)
 	}
@@ -231,9 +231,11 @@ func (a *costs) usageOf(answer llm.Answer) sessions.Usage {
 	return used
 }
 
-// usageEntry returns the entry about an answer's tokens and cost.
-func (a *costs) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
-	e := journal.NewEntry(turn, sessions.KindUsage, a.usageOf(answer))
+// usageEntry returns the entry about an answer's tokens and cost, and after how many milliseconds its first text came.
+func (a *costs) usageEntry(turn, person string, answer llm.Answer, firstMS int64) sessions.Entry {
+	used := a.usageOf(answer)
+	used.FirstMS = firstMS
+	e := journal.NewEntry(turn, sessions.KindUsage, used)
 	e.Person = person
 	return e
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/blocks"
 	"parley/agent/budget"
 	"parley/agent/journal"
 	"parley/agent/llm"
@@ -30,7 +31,11 @@ import (
 // An Asker asks the model for the answers of one turn.
 type Asker struct {
 	costs
+	Memory  []transcript.Memory // what the agent remembers in the turn
 	streams *stream.Counter
+	shown   *stream.Stream // by which watchers were shown the newest answer
+	logged  []blocks.Block // that answer, as AnswerEntries has made entries of it
+	text    firstText
 }
 
 // Askers makes the askers of a process, and has what they share.
@@ -87,7 +92,7 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 // request is too long, or may be. Any other failure of the model is a *turn.Ending, which ends the turn with a
 // message to people.
 func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
-	events := stream.New(a.streams, t.Blocks, func(e bus.Event) { a.Emit(t, e) }, a.Redactor().Stream)
+	events := stream.New(a.streams, t.Blocks.Next(), func(e bus.Event) { a.Emit(t, e) }, a.cleanerOf)
 	defer events.Close()
 	if t.Resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
@@ -107,8 +112,25 @@ func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Ans
 		return nil, err
 	}
 	events.End()
+	a.shown = events
 	a.spend(t, answer)
 	return answer, nil
+}
+
+// cleanerOf returns a function that takes the secrets out of a block of that kind while it grows.
+func (a *Asker) cleanerOf(kind llm.BlockKind) func(piece string, last bool) string {
+	if kind == llm.BlockToolUse {
+		return a.Redactor().JSONStream()
+	}
+	return a.Redactor().Stream()
+}
+
+// Written tells watchers that the log has the entries that AnswerEntries has made of the newest answer.
+func (a *Asker) Written() {
+	if a.shown != nil {
+		a.shown.Written(a.logged)
+	}
+	a.shown, a.logged = nil, nil
 }
 
 // askWithMoreRoom asks once more, with more room for the answer, after calls in an
@@ -135,9 +157,9 @@ func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Re
 		return nil, err
 	}
 	if answer.Stop == llm.StopLength {
-		return nil, turn.Failed("answer_too_long", "The model's answer was too long, twice. Ask for less at once.")
+		return nil, turn.Failed("answer_too_long", textTooLong)
 	}
-	return nil, turn.Failed("answer_cut_off", "The model's answer was cut off twice while it was calling tools, so none of it was done. %s", shortfall.Text(*answer.WithoutCalls(), false))
+	return nil, turn.Failed("answer_cut_off", textCutOff, shortfall.Text(*answer.WithoutCalls(), false))
 }
 
 // discard drops an answer that is not used. Its cost is recorded all the same, without
@@ -150,10 +172,12 @@ func (a *Asker) discard(ctx context.Context, t *turn.Turn, answer *llm.Answer, e
 // generate asks the model for an answer. If the model asks more than once and drops answers
 // on the way, their cost is recorded; their calls must not run.
 func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
+	a.text = firstText{}
 	full := a.fullRequest(t, r, events)
 	r.Release() // the model releases its own
 	answer, err := a.Agent.Model.Generate(ctx, full, func(d llm.Delta) {
 		a.came += len(d.Text) + len(d.Name)
+		a.text.note(d)
 		events.Delta(d)
 	})
 	if err == nil {
@@ -175,7 +199,7 @@ func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Str
 	r.Session = a.Key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
 		events.Reset()
-		a.came = 0
+		a.came, a.text = 0, firstText{}
 		a.emitRetry(t, again)
 		return a.reserveAgain(ctx, t, asked, again)
 	}
@@ -241,27 +265,42 @@ func (a *Asker) emitRetry(t *turn.Turn, again llm.Retry) {
 }
 
 // AnswerEntries returns a model's answer as entries for the log, without secrets, and the
-// number of its tool calls. In the turn's last step, calls are left out.
+// number of its tool calls. In the turn's last step, calls are left out. Once they are written,
+// Written is to be called.
 func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
+	a.logged = nil
 	for _, b := range answer.Blocks {
 		switch b.Kind {
 		case llm.BlockThinking:
-			entries = append(entries, journal.NewEntry(t.ID, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
+			entries = append(entries, a.blockEntry(t, sessions.KindThinking, "", sessions.Thinking{Text: b.Text, Provider: b.Provider}))
 		case llm.BlockText:
-			entries = append(entries, journal.NewEntry(t.ID, sessions.KindText, sessions.Text{Text: a.Redactor().Text(b.Text), Provider: b.Provider}))
+			entries = append(entries, a.blockEntry(t, sessions.KindText, "", sessions.Text{Text: b.Text, Provider: b.Provider}))
 		case llm.BlockToolUse:
 			if t.LastStep {
 				continue
 			}
 			calls++
-			e := journal.NewEntry(t.ID, sessions.KindToolUse, sessions.ToolUse{
+			entries = append(entries, a.blockEntry(t, sessions.KindToolUse, newCallID(), sessions.ToolUse{
 				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
-			})
-			e.Call = newCallID()
-			entries = append(entries, e)
+			}))
 		}
 	}
-	return append(entries, a.usageEntry(t.ID, t.Person, answer)), calls
+	return append(entries, a.usageEntry(t.ID, t.Person, answer, a.text.after(t, &answer))), calls
+}
+
+// blockEntry returns the entry of a block of the answer, and notes how watchers are to see it. A text is in the
+// log as watchers see it, without secrets.
+func (a *Asker) blockEntry(t *turn.Turn, kind sessions.Kind, call string, data any) sessions.Entry {
+	b, _ := blocks.Show(data, a.Redactor())
+	b.Call = call
+	a.logged = append(a.logged, b)
+	if said, is := data.(sessions.Text); is {
+		said.Text = b.Text
+		data = said
+	}
+	e := journal.NewEntry(t.ID, kind, data)
+	e.Call = call
+	return e
 }
 
 // newCallID returns a new random id of a call.

@@ -119,9 +119,9 @@ var errAccepted = errors.New("the model takes the request")
 // that makes it much shorter. What people say in this turn stays in it, and so does what the model has
 // not read yet, because that is likely to be the reason if the length is not. The log stays as it is.
 func (a *Asker) takesLess(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
-	less, length := *r, transcript.EstimateMessages(r.Messages)
-	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, length/4)
-	if length < leastLong || transcript.EstimateMessages(less.Messages) > length/2 {
+	less, length := *r, a.lengthOf(r.Messages)
+	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, a.Memory, length/4)
+	if length < leastLong || a.lengthOf(less.Messages) > length/2 {
 		return false, nil
 	}
 	a.showPictures(ctx, less.Messages)
@@ -165,7 +165,7 @@ func (a *Asker) learnFromLog(asked *llm.Request) {
 		if !estimate.IsPlausible(transcript.Estimate(&r), use.Input) {
 			return // nothing could be learned, and rendering a long log takes long
 		}
-		r.Messages = transcript.Render(records[:i], records[i].Turn)
+		r.Messages = transcript.Render(records[:i], records[i].Turn, a.Memory)
 		a.Count.Ratios.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
 		return
 	}
@@ -188,10 +188,16 @@ func (a *Asker) requestLimit(r *llm.Request) int {
 	return max(limit, a.restOf(r)+limit/8)
 }
 
-// restOf estimates how many tokens of a request its prompt and its tools take.
+// restOf estimates how many tokens of a request its prompt, its tools and what is remembered take: no
+// summary makes these shorter.
 func (a *Asker) restOf(r *llm.Request) int {
 	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
-	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})) * ratio)
+	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})+transcript.EstimateMemory(a.Memory)) * ratio)
+}
+
+// lengthOf estimates how many tokens the messages of a request have without what is remembered.
+func (a *Asker) lengthOf(messages []llm.Message) int {
+	return max(0, transcript.EstimateMessages(messages)-transcript.EstimateMemory(a.Memory))
 }
 
 // fit renders the log into the request, and shortens it until it fits. First it empties
@@ -224,7 +230,7 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 		}
 		return a.endingTooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
 	}
-	transcript.TruncateResults(r.Messages, a.Room)
+	transcript.TruncateResults(r.Messages, a.roomForAll())
 	return nil
 }
 
@@ -232,9 +238,12 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 // these were made: others, such as commands, may write to the log meanwhile.
 func (a *Asker) render(t *turn.Turn, r *llm.Request) {
 	records := a.Journal.Records()
-	r.Messages = transcript.Render(records, t.ID)
-	r.Render = transcript.Again(r.Messages, records, t.ID, a.Room)
+	r.Messages = transcript.Render(records, t.ID, a.Memory)
+	r.Render = transcript.Again(r.Messages, records, t.ID, a.Memory, a.roomForAll())
 }
+
+// roomForAll returns how many tokens all messages of a request may have, with what is remembered.
+func (a *Asker) roomForAll() int { return a.Room + transcript.EstimateMemory(a.Memory) }
 
 // clearResults empties old results if that saves so much that it need not be repeated
 // soon. It reports whether it has.
@@ -242,7 +251,7 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	records := a.Journal.Records()
 	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)
 	view, _ := transcript.NewestSummary(records)
-	if upTo <= view.Cleared || transcript.EstimateMessages(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
+	if upTo <= view.Cleared || a.lengthOf(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
 		return false, nil
 	}
 	view.Cleared = upTo
@@ -277,9 +286,9 @@ func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	if err != nil || !ok {
 		return err
 	}
-	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
-	shorter := transcript.Render(transcript.WithSummary(a.Journal.Records(), s), t.ID)
-	if transcript.EstimateMessages(shorter) > length*4/5 {
+	before, length := a.countTokens(r), a.lengthOf(r.Messages)
+	shorter := transcript.Render(transcript.WithSummary(a.Journal.Records(), s), t.ID, a.Memory)
+	if a.lengthOf(shorter) > length*4/5 {
 		a.reportCompacted(t, compactTooLittle, before, before)
 		return nil
 	}
@@ -388,7 +397,7 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 			next = limit // otherwise the provider counts differently
 		}
 	}
-	if next-a.restOf(r) < leastRoom && transcript.EstimateMessages(r.Messages) <= leastRoom {
+	if next-a.restOf(r) < leastRoom && a.lengthOf(r.Messages) <= leastRoom {
 		return false
 	}
 	if a.Ceiling <= 0 || next < a.Ceiling {
@@ -408,7 +417,7 @@ func (a *Asker) endingTooLong(t *turn.Turn, fault *llm.Error) *turn.Ending {
 func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
 	defer func() { a.Reservations.Settle(ctx) }()
 	records := a.Journal.Records()
-	r := &llm.Request{Messages: transcript.Render(records, "")}
+	r := &llm.Request{Messages: transcript.Render(records, "", nil)}
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	a.Room = a.requestLimit(r)
 	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
@@ -427,37 +436,57 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 		return "", nil, err
 	}
 	if ok {
-		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
+		r.Messages = transcript.Render(transcript.WithSummary(records, s), "", nil)
 	}
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
-		return fmt.Sprintf("There isn't much to sum up: this conversation has only about %s tokens.", grouped(before)), nil, nil
+		return fmt.Sprintf(textLittleToSumUp, grouped(before)), nil, nil
 	}
 	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
-	return fmt.Sprintf("I've summed up the conversation so far: about %s tokens instead of %s. What people said lately stays word for word; files and memory stay.", grouped(a.countTokens(r)), grouped(before)), &s, nil
+	return fmt.Sprintf(textSummedUp, grouped(a.countTokens(r)), grouped(before)), &s, nil
 }
 
 // grouped formats a number of tokens for people.
 func grouped(tokens int) string { return bill.Grouped(int64(tokens)) }
 
+// MarkMemory writes to the log from where on the model is shown what is remembered and stands nowhere yet.
+// Nothing is lost without the entry: what is remembered is marked again.
+func (a *Asker) MarkMemory(ctx context.Context, t *turn.Turn) error {
+	notice, is := transcript.MarkMemory(a.Journal.Records(), t.ID, a.Memory)
+	if !is {
+		return nil
+	}
+	return a.Journal.AppendSoon(ctx, journal.NewEntry(t.ID, sessions.KindNotice, notice))
+}
+
 // ContextText returns the reply to /context: how much of what the model can read at once
 // the conversation fills.
 func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error) {
-	prompt, _, err := a.Agent.Prompt(ctx, agent.Asker{Session: a.Key(), Person: in.From.ID, Private: !in.Group})
+	who := agent.Asker{Session: a.Key(), Person: in.From.ID, Private: !in.Group}
+	prompt, err := a.Agent.Prompt(ctx, who)
 	if err != nil {
 		return "", fmt.Errorf("make the prompt: %w", err)
+	}
+	if a.Agent.Memory != nil { // to people it is a part of the prompt
+		memory, _, err := a.Agent.Memory(ctx, who)
+		if err != nil {
+			return "", fmt.Errorf("read what is remembered: %w", err)
+		}
+		for _, m := range memory {
+			prompt += m.Text
+		}
 	}
 	records, own := a.Journal.Records(), ""
 	for _, id := range journal.Unfinished(records) {
 		own = id
 	}
-	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own)}
+	r := &llm.Request{System: prompt, Tools: a.Offered(a.Agent.Tools), Messages: transcript.Render(records, own, nil)}
 	info := a.Agent.Model.Info()
 	var b strings.Builder
-	fmt.Fprintf(&b, "Right now I'm reading about %s of at most %s tokens:\n\n- my instructions: %s\n- my tools: %s\n- this conversation: %s\n\n", grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
+	fmt.Fprintf(&b, textContext, grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
 		grouped(a.countTokens(&llm.Request{System: r.System})), grouped(a.countTokens(&llm.Request{Tools: r.Tools})), grouped(a.countTokens(&llm.Request{Messages: r.Messages})))
 	if info.ContextTokens > 0 {
 		fmt.Fprintf(&b, "%s reads %s, %s. ", info.Name, grouped(info.ContextTokens), info.ContextFrom)
 	}
-	fmt.Fprintf(&b, "When it gets longer, I drop old results and sum up what was said; %[1]scompact does that now, and %[1]snew starts over.", a.CommandPrefix(in.At))
+	fmt.Fprintf(&b, textContextFuture, a.CommandPrefix(in.At))
 	return b.String(), nil
 }

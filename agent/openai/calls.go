@@ -53,7 +53,7 @@ func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	if d.Function.Arguments != "" {
 		a.tellName(p)
 	}
-	p.text.WriteString(p.args.Add(d.Function.Arguments))
+	a.growCall(p, p.args.Add(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
 	a.kept += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
 	if !wire.IsEmpty(d.ExtraContent) {

@@ -79,13 +79,13 @@ func (c Config) complete() (Config, string, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return c, "", errors.New("the model's base URL must begin with http:// or https:// and a host")
 	case u.User != nil || u.Fragment != "" || !providerOf(u.Host).accepts(u.Query()):
-		return c, "", errors.New("the model's base URL must hold no user, query or fragment (Azure's may end in ?api-version=…); the key has a setting of its own")
+		return c, "", errors.New("the model's base URL must not contain a user, query or fragment (Azure's may end in ?api-version=…); the key has its own setting")
 	}
 	c.query, u.RawQuery = u.RawQuery, ""
 	c.BaseURL = strings.TrimRight(u.String(), "/")
 	c.APIKey = strings.TrimSpace(c.APIKey)
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return c, "", errors.New("the model's API key holds a control character")
+		return c, "", errors.New("the model's API key contains a control character")
 	}
 	c.keyHeader = cmp.Or(providerOf(u.Host).keyHeader, "Authorization")
 	if c.Transport == nil {

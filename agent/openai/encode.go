@@ -14,7 +14,7 @@ import (
 // encode returns the body of a request in a dialect, and the tools in it.
 func (s *server) encode(r *llm.Request, d dialect) ([]byte, []tools.Spec, error) {
 	if d.noTools {
-		body, err := s.encodeWith(withoutTools(r, noTools), d, nil)
+		body, err := s.encodeWith(withoutTools(r, textNoTools), d, nil)
 		return body, nil, err
 	}
 	list, err := s.listTools(r.Tools, d)
@@ -76,12 +76,8 @@ func lackingTools(left []toollist.Left) string {
 	if n := len(names) - maxLacking; n > 0 {
 		names, more = names[:maxLacking], ", and "+strconv.Itoa(n)+" more"
 	}
-	return "\n\nThe server of this model does not take these tools, so you do not have them now: " + strings.Join(names, ", ") + more +
-		". Where one of them is needed, say so, and that whoever runs the bot finds the reason with `parley doctor`."
+	return textTheseToolsLack(strings.Join(names, ", ") + more)
 }
-
-// noTools is the text that is added to the instructions of a model that takes no tools.
-const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
 
 // withoutTools returns a request as it is for a model that takes no tools, or none of these; why is
 // added to its instructions. It tells earlier calls and their results in words.

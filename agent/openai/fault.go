@@ -14,7 +14,7 @@ func (r *refusal) fault() llm.Fault {
 	switch {
 	case r.isOverflow():
 		return llm.Overflow
-	case r.isModelsOwn():
+	case r.isMalformedOutput():
 		return llm.Busy
 	case r.cause() != "":
 		return llm.Refused
@@ -121,9 +121,9 @@ func (r *refusal) rejectsKey() bool {
 		r.mentions("api key not valid", "invalid api key", "incorrect api key", "api key is missing", "no auth credentials", "missing authentication")
 }
 
-// isModelsOwn reports whether the model wrote something that its own server could not
-// read. If asked again, the model may write something else.
-func (r *refusal) isModelsOwn() bool {
+// isMalformedOutput reports whether the model wrote something that its own server could not parse.
+// If asked again, the model might write something else.
+func (r *refusal) isMalformedOutput() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
@@ -131,7 +131,7 @@ func (r *refusal) isModelsOwn() bool {
 func (r *refusal) mayBeOfTool() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, 0:
-		return r.fault() != llm.Overflow && !r.isModelsOwn()
+		return r.fault() != llm.Overflow && !r.isMalformedOutput()
 	}
 	return false
 }

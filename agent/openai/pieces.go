@@ -147,13 +147,22 @@ func (ps *pieces) showAgain() {
 	}
 }
 
-// tellName tells watchers of a call, once its name is known.
+// tellName tells watchers of a call, once its name is known, and of the arguments that have come.
 func (ps *pieces) tellName(p *piece) {
 	if p.kind != llm.BlockToolUse || p.named || p.name == "" {
 		return
 	}
 	p.named = true
-	ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name})
+	ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name, Text: p.text.String()})
+}
+
+// growCall appends a piece of a call's arguments. Watchers see it if they know the call's name, and no
+// later block.
+func (ps *pieces) growCall(p *piece, text string) {
+	p.text.WriteString(text)
+	if text != "" && p.named && p.index == len(ps.all)-1 {
+		ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Text: text})
+	}
 }
 
 // byID returns the newest call with the given id, or nil.

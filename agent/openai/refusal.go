@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"parley/agent/openai/wire"
+	"parley/tools"
 )
 
 // A refusal is an error that a server answered with: as a status, or within the stream.
@@ -199,14 +200,7 @@ func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r <= ' ' || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
 	}), " ")
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return tools.Clip(text, most)
 }
 
 // waitOf returns how long a response's headers ask the client to wait; false if they do

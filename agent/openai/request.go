@@ -251,14 +251,10 @@ func (t *transcript) addUser(blocks []llm.Block) {
 		said, t.messages = earlier, t.messages[:n-1]
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
-		t.addAssistant([]llm.Block{{Kind: llm.BlockText, Text: bridge}})
+		t.addAssistant([]llm.Block{{Kind: llm.BlockText, Text: textBridge}})
 	}
 	t.add(wireMessage{Role: "user", Content: said})
 }
-
-// bridge is the model's message that is put between a tool's result and a person's
-// message if the server insists on one there.
-const bridge = "(I have read the results.)"
 
 // emptyThought is sent as the model's thinking if a server requires thinking and there
 // is none. An empty text would count as missing.

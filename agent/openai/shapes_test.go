@@ -193,7 +193,7 @@ func TestThinkingWithoutItsBeginningIsLearned(t *testing.T) {
 		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
 		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
 		"thinking Let me |thinking see.|text The |text sky.",
-		"thinking I shall look.|tool_use x",
+		"thinking I shall look.|tool_use x|tool_use {}",
 		"thinking Hm.|text The sun.",
 		"thinking The |thinking sea.|void|text The sea.",
 		"text The |text sea.",

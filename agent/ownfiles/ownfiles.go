@@ -1,12 +1,11 @@
-// Package ownfiles finds the files in a conversation's folder that are removed because they
-// are old.
+// Package ownfiles finds the old files in a conversation's folder that retention removes.
 //
-// The setting [retention] erases turns that ended long ago. The files of these turns are
-// in the folder of a conversation that goes on: what came with a message, the pictures
-// that a model was shown, whole results that were too long for the model, and what MCP
-// servers gave. Parley itself has put them there, under names of its own. They are
-// removed when they are as old as that and no entry that the log still has is about them.
-// What an agent has made belongs to the conversation, and stays.
+// The setting [retention] erases turns that ended long ago. The conversation goes on, and its
+// folder still has the files of these turns: attachments, pictures that a model was shown,
+// complete results that were too long for the model, and files from MCP servers. Parley itself
+// put them there, under names of its own. They're removed once they're older than the retention
+// period and no remaining log entry refers to them. Files that an agent made belong to the
+// conversation and stay.
 package ownfiles
 
 import (

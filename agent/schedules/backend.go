@@ -6,7 +6,6 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -34,105 +33,58 @@ func scheduleIDFor(call tools.Call) string {
 // Add implements scheduletools.Backend: it stores a schedule of the call's person and sets its
 // timer.
 func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Request) (scheduletools.Entry, error) {
+	if e, ok, err := d.Added(ctx, call); err != nil || ok {
+		return e, err
+	}
 	c := d.Scheduler
-	why, err := c.Ready(ctx)
-	if err != nil {
-		return scheduletools.Entry{}, err
-	}
-	if why != "" {
-		return scheduletools.Entry{}, tools.Errorf(tools.PermissionDenied, "Nothing can be scheduled now: %s. Tell the person to ask again later.", why)
-	}
 	at, err := bus.ParseAddress(call.At)
 	if err != nil {
 		return scheduletools.Entry{}, err
 	}
-	caller, ok, err := c.Admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at)
-	switch {
-	case err != nil:
-		return scheduletools.Entry{}, err
-	case !ok, caller.Program:
-		return scheduletools.Entry{}, tools.Errorf(tools.PermissionDenied, "Only for people who may talk to me here something can be scheduled, and %s is none now.", call.Person)
+	if _, err := c.admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at); err != nil {
+		return scheduletools.Entry{}, d.explain(err, call)
 	}
-	limits := c.Limits()
-	zone, err := d.zone(ctx, call, w, limits)
+	zone, err := c.zoneOf(ctx, call.Session, call.Person, w.Zone)
 	if err != nil {
-		return scheduletools.Entry{}, err
+		return scheduletools.Entry{}, d.explain(err, call)
 	}
-	now := time.Now()
-	when, err := schedules.Parse(w.When, zone, now)
+	if w.Zone != "" { // the person has said where they are
+		if err := c.Table.SetZone(ctx, call.Session, zone.String()); err != nil {
+			return scheduletools.Entry{}, err
+		}
+	}
+	s, err := c.keep(ctx, schedules.Schedule{
+		ID: scheduleIDFor(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At, When: w.When, Text: w.Text,
+	}, zone)
 	if err != nil {
-		return scheduletools.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %v", err)
+		return scheduletools.Entry{}, d.explain(err, call)
 	}
-	if gap := when.ShortestGap(); !when.IsOnce() && gap < limits.Least {
-		return scheduletools.Entry{}, tools.Errorf(tools.InvalidArgs, "when: it would be due every %s, and at least %s have to lie between: choose a longer time", gap, limits.Least)
-	}
-	next := when.Next(now)
-	if next.IsZero() {
-		return scheduletools.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %s is past; it is %s now", w.When, now.In(zone).Format(time.RFC3339))
-	}
-	s := schedules.Schedule{
-		ID: scheduleIDFor(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At,
-		When: when.String(), Zone: zone.String(), Text: w.Text, Made: now, Next: next,
-	}
-	s, err = c.Table.Add(ctx, s, limits.Most)
-	if errors.Is(err, schedules.ErrTooMany) {
-		return scheduletools.Entry{}, tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be cancelled first.", limits.Most)
-	}
-	if err != nil {
-		return scheduletools.Entry{}, err
-	}
-	c.Point("schedule:added")
-	d.setTimer(ctx, s)
 	return entry(s, call), nil
 }
 
-// setTimer sets the timer of a schedule that is stored already. If that fails, the sweep finds
-// the slot when it is overdue, so it is only late.
-func (d Backend) setTimer(ctx context.Context, s schedules.Schedule) {
-	if err := d.Scheduler.setTimer(ctx, s); err != nil {
-		d.Scheduler.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
+// explain turns an error that the model can do something about into one that says so.
+func (d Backend) explain(err error, call tools.Call) error {
+	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {
+		return tools.Errorf(tools.InvalidArgs, "%v", invalid)
 	}
-}
-
-// zone returns the time zone for a call's schedule: the one that the request names,
-// otherwise that of the conversation, the person or the configuration.
-func (d Backend) zone(ctx context.Context, call tools.Call, w scheduletools.Request, limits Limits) (*time.Location, error) {
-	name := w.Zone
-	if name == "" {
-		var err error
-		if name, err = d.Scheduler.Table.Zone(ctx, call.Session); err != nil {
-			return nil, err
-		}
+	switch {
+	case errors.Is(err, schedules.ErrNotNow):
+		return tools.Errorf(tools.PermissionDenied, "%v. Tell the person to ask again later.", err)
+	case errors.Is(err, schedules.ErrNotAdmitted):
+		return tools.Errorf(tools.PermissionDenied, "Only for people who may talk to me here something can be scheduled, and %s is none now.", call.Person)
+	case errors.Is(err, schedules.ErrTooMany):
+		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be cancelled first.", d.Scheduler.Limits().Most)
 	}
-	if name == "" {
-		if name = d.Scheduler.Zone(ctx, call.Person); !schedules.IsZone(name) {
-			name = limits.Zone
-		}
-	}
-	if !schedules.IsZone(name) {
-		return nil, tools.Errorf(tools.InvalidArgs, "time_zone: there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, err
-	}
-	if w.Zone != "" {
-		return zone, d.Scheduler.Table.SetZone(ctx, call.Session, name)
-	}
-	return zone, nil
+	return err
 }
 
 // Added implements scheduletools.Backend: it returns the schedule that an earlier attempt of the
 // call has added; false if there is none.
 func (d Backend) Added(ctx context.Context, call tools.Call) (scheduletools.Entry, bool, error) {
-	s, err := d.Scheduler.Table.Get(ctx, scheduleIDFor(call))
-	if errors.Is(err, schedules.ErrNone) {
-		return scheduletools.Entry{}, false, nil
-	}
-	if err != nil {
+	s, ok, err := d.Scheduler.Added(ctx, scheduleIDFor(call), "")
+	if err != nil || !ok {
 		return scheduletools.Entry{}, false, err
 	}
-	d.setTimer(ctx, s) // who was cut off may not have come to it
 	return entry(s, call), true, nil
 }
 
@@ -163,7 +115,7 @@ func (d Backend) Cancel(ctx context.Context, call tools.Call, id string) error {
 	case s.Person != call.Person && !call.Owner:
 		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.PersonName}.NameAndID())
 	}
-	if err := d.Scheduler.Table.Remove(ctx, id); err != nil && !errors.Is(err, schedules.ErrNone) {
+	if err := d.Scheduler.Cancel(ctx, id); err != nil && !errors.Is(err, schedules.ErrNone) {
 		return err
 	}
 	return nil
@@ -188,6 +140,7 @@ func entry(s schedules.Schedule, call tools.Call) scheduletools.Entry {
 	if s.Person != call.Person {
 		e.By = bus.Person{ID: s.Person, Name: s.PersonName}.NameAndID()
 	}
+	e.Paused = !s.Paused.IsZero()
 	if !s.Next.IsZero() {
 		next := s.Next
 		if zone, err := time.LoadLocation(s.Zone); err == nil {

@@ -7,7 +7,8 @@
 // timer of the next slot; and the table records that the slot has ended. The session's log
 // refuses a second turn for the same id.
 //
-// schedules.go fires schedules; backend.go is what the tool and the operator's commands use.
+// schedules.go fires schedules; change.go makes, changes and runs them for whoever asks; backend.go is
+// what the tool uses.
 package schedules
 
 import (
@@ -38,11 +39,13 @@ const (
 	fullRetry = 30 * time.Second
 )
 
-// What has become of a slot when its time came, for metrics.
+// What has become of a slot when its time came, for metrics and events.
 const (
 	Fired    = "fired"
 	NoAccess = "no_access" // the schedule's person may not talk to the bot now
-	Missed   = "missed"    // no process ran at that time
+	Missed   = "missed"    // no process ran at that time; only for metrics
+	Asked    = "asked"     // it was said because somebody asked for it, beside its slots; only for metrics
+	Failed   = "failed"    // the text can never be said; only for events
 )
 
 // Limits are the limits of schedules and their default time zone, as configured now.
@@ -65,9 +68,15 @@ func MachineZone() string {
 	return name
 }
 
+// A Bus carries the texts of schedules, their timers, and events for those who watch.
+type Bus interface {
+	bus.Bus
+	bus.Emitter
+}
+
 // Config holds the parts that a Scheduler works with.
 type Config struct {
-	Bus    bus.Bus
+	Bus    Bus
 	Table  schedules.Table
 	Limits func() Limits
 	Admit  bus.Admit
@@ -199,7 +208,8 @@ func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, e
 			}
 			s = now
 		}
-		if err := c.publishSlot(ctx, s); errors.Is(err, bus.ErrFull) {
+		result, err := c.publishSlot(ctx, s)
+		if errors.Is(err, bus.ErrFull) {
 			return fullRetry, nil // it waits, and what comes due meanwhile is missed, and told
 		} else if err != nil {
 			return 0, err
@@ -212,42 +222,46 @@ func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, e
 			return 0, err
 		}
 		c.Point("schedule:ended")
+		c.tellWatchers(s, result)
 	}
 }
 
 // publishSlot publishes a slot's text to its session, and tells people what was missed,
-// if the schedule's person may talk to the bot now.
-func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) error {
+// if the schedule's person may talk to the bot now. It returns what has become of the slot.
+func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) (result string, err error) {
 	at, err := bus.ParseAddress(s.Address)
 	if err != nil {
-		return err
+		return "", err
 	}
 	caller, ok, err := c.Admit(ctx, bus.Person{ID: s.Person, Name: s.PersonName}, at)
 	if err != nil {
-		return fmt.Errorf("judge who has made schedule %s: %w", s.ID, err)
+		return "", fmt.Errorf("judge who has made schedule %s: %w", s.ID, err)
 	}
 	log := c.Log.With(slog.String("schedule", s.ID), slog.String("session", s.Session), slog.String("person", s.Person), slog.Time("slot", s.Slot))
 	if !ok {
 		log.Warn("a schedule is passed over: its person may not talk to the bot now")
 		c.Fired(NoAccess, 1)
-		return nil
+		return NoAccess, nil
 	}
 	if err := c.tellMissed(ctx, s, at); err != nil {
-		return err
+		return "", err
 	}
-	err = bus.PublishInbound(ctx, c.Bus, s.Session, caller.Mail(bus.Inbound{
-		ID: s.SlotID(), Kind: bus.Scheduled, At: at, Text: s.Text, SentAt: s.Slot, Schedule: s.ID,
-	}), false)
+	err = c.say(ctx, s, at, caller, s.SlotID(), s.Slot)
 	if errors.Is(err, bus.ErrInvalid) {
 		log.Error("a schedule can never be said", slog.Any("error", err))
-		return nil
+		return Failed, nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	log.Info("a schedule is due", slog.Int("missed", s.Missed))
 	c.Fired(Fired, 1)
-	return nil
+	return Fired, nil
+}
+
+// tellWatchers tells those who watch the server what has become of a schedule.
+func (c *Scheduler) tellWatchers(s schedules.Schedule, state string) {
+	c.Bus.Emit(bus.Event{Type: bus.ScheduleMoved, Session: s.Session, News: &bus.News{ID: s.ID, State: state}})
 }
 
 // tellMissed tells people once which slots were missed, before the text of the slot that now

@@ -17,6 +17,7 @@ import (
 	"parley/bus/bustest"
 	"parley/bus/timers"
 	"parley/cmd/parley/hometest"
+	kept "parley/sessions/schedules"
 	"parley/tools"
 	scheduletools "parley/tools/schedules"
 )
@@ -31,6 +32,7 @@ type stage struct {
 	unknown error // nobody can say who may
 	zone    string
 	diesAt  string
+	between func(point string) // it may change something between the steps
 	fired   map[string]int
 }
 
@@ -68,7 +70,11 @@ func (s *stage) scheduler() *schedules.Scheduler {
 			if dies {
 				s.diesAt = ""
 			}
+			between := s.between
 			s.mu.Unlock()
+			if between != nil {
+				between(name)
+			}
 			if dies {
 				panic(errDied)
 			}
@@ -229,6 +235,7 @@ func TestMissedSlotsAreToldOnce(t *testing.T) {
 func TestAScheduleSpeaksForWhoMayTalk(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		began := time.Now()
+		news := bustest.News(t, s.Bus)
 		id := s.add("one", "every 10m")
 		s.refused = true
 		s.serve(2, 11*time.Minute)
@@ -241,6 +248,21 @@ func TestAScheduleSpeaksForWhoMayTalk(t *testing.T) {
 		s.serve(2, 2*time.Minute)
 		if got, _ := s.said(bus.InboundTopic); !slices.Equal(got, slots(id, began, 20*time.Minute)) {
 			t.Errorf("said are %q", got)
+		}
+		stop := true
+		if _, err := s.scheduler().Change(t.Context(), id, kept.Change{Paused: &stop}); err != nil {
+			t.Error(err)
+		}
+		if err := (schedules.Backend{Scheduler: s.scheduler()}).Cancel(t.Context(), call("two"), id); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second) // events may gather for a moment
+		var want []string
+		for _, state := range []string{"added", "no_access", "fired", "changed", "cancelled"} {
+			want = append(want, fmt.Sprintf("schedule session=%s turn= id=%s kind= state=%s", call("one").Session, id, state))
+		}
+		if got := slices.Compact(news()); !slices.Equal(got, want) { // who repeats a step tells it again
+			t.Errorf("those who watch the server are told %q, want %q", got, want)
 		}
 	})
 }

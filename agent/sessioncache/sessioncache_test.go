@@ -254,9 +254,9 @@ func seenOf(records []journal.Record) string {
 	cut, ok := transcript.Cut(records, "now", false, transcript.Budgets{Steps: 40, Unread: 40, Own: 20, Said: 20})
 	var cutOff []llm.Message
 	if ok {
-		cutOff = transcript.Render(transcript.WithSummary(records, cut), "")
+		cutOff = transcript.Render(transcript.WithSummary(records, cut), "", nil)
 	}
-	return fmt.Sprint(transcript.Render(records, ""), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Spent, ok, journal.Unfinished(records))
+	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Spent, ok, journal.Unfinished(records))
 }
 
 // sameRecords fails the test unless a journal holds what is read from a log.

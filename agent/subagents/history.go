@@ -94,6 +94,9 @@ func clip(text string) string {
 // textOf returns what a model is shown of an entry, "" for nothing, and whether strangers may
 // have written it.
 func textOf(e sessions.Entry) (text string, untrusted bool, err error) {
+	if e.MarksMemory() {
+		return "", false, nil
+	}
 	switch e.Kind {
 	case sessions.KindUser:
 		d, err := sessions.Decode[sessions.User](e)

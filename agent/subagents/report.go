@@ -48,6 +48,7 @@ func (d *Service) end(ctx context.Context, t subagents.Task, state, report strin
 		return t, err
 	}
 	if ours {
+		d.tellWatchers(t)
 		d.cfg.Ended(state)
 		d.cfg.Log.Info("a task has ended", slog.String("task", t.ID), slog.String("session", t.Session), slog.String("parent", t.Parent),
 			slog.String("state", state), slog.Duration("took", t.Ended.Sub(t.Started)))
@@ -123,4 +124,14 @@ func (d *Service) reportMail(ctx context.Context, t subagents.Task) (bus.Inbound
 // the report.
 func (d *Service) NoteTold(ctx context.Context, id string) error {
 	return d.cfg.Table.NoteTold(ctx, id)
+}
+
+// tellWatchers tells those who watch the session that has handed a task out the task's state now.
+func (d *Service) tellWatchers(t subagents.Task) {
+	d.cfg.Bus.Emit(bus.Event{Type: bus.TaskMoved, Session: t.Parent, Turn: t.Turn, News: &bus.News{ID: t.ID, State: t.State}})
+}
+
+// tasksErased returns the event that tells those who watch a session that tasks of it are to be erased.
+func tasksErased(parent string) bus.Event {
+	return bus.Event{Type: bus.TaskMoved, Session: parent, News: &bus.News{State: bus.StateErased}}
 }

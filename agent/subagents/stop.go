@@ -38,6 +38,7 @@ func (d *Service) Drop(ctx context.Context, session, cause string) error {
 	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
 		return err
 	}
+	d.cfg.Bus.Emit(tasksErased(session))
 	d.wakeSweep()
 	return nil
 }

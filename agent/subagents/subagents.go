@@ -35,10 +35,12 @@ import (
 // MostOpen is how many sub-agents may work for one session at once.
 const MostOpen = 5
 
-// A Bus carries tasks and reports, and gives out the hold of the process that sweeps.
+// A Bus carries tasks and reports, gives out the hold of the process that sweeps, and tells watchers how
+// tasks stand.
 type Bus interface {
 	bus.Bus
 	bus.Holder
+	bus.Emitter
 }
 
 // Config holds the parts that a Service works with.
@@ -179,6 +181,7 @@ func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task,
 		return t, err
 	}
 	d.cfg.Point("task:recorded")
+	d.tellWatchers(t)
 	if len(what.Files) == 0 {
 		return t, nil
 	}
@@ -187,6 +190,7 @@ func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task,
 		if failed := d.cfg.Table.Discard(ctx, t.ID); failed != nil {
 			return t, failed
 		}
+		d.cfg.Bus.Emit(tasksErased(t.Parent))
 		d.wakeSweep()
 	}
 	return t, err
@@ -232,7 +236,7 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 		text += "\n\nIn your workspace: " + strings.Join(what.Files, ", ")
 	}
 	t.Mail, err = plainjson.Marshal(bus.Inbound{
-		ID: "tasked:" + id, Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
+		ID: subagents.MailID(id), Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
 		At: address(t), Private: call.Private, Group: !call.Private, Mentioned: true, Text: text, SentAt: t.Started,
 		Task: &bus.Task{ID: id, Agent: call.Agent, Session: call.Session, Asked: at, Untrusted: call.Untrusted},
 	})
@@ -278,6 +282,8 @@ func (d *Service) Start(ctx context.Context, id string) error {
 		return err
 	}
 	d.cfg.Point("task:running")
+	t.State = subagents.Running
+	d.tellWatchers(t)
 	return d.publish(ctx, t)
 }
 

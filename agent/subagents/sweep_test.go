@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/subagents"
+	"parley/agent/task"
 	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
@@ -43,12 +44,19 @@ func newStore(t *testing.T) *sqlstore.Store {
 	return store
 }
 
-// newService makes a Service over a real bus and store, in which the parent's session exists.
-func newService(t *testing.T) (d *subagents.Service, b *sqlitebus.Bus, table stored.Table) {
+// newBus opens a bus.
+func newBus(t *testing.T) *sqlitebus.Bus {
 	t.Helper()
 	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
+	return b
+}
+
+// newService makes a Service over a real bus and store, in which the parent's session exists.
+func newService(t *testing.T) (d *subagents.Service, b *sqlitebus.Bus, table stored.Table) {
+	t.Helper()
+	b = newBus(t)
 	store := newStore(t)
 	table = store.SubAgents()
 	return subagents.New(subagents.Config{
@@ -182,7 +190,7 @@ func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 func TestWhatIsCopiedInVainIsErased(t *testing.T) {
 	store := newStore(t)
 	d := subagents.New(subagents.Config{
-		Table: store.SubAgents(), Log: slog.New(slog.DiscardHandler),
+		Table: store.SubAgents(), Bus: newBus(t), Log: slog.New(slog.DiscardHandler),
 		Ready:    func(context.Context) (string, error) { return "", nil },
 		MaySpawn: func(agent string) []string { return []string{agent} },
 		Copy: func(context.Context, tools.Call, string, []string) error {
@@ -208,7 +216,7 @@ func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 	store := newStore(t)
 	ctx, cut := context.WithCancel(t.Context())
 	d := subagents.New(subagents.Config{
-		Table: store.SubAgents(), Log: slog.New(slog.DiscardHandler),
+		Table: store.SubAgents(), Bus: newBus(t), Log: slog.New(slog.DiscardHandler),
 		Ready:    func(context.Context) (string, error) { return "", nil },
 		MaySpawn: func(agent string) []string { return []string{agent} },
 		Point: func(at string) {
@@ -225,4 +233,33 @@ func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 	if got, err := store.SubAgents().Get(t.Context(), stored.ID(parent, "t#c")); err != nil || got.State != stored.Running {
 		t.Errorf("the task is %+v, %v", got, err)
 	}
+}
+
+// Those who watch the server are told how the tasks of a session stand: by ids and states, for the session
+// that has handed them out.
+func TestWatchersAreToldHowTasksStand(t *testing.T) {
+	d, b, table := newService(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	news, err := b.Subscribe(ctx, bus.ServerFeed(), 0)
+	must(t, err)
+	prepare(t, table, time.Second, true)
+	must(t, d.Start(t.Context(), "a"))
+	must(t, d.Report(t.Context(), task.Report{ID: "a", State: stored.Done, Text: "all is well"}))
+	must(t, d.Report(t.Context(), task.Report{ID: "a", State: stored.Failed, Text: "once more"})) // the first one counts
+	must(t, d.Drop(t.Context(), parent, "new"))
+	want := []bus.News{{ID: "a", State: stored.Running}, {ID: "a", State: stored.Done}, {State: bus.StateErased}}
+	for e, err := range news {
+		must(t, err)
+		if e.Type != bus.TaskMoved {
+			continue
+		}
+		if e.Session != parent || e.News == nil || *e.News != want[0] || e.Turn != "" && e.Turn != "t" {
+			t.Fatalf("told is %+v, %+v; want %+v", e, e.News, want[0])
+		}
+		if want = want[1:]; len(want) == 0 {
+			return
+		}
+	}
+	t.Errorf("nobody told %v", want)
 }

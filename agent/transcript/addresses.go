@@ -12,12 +12,12 @@ import (
 	"parley/tools"
 )
 
-// FindAddress finds a URL in what people said or in a tool's result, among the records before entry
-// n that a model is shown. It has to stand there as a whole address, and not as a part of a longer
-// one. Once that model has read untrusted text, only the results of tools count for which brings
-// returns true: tools that the model cannot make say what it likes. Even such a result does not count
-// if the address stood in the arguments of its call. own is as for Untrusted. What a person wrote
-// comes before what results held.
+// FindAddress finds a URL in what people said or in a tool's result, among the records before entry n
+// that a model is shown. It has to be a complete address there, not part of a longer one. Once that
+// model has read untrusted text, only results of tools for which brings returns true count: tools
+// that the model cannot make print a text of its choice. Even such a result does not count if the
+// address was in the arguments of its call. own is as for Untrusted. People's words take precedence
+// over results.
 func FindAddress(records []journal.Record, own string, n int64, address string, brings func(tool string) bool) tools.Sighting {
 	var first tools.Sighting
 	if address == "" {
@@ -48,7 +48,8 @@ type addressSearch struct {
 	influenced bool                        // the model has read untrusted text
 }
 
-// inEntry says whether one entry holds the address, and remembers calls and untrusted summaries.
+// inEntry reports where one entry contains the address, and remembers calls and untrusted
+// summaries.
 func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool) tools.Sighting {
 	switch d := r.Data.(type) {
 	case sessions.Summary:
@@ -72,8 +73,8 @@ func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool)
 	return tools.Sighting{}
 }
 
-// mayBeIn reports whether a text in a JSON value may hold the address: whether the value has the
-// address's host, in plain letters. It spares most results the decoding.
+// mayBeIn reports whether a text in a JSON value may contain the address: whether the value has
+// the address's host, in plain letters. This avoids decoding most results.
 func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
 	_, host, found := strings.Cut(h.address, "://")
 	if !found {
@@ -126,8 +127,8 @@ func (h *addressSearch) isQuoted(quotes []sessions.Quote) bool {
 	return false
 }
 
-// holdsAddress reports whether a text has a URL as a whole: it neither begins within another word nor
-// goes on behind what was looked for. A fragment may follow, because no fragment is sent.
+// holdsAddress reports whether a text has a URL as a complete address: it neither begins within
+// another word nor continues after the match. A fragment may follow, because fragments are not sent.
 func holdsAddress(text, address string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], address)
@@ -143,9 +144,9 @@ func holdsAddress(text, address string) bool {
 	}
 }
 
-// endsAddress reports whether an address ends where rest follows it: at the end, at a character that
-// is in no address, at punctuation behind which one of these comes, or at what closes the parenthesis
-// before it, as in Markdown.
+// endsAddress reports whether an address ends before rest: at the end of the text, at a character
+// that no address has, at punctuation followed by one of these, or at the closing parenthesis that
+// matches the one before it, as in Markdown.
 func endsAddress(rest string, before rune) bool {
 	rest, fragment := strings.CutPrefix(rest, "#")
 	if fragment {
@@ -164,11 +165,10 @@ func endsAddress(rest string, before rune) bool {
 }
 
 // continuesAddress reports whether a character can stand within an address. Letters of all scripts
-// can, so that the beginning of an address is never taken for the whole.
+// can, so that the beginning of an address is never mistaken for all of it.
 func continuesAddress(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r) || strings.ContainsRune("-_~%/:@&=+$?#", r)
 }
 
-// isClosing reports whether a character that an address may have ends it where nothing more of it
-// follows.
+// isClosing reports whether a character ends an address if no more of the address follows it.
 func isClosing(r rune) bool { return strings.ContainsRune(".,;:!?)]'*_~", r) }

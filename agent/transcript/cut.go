@@ -21,10 +21,10 @@ type Budgets struct {
 	Said   int // of what people said before the current turn
 }
 
-// Cut decides what a summary is to cover if the newest steps are to stay within their budget, and
+// Cut decides what a summary must cover so that the newest steps stay within their budget, and
 // which entries within that part it keeps. Cut never separates a call from its result. own is the
 // current turn, and withinTurn says whether its beginning may be covered too. Cut returns false if
-// there is nothing to summarise.
+// there is nothing to summarize.
 func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sessions.Summary, bool) {
 	v := viewOf(records, own)
 	if v.alone != "" { // the newest summary belongs to another conversation
@@ -157,8 +157,8 @@ func sizeOf(r journal.Record, cleared int64) int {
 const frameBytes = 64
 
 // keptEntries returns the numbers of the entries that a summary keeps: what people said,
-// the newest within their budgets, and the files that came with it. Of the current turn
-// the first message goes before all others, because it says what the turn is about.
+// the newest within their budgets, the files that came with it, and the newest marks of the memory. The first message of
+// the current turn has priority over all others, because it says what the turn is about.
 func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
 	var inOwn, before []journal.Record // what people said, the newest first
 	for _, r := range slices.Backward(records) {
@@ -170,7 +170,7 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 			before = append(before, r)
 		}
 	}
-	said, answers := map[string]bool{}, map[int64]bool{}
+	said, kept := map[string]bool{}, newestMarks(records, v, covers)
 	keep := func(r journal.Record, budget *int) bool {
 		size := (r.Size + frameBytes) / BytesPerToken
 		if size > *budget {
@@ -180,7 +180,7 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 		if r.Kind == sessions.KindUser {
 			said[r.Cause] = true
 		} else {
-			answers[r.N] = true
+			kept[r.N] = true
 		}
 		return true
 	}
@@ -196,11 +196,11 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 			break // the kept messages have no gaps
 		}
 	}
-	return numbersOf(records, covers, said, answers)
+	return numbersOf(records, covers, said, kept)
 }
 
-// isSaid reports whether a person has said what an entry holds: a message, or an answer
-// to a question of the agent's.
+// isSaid reports whether an entry holds a person's words: a message, or an answer to the
+// agent's question.
 func isSaid(r journal.Record) bool {
 	d, ok := r.Data.(sessions.AskEnded)
 	return r.Kind == sessions.KindUser || ok && isAnswer(d)
@@ -211,8 +211,8 @@ func isSaid(r journal.Record) bool {
 func isAnswer(d sessions.AskEnded) bool { return d.Question != "" && d.Answer != "" }
 
 // numbersOf returns the numbers of the covered entries that are kept: the messages with
-// these causes, the files that came with them, and the answers with these numbers.
-func numbersOf(records []journal.Record, covers int64, said map[string]bool, answers map[int64]bool) []int64 {
+// these causes, the files that came with them, and those that kept has.
+func numbersOf(records []journal.Record, covers int64, said map[string]bool, kept map[int64]bool) []int64 {
 	var numbers []int64
 	for _, r := range records {
 		of := ""
@@ -224,16 +224,16 @@ func numbersOf(records []journal.Record, covers int64, said map[string]bool, ans
 		case sessions.Fetched:
 			of = d.Message
 		}
-		if (of != "" && said[of] || answers[r.N]) && r.N <= covers {
+		if (of != "" && said[of] || kept[r.N]) && r.N <= covers {
 			numbers = append(numbers, r.N)
 		}
 	}
 	return numbers
 }
 
-// Clear returns up to which entry the results of tools may be emptied if the newest are
-// to stay within a budget of tokens, and about how many tokens that saves. The results of
-// the newest step stay in any case, because the model has not read them yet.
+// Clear returns the entry up to which tool results may be emptied so that the newest ones
+// stay within a budget of tokens, and roughly how many tokens that saves. The results of
+// the newest step always stay, because the model has not read them yet.
 func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
 	v := viewOf(records, own)
 	if v.alone != "" {
@@ -270,13 +270,13 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	return append(slices.Clip(records), journal.NewRecord(sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, s))
 }
 
-// WithoutPast renders the log as if its past had never been: with what people say in the turn own,
-// and its newest step, whose results are cut if they are longer than limit tokens.
-func WithoutPast(records []journal.Record, own string, limit int) []llm.Message {
+// WithoutPast renders the log without its past: with what people say in the turn own, and its
+// newest step, whose results are cut if they are longer than limit tokens.
+func WithoutPast(records []journal.Record, own string, memory []Memory, limit int) []llm.Message {
 	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, Own: math.MaxInt}); ok {
 		records = WithSummary(records, s)
 	}
-	messages := Render(records, own)
+	messages := Render(records, own, memory)
 	TruncateResults(messages, limit)
 	return messages
 }

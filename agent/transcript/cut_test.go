@@ -90,14 +90,14 @@ func TestATurnIsSummedUpInPart(t *testing.T) {
 		t.Errorf("the summary is of %q", s.Turn)
 	}
 	want := "before|do it|SUM|call c4|result c4=r4|call c5|result c5=r5|and that"
-	if got := told(Render(l.records, "t1")); got != want {
+	if got := told(Render(l.records, "t1", nil)); got != want {
 		t.Errorf("shown %s\nwant  %s", got, want)
 	}
 	l.step("t1", "c6", "r6")
 	l.end("t1", "done")
 	l.begin("t2", "next")
 	want += "|call c6|result c6=r6|done|next"
-	if got := told(Render(l.records, "t2")); got != want {
+	if got := told(Render(l.records, "t2", nil)); got != want {
 		t.Errorf("in the next turn %s\nwant %s", got, want)
 	}
 	// As it is after a restart, when what the summary hides is not read any more.
@@ -107,7 +107,7 @@ func TestATurnIsSummedUpInPart(t *testing.T) {
 			read = append(read, r)
 		}
 	}
-	if got := told(Render(read, "t2")); got != want {
+	if got := told(Render(read, "t2", nil)); got != want {
 		t.Errorf("after a restart %s\nwant %s", got, want)
 	}
 }
@@ -124,10 +124,10 @@ func TestATurnThatWasSummedUpIsLeftBehind(t *testing.T) {
 	l.add("", sessions.KindSummary, sessions.Summary{Covers: int64(len(l.records))})
 	l.begin("t2", "new")
 	l.end("t2", "hello")
-	if got, want := told(Render(l.records, "t2")), "new|hello"; got != want {
+	if got, want := told(Render(l.records, "t2", nil)), "new|hello"; got != want {
 		t.Errorf("the new conversation shows %s, want %s", got, want)
 	}
-	if got, want := told(Render(l.records, "t1")), "do it|SUM|call c4|result c4=r4|call c5|result c5=r5"; got != want {
+	if got, want := told(Render(l.records, "t1", nil)), "do it|SUM|call c4|result c4=r4|call c5|result c5=r5"; got != want {
 		t.Errorf("the turn that was left behind shows %s, want %s", got, want)
 	}
 	if _, ok := Cut(l.records, "t1", true, Budgets{}); ok {
@@ -174,7 +174,7 @@ func TestWhatTheModelHasNotReadStays(t *testing.T) {
 		t.Errorf("covers %d of %d, %t: there is no room for what is new", s.Covers, unread, ok)
 	}
 	l.sum(t, "t1", Budgets{Steps: 100, Unread: 2000, Own: 100})
-	if got, want := strings.ReplaceAll(told(Render(l.records, "t1")), strings.Repeat("y", 2000), "Y"), "do it|SUM|call new1|call new2|result new1=Y|result new2=Y"; got != want {
+	if got, want := strings.ReplaceAll(told(Render(l.records, "t1", nil)), strings.Repeat("y", 2000), "Y"), "do it|SUM|call new1|call new2|result new1=Y|result new2=Y"; got != want {
 		t.Errorf("shown %s, want %s", got, want)
 	}
 }
@@ -225,18 +225,18 @@ func TestResultsAreClearedInOneGo(t *testing.T) {
 	if saves < 5500 || saves > 6000 {
 		t.Errorf("saves %d tokens", saves)
 	}
-	before := EstimateMessages(Render(l.records, "t1"))
+	before := EstimateMessages(Render(l.records, "t1", nil))
 	l.add("", sessions.KindSummary, sessions.Summary{Cleared: upTo})
-	after := EstimateMessages(Render(l.records, "t1"))
+	after := EstimateMessages(Render(l.records, "t1", nil))
 	if before-after < 5500 {
 		t.Errorf("%d tokens became %d", before, after)
 	}
-	if got := told(Render(l.records, "t1")); strings.Count(got, "cleared to save room") != 6 || strings.Count(got, long) != 2 {
+	if got := told(Render(l.records, "t1", nil)); strings.Count(got, "cleared to save room") != 6 || strings.Count(got, long) != 2 {
 		t.Errorf("shown %s", got)
 	}
 	l.step("t1", "c8", long)
-	first := Render(l.records[:len(l.records)-3], "t1")
-	again := Render(l.records, "t1")
+	first := Render(l.records[:len(l.records)-3], "t1", nil)
+	again := Render(l.records, "t1", nil)
 	if told(first) != told(again[:len(first)]) {
 		t.Error("the next step changes what was shown before")
 	}
@@ -254,7 +254,7 @@ func TestTheFirstInstructionStays(t *testing.T) {
 	}
 	l.step("t1", "last", "z")
 	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
-	shown := told(Render(l.records, "t1"))
+	shown := told(Render(l.records, "t1", nil))
 	if !strings.HasPrefix(shown, "Number the files; never touch README.md.|") || strings.Contains(shown, "remark 0") || !strings.Contains(shown, "remark 5") {
 		t.Errorf("kept %v, shown %s", s.Keep, shown)
 	}
@@ -273,7 +273,7 @@ func TestAnswersToQuestionsStayWordForWord(t *testing.T) {
 		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
 	}
 	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
-	messages := Render(l.records, "t1")
+	messages := Render(l.records, "t1", nil)
 	if got, want := told(messages[:1]), "paint it|blue, and never red|SUM"; got != want {
 		t.Fatalf("kept %v, shown %s, want %s", s.Keep, got, want)
 	}
@@ -288,7 +288,7 @@ func TestAnswersToQuestionsStayWordForWord(t *testing.T) {
 	l.begin("t2", "and now?")
 	l.step("t2", "d0", strings.Repeat("x", 4000))
 	l.sum(t, "t2", Budgets{Said: 350})
-	if shown := told(Render(l.records, "t2")); !strings.HasPrefix(shown, "paint it|blue, and never red|SUM") {
+	if shown := told(Render(l.records, "t2", nil)); !strings.HasPrefix(shown, "paint it|blue, and never red|SUM") {
 		t.Errorf("the next turn shows %s", shown)
 	}
 	if past := Retell(l.records, "t3", l.records[len(l.records)-1].N); !strings.Contains(fmt.Sprint(past.Told), "blue, and never red") {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/agent/frames"
 	"parley/agent/journal"
 	"parley/sessions"
 )
@@ -70,27 +71,27 @@ func frameFiles(b *strings.Builder, files []file) {
 		if f.got != nil && f.got.Path != "" {
 			kind, size, words = f.got.Type, f.got.Size, f.got.Words
 		}
-		b.WriteString("<" + tagFile)
-		writeAttribute(b, "kind", f.Kind)
-		writeAttribute(b, "name", f.Name)
-		writeAttribute(b, "type", kind)
+		b.WriteString("<" + frames.Attachment)
+		frames.WriteAttribute(b, "kind", f.Kind)
+		frames.WriteAttribute(b, "name", f.Name)
+		frames.WriteAttribute(b, "type", kind)
 		if size > 0 {
-			writeAttribute(b, "bytes", strconv.FormatInt(size, 10))
+			frames.WriteAttribute(b, "bytes", strconv.FormatInt(size, 10))
 		}
 		switch {
 		case f.got == nil:
-			writeAttribute(b, "problem", "it was not fetched")
+			frames.WriteAttribute(b, "problem", "it was not fetched")
 		case f.got.Problem != "":
-			writeLongAttribute(b, "problem", f.got.Problem)
+			frames.WriteLongAttribute(b, "problem", f.got.Problem)
 		default:
-			writeLongAttribute(b, "path", f.got.Path)
-			writeLongAttribute(b, "unheard", f.got.Unheard)
+			frames.WriteLongAttribute(b, "path", f.got.Path)
+			frames.WriteLongAttribute(b, "unheard", f.got.Unheard)
 		}
 		b.WriteString(">")
 		if words != "" {
-			b.WriteString("\n" + escapeTags(words) + "\n")
+			b.WriteString("\n" + frames.Escape(words) + "\n")
 		}
-		b.WriteString("</" + tagFile + ">\n")
+		b.WriteString("</" + frames.Attachment + ">\n")
 	}
 }
 

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"parley/agent/frames"
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/sessions"
@@ -31,17 +32,18 @@ func turnsWithPictures(records []journal.Record, own string) map[string]bool {
 	return shown
 }
 
-// addPicture adds a picture, or only its path if it is no longer shown.
+// addPicture adds a picture, or only its path if it is no longer shown. The path stands in the request as it
+// is here, outside of all frames, and strangers may have chosen it.
 func (r *rendering) addPicture(p sessions.Picture, shown bool) {
 	if !shown {
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: NamePicture(p.Path, "it was shown before; the tool image shows it again")})
 		return
 	}
-	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: p.Path, View: p.View, Hash: p.Hash, Type: p.Type}})
+	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: frames.Escape(p.Path), View: p.View, Hash: p.Hash, Type: p.Type}})
 }
 
-// NamePicture returns the text that takes the place of a picture that is not in the
-// request, with the reason why.
+// NamePicture returns the text that replaces a picture that is not in the request, and
+// gives the reason.
 func NamePicture(path, why string) string {
 	return frameNotice(sessions.Notice{Text: "[picture " + path + ": " + why + "]"})
 }

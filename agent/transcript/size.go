@@ -7,8 +7,8 @@ import (
 	"parley/tools"
 )
 
-// BytesPerToken is a guess of how many bytes of text make one token, for as long as no
-// provider has counted the tokens of a request.
+// BytesPerToken is a guess of how many bytes of text make one token, until a provider has
+// counted the tokens of a request.
 const BytesPerToken = 4
 
 // clearable reports whether emptying a result saves room.
@@ -24,7 +24,8 @@ func Estimate(r *llm.Request) int {
 	return n/BytesPerToken + EstimateMessages(r.Messages)
 }
 
-// EstimateMessages estimates the number of tokens of messages.
+// EstimateMessages returns roughly how many tokens messages have, by their length in bytes plus
+// a fixed amount for each picture. It doesn't know the model; package estimate corrects for that.
 func EstimateMessages(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {

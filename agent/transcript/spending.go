@@ -8,13 +8,14 @@ import (
 	"parley/tools"
 )
 
-// maxCarried bounds how much of what was spent a summary carries on. It is far more than any guard
-// lets a conversation spend.
+// maxCarried bounds how many expenses a summary carries on. It is far more than any guard allows a
+// conversation.
 const maxCarried = 400
 
-// Spent returns what a guard has noted with the calls of a conversation, since it began: the keys of
-// those in the turn own, and of all. The call but does not count. Each task that a model wrote which had read untrusted text adds
-// the key tools.UntrustedTask. A call that began several times counts once.
+// Spent returns what a guard has recorded with the calls of a conversation since it began: the keys of
+// those in the turn own, and of all. The call but does not count. Each task whose text was written by a
+// model that had read untrusted text adds the key tools.UntrustedTask. A call that began several times
+// counts once.
 func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	newest, _ := NewestSummary(records)
 	inAll = slices.Clone(newest.Spent)
@@ -23,7 +24,7 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 		if ofTurn {
 			inTurn = append(inTurn, e.keys...)
 		}
-		// What a turn has spent that /new has left behind counts for itself.
+		// The expenses of a turn that /new has left behind count separately.
 		if e.n > newest.Covers || ofTurn && newest.Turn != own {
 			inAll = append(inAll, e.keys...)
 		}
@@ -31,7 +32,7 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	return inTurn, inAll
 }
 
-// Carry returns what a new summary has to carry on of what was spent: all up to the entry that it
+// Carry returns the expenses that a new summary has to carry on: all up to the entry that it
 // covers.
 func Carry(records []journal.Record, covers int64) []string {
 	newest, _ := NewestSummary(records)

@@ -14,7 +14,7 @@ const summaryPrompt = `Summarise the conversation so far for yourself: you will 
 // shorterPrompt is for a model that did not finish its answer to summaryPrompt.
 const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
 
-// SumUp has the model summarise the past, in several pieces if it is longer than room,
+// SumUp has the model summarize the past, in several pieces if it is longer than room,
 // in tokens. It returns "" if there is no summary that could replace the past: a summary
 // that was cut off is incomplete, and one that is hardly shorter saves nothing. ask asks
 // the model once and pays for the answer; its error is returned.
@@ -22,10 +22,10 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	if len(past.Told) == 0 {
 		return "", nil
 	}
-	s := summariser{past: past, ask: ask}
+	s := summarizer{past: past, ask: ask}
 	most := max(room*BytesPerToken/2, minPiece)
 	for size := most; ; size /= 2 {
-		text, err := s.summarisePieces(ctx, size)
+		text, err := s.summarizePieces(ctx, size)
 		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow && size >= most/4 {
 			continue // try with smaller pieces
 		}
@@ -36,15 +36,15 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	}
 }
 
-// A summariser has the model summarise one past, whole or piece by piece.
-type summariser struct {
+// A summarizer has the model summarize one past, whole or piece by piece.
+type summarizer struct {
 	past Past
 	ask  func(ctx context.Context, r llm.Request) (llm.Answer, error)
 }
 
-// summarisePieces summarises one piece after another. The model gets each piece with the
+// summarizePieces summarizes one piece after another. The model gets each piece with the
 // summary of the pieces before it, and with what people said in the current turn.
-func (s summariser) summarisePieces(ctx context.Context, size int) (string, error) {
+func (s summarizer) summarizePieces(ctx context.Context, size int) (string, error) {
 	summary := s.past.Summary
 	head := shortenAll(s.past.Own, size/4)
 	for _, piece := range split(s.past.Told, size) {
@@ -63,7 +63,7 @@ func (s summariser) summarisePieces(ctx context.Context, size int) (string, erro
 
 // askOnce asks the model for one summary, and for a shorter one if it did not finish that.
 // It returns "" if it did not finish the shorter one either.
-func (s summariser) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
+func (s summarizer) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
 		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
 		answer, err := s.ask(ctx, llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}})

@@ -4,9 +4,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/agent/frames"
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/sessions"
+	"parley/tools"
 )
 
 // Bounds of the texts that Retell and split return.
@@ -15,8 +17,9 @@ const (
 	maxPieces  = 16   // groups
 	maxArgs    = 500  // bytes of a call's arguments
 	maxOutcome = 2000 // bytes of a call's result
-	// maxCleared is that of a result that was emptied. The model has long read it, and has gone on
-	// without it; in a small window these are nearly all, and would make a summary of many pieces.
+	// maxCleared is the same for a result that was emptied. The model read it long ago and has
+	// continued without it. In a small window, nearly all results are emptied, and would split the
+	// summary into many pieces.
 	maxCleared = 200
 )
 
@@ -28,8 +31,8 @@ type Past struct {
 }
 
 // Retell retells the entries up to upTo that the model is shown, each text as a block.
-// What people said in the turn own until then stands apart, and is complete even if an
-// earlier summary covers some of it.
+// People's words in the turn own up to then are separate, and complete even if an earlier
+// summary covers some of them.
 func Retell(records []journal.Record, own string, upTo int64) Past {
 	r := newRendering(records)
 	v := viewOf(records, own)
@@ -55,9 +58,9 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 	return past
 }
 
-// textOnly retells messages as texts without calls and results. Many providers refuse
-// these in a request that does not offer their tools. cleared says of which calls the results were
-// emptied for the model.
+// textOnly retells messages as texts without calls and results. Many providers refuse these in a
+// request that does not offer their tools. cleared reports whether a call's result was emptied for
+// the model.
 func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
@@ -69,11 +72,11 @@ func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Bloc
 			case b.Kind == llm.BlockText:
 				tell(framePast("your answer", b.Text))
 			case b.Kind == llm.BlockToolUse:
-				tell(framePast("your call of "+b.Name, shorten(string(b.Args), maxArgs)))
+				tell(framePast("your call of "+b.Name, tools.Clip(string(b.Args), maxArgs)))
 			case b.Kind == llm.BlockToolResult && cleared(b.Call):
-				tell(framePast("what came of it", shorten(string(b.Content), maxCleared)))
+				tell(framePast("what came of it", tools.Clip(string(b.Content), maxCleared)))
 			case b.Kind == llm.BlockToolResult:
-				tell(framePast("what came of it", shorten(string(b.Content), maxOutcome)))
+				tell(framePast("what came of it", tools.Clip(string(b.Content), maxOutcome)))
 			}
 		}
 	}
@@ -83,30 +86,19 @@ func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Bloc
 // framePast returns the frame of something that the model did.
 func framePast(what, text string) string {
 	var b strings.Builder
-	b.WriteString("<" + tagPast)
-	writeAttribute(&b, "of", what)
-	b.WriteString(">\n" + escapeTags(text) + "\n</" + tagPast + ">")
+	b.WriteString("<" + frames.Past)
+	frames.WriteAttribute(&b, "of", what)
+	b.WriteString(">\n" + frames.Escape(text) + "\n</" + frames.Past + ">")
 	return b.String()
 }
 
-// shorten returns the first bytes of a text, cut between characters.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
-}
-
 // shortenWithin shortens a text to its beginning and its end, each cut between characters.
-// It keeps the end because people often say there what they want.
+// It keeps the end because that is where people often say what they want.
 func shortenWithin(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	begin := shorten(text, most/2)
+	begin := tools.Clip(text, most/2)
 	end := len(text) - most/2
 	for end < len(text) && !utf8.RuneStart(text[end]) {
 		end++
@@ -115,8 +107,8 @@ func shortenWithin(text string, most int) string {
 }
 
 // split puts blocks into groups of about size bytes. It shortens a longer block to its
-// beginning and its end. If there are too many groups, it leaves out the oldest, and adds
-// a note that says it.
+// beginning and its end. If there are too many groups, it leaves out the oldest, and adds a
+// note that says so.
 func split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0

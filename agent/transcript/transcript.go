@@ -1,12 +1,13 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages of the log's entries; size.go estimates how large they
-// are, and cut.go decides which of them to drop if they are too large; pictures.go
-// decides which pictures are shown and which are only named; frames.go marks in the text
-// who said what, which keeps anybody from speaking for somebody else; textonly.go
-// retells messages without calls, and summary.go has a model summarise these;
-// untrusted.go finds out whether strangers may have written some of the messages. The
-// same log always gives the same bytes, which lets providers reuse what they have read.
+// transcript.go makes messages of the log's entries; size.go estimates how large they are,
+// and cut.go decides which of them to drop if they are too large; pictures.go decides which
+// pictures are shown and which are only named; frames.go marks in the text who said what,
+// so that nobody can speak for somebody else; memory.go places
+// what is remembered; textonly.go retells messages without calls,
+// and summary.go has a model summarize these; untrusted.go finds out whether strangers may
+// have written some of the messages. The same log always gives the same bytes, so that
+// providers can reuse what they have read.
 package transcript
 
 import (
@@ -25,20 +26,21 @@ const clearedResult = `"[an old result, cleared to save room; call the tool agai
 // waitingResult is the result of a call as long as somebody is asked about it.
 const waitingResult = `"[waiting: somebody is asked about this call and has not answered yet]"`
 
-// Render makes the messages for the model from the log. own is the current turn, or ""
-// if there is none. The same log gives the same bytes, which lets providers reuse what
-// they have read. Every call is followed by a result, even if the log has none.
+// Render makes the messages for the model from the log, and from what is remembered. own is the current
+// turn, or "" if there is none. The same log and memory give the same bytes, which lets providers reuse
+// what they have read. Every call is followed by a result, even if the log has none.
 //
 // Entries that the newest summary covers are left out, except those that it keeps, which
-// come first. A turn that was parked when /new began a new conversation goes on in the
-// old one: such a turn sees only its own entries, and the new conversation sees none of
-// them.
-func Render(records []journal.Record, own string) []llm.Message {
+// come first. A turn that was parked when /new began a new conversation continues in the
+// old one: it sees only its own entries, and the new conversation sees none of them.
+func Render(records []journal.Record, own string, memory []Memory) []llm.Message {
 	r := newRendering(records)
 	r.messages = make([]llm.Message, 0, len(records)/2+1) // of a turn that only answers two of four records are messages
 	r.shown = turnsWithPictures(records, own)
 	v := viewOf(records, own)
 	r.cleared = v.summary.Cleared
+	placed := placeMemory(records, v, own, memory)
+	r.addMemory(placed.first)
 	for _, rec := range records {
 		if v.keeps(rec) {
 			r.addKept(rec)
@@ -47,6 +49,7 @@ func Render(records []journal.Record, own string) []llm.Message {
 	r.addSummary(v.summary)
 	for _, rec := range records {
 		if v.shows(rec) {
+			r.addMemory(placed.before[rec.N])
 			r.addEntry(rec)
 		}
 	}
@@ -55,16 +58,16 @@ func Render(records []journal.Record, own string) []llm.Message {
 	return r.messages
 }
 
-// Again returns a function that makes messages again which Render and TruncateResults have made of
+// Again returns a function that recreates the messages that Render and TruncateResults made from
 // these arguments; nil if they show pictures, whose files may change meanwhile.
-func Again(messages []llm.Message, records []journal.Record, own string, room int) func() []llm.Message {
+func Again(messages []llm.Message, records []journal.Record, own string, memory []Memory, room int) func() []llm.Message {
 	for _, m := range messages {
 		if slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockPicture }) {
 			return nil
 		}
 	}
 	return func() []llm.Message {
-		again := Render(records, own)
+		again := Render(records, own, memory)
 		TruncateResults(again, room)
 		return again
 	}
@@ -77,8 +80,8 @@ type view struct {
 	alone      string          // the current turn if it is one of leftBehind: only its entries are shown; otherwise ""
 }
 
-// viewOf returns which part of the log a model is shown that continues the turn own; "" is
-// no turn.
+// viewOf returns the part of the log that is shown to a model that continues the turn own;
+// "" is no turn.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
 	v := view{summary: s, leftBehind: turnsLeftBehind(records, s)}
@@ -88,7 +91,7 @@ func viewOf(records []journal.Record, own string) view {
 	return v
 }
 
-// shows reports whether a record stands in the view as it is, after the summary.
+// shows reports whether the view has a record unchanged, after the summary.
 func (v view) shows(r journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
@@ -101,9 +104,9 @@ func (v view) keeps(r journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
-// turnsLeftBehind returns the turns that began before the end of what a summary covers. Where such a
-// turn goes on after it, it belongs to a conversation that /new has ended. A turn of which only the
-// beginning was summed up is not among them: it belongs to the conversation of now.
+// turnsLeftBehind returns the turns that began before the end of what a summary covers. If such a
+// turn continues after it, the turn belongs to a conversation that /new has ended. A turn with only
+// its beginning summarized is not among them: it belongs to the current conversation.
 func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 	if s.Covers == 0 {
 		return nil
@@ -155,7 +158,7 @@ type rendering struct {
 	calls    []llm.Block          // the calls of the last answer, in the order in which the model made them
 	results  map[string]llm.Block // results of all calls, by call
 	numbers  map[string]int64     // the entry numbers of these results, by call
-	waiting  map[string]bool      // calls about which somebody is asked
+	waiting  map[string]bool      // calls that wait for people
 	came     bool                 // a result has come since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
@@ -165,9 +168,9 @@ type rendering struct {
 	turn     string          // the turn of the last answer
 }
 
-// newRendering collects the results, and which calls wait for one. It does so in
-// advance, because what people say while a turn waits stands before the results in the
-// log, and after them in the messages.
+// newRendering collects the results, and which calls wait for one. It does so in advance,
+// because what people say while a turn waits is before the results in the log, and after
+// them in the messages.
 func newRendering(records []journal.Record) *rendering {
 	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, numbers: map[string]int64{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for _, rec := range records {
@@ -186,7 +189,7 @@ func newRendering(records []journal.Record) *rendering {
 	return r
 }
 
-// addEntry adds what the model is shown of one record: a message, or a part of one.
+// addEntry adds what the model sees of one record: a message, or a part of one.
 func (r *rendering) addEntry(rec journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
@@ -201,6 +204,9 @@ func (r *rendering) addEntry(rec journal.Record) {
 			r.addAttached(files, rec.Turn)
 		}
 	case sessions.Notice:
+		if len(d.Memory) > 0 { // only marks a place: see placeMemory
+			return
+		}
 		r.addResults()
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})
 	case sessions.Thinking:
@@ -228,8 +234,8 @@ func (r *rendering) addKept(rec journal.Record) {
 	r.addEntry(rec)
 }
 
-// addSummary adds the summary of the past before all that follows it, although it stands
-// later in the log.
+// addSummary adds the summary of the past before everything that follows it, although it
+// comes later in the log.
 func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return
@@ -237,7 +243,7 @@ func (r *rendering) addSummary(s sessions.Summary) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
-// add adds blocks to the end of the last message if it has that role, or else as a new
+// add adds blocks to the end of the last message if it has that role, otherwise as a new
 // message.
 func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {

@@ -10,11 +10,11 @@ import (
 	"parley/sessions"
 )
 
-// Untrusted reports whether a model that was shown the records before entry n has read
-// text from strangers, or a summary of such text. That is a result that is marked
-// untrusted, or a quote of somebody else's words. It holds until the past is dropped,
-// because the model's own words may repeat what it has read. own is the turn for which
-// the model was asked; nothing of that turn is dropped.
+// Untrusted reports whether a model that was shown the records before entry n has read text
+// from strangers, or a summary of such text. Such text is a result marked untrusted, or a
+// quote of somebody else's words. It counts until the past is dropped, because the model's
+// own words may repeat what it has read. own is the turn for which the model was asked;
+// nothing of that turn is dropped.
 func Untrusted(records []journal.Record, own string, n int64) bool {
 	var newest sessions.Summary
 	for i := len(records) - 1; i >= 0; i-- {
@@ -51,17 +51,13 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 		quotes = d.Quotes
 	}
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
-		if q.Kind == bus.Told && q.Own {
-			return false // somebody whom the bot knows has said so, as they might have said it here
-		}
-		own := (r.Kind == sessions.KindUser || q.Kind == bus.Edited) && q.Person != "" && q.Person == r.Person
-		return !own && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
+		return q.IsFromOthers(r.Kind, r.Person) && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
 	})
 }
 
 // wasSaidByModel reports whether a text is part of what the model itself has said in this session.
-// A message that the bot has posted here is no proof, because the bot also posts what others asked
-// it to tell.
+// A message that the bot has posted here is no proof, because the bot also posts other people's
+// messages.
 func wasSaidByModel(records []journal.Record, text string) bool {
 	text = lettersOf(text)
 	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {
@@ -70,8 +66,8 @@ func wasSaidByModel(records []journal.Record, text string) bool {
 	})
 }
 
-// lettersOf returns the letters and digits of a text, which are the same in each way of
-// showing its Markdown.
+// lettersOf returns the letters and digits of a text, which stay the same however its
+// Markdown is shown.
 func lettersOf(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -29,7 +29,7 @@ type Session struct {
 	Log     *slog.Logger
 	Journal *journal.Journal
 	Agent   agent.Agent
-	Trail   *audit.Trail // the audit records of calls
+	Audits  *audit.Queue // the audit records of calls
 	// Room is roughly how many tokens of messages fit into a request to the model.
 	Room int
 	// Ceiling is the greatest number of tokens of a request, learned from a refusal; 0 if
@@ -79,7 +79,7 @@ func (s *Session) Fold(id string) (*Turn, error) {
 // count goes into the ratios.
 func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
 	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Count: estimate.Count{Ratios: learned}}
-	s.Trail = audit.New(s.writeAudit)
+	s.Audits = audit.New(s.writeAudit)
 	return s
 }
 
@@ -96,8 +96,41 @@ func (s *Session) Point(name string) { s.Config.Point(name) }
 
 // Emit sends an event of a turn to watchers.
 func (s *Session) Emit(t *Turn, e bus.Event) {
-	e.Session, e.Turn, e.Route = s.Key(), t.ID, t.Route.At
+	e.Session, e.Turn = s.Key(), t.ID
+	if !isForLog(&e) {
+		e.Route = t.Route.At
+	}
 	s.Config.Events.Emit(e)
+	s.emitProgress(t, e.Type)
+}
+
+// emitProgress tells those who watch the sessions for which a sub-agent's turn works that it goes on. How a
+// task ends is told by whoever records that.
+func (s *Session) emitProgress(t *Turn, event string) {
+	state := bus.StateRunning
+	switch event {
+	case bus.TurnStart, bus.ToolStart, bus.ToolEnd, bus.Used:
+	case bus.TurnParked:
+		state = bus.StateWaiting
+	default:
+		return
+	}
+	for _, d := range t.Tasks {
+		s.Config.Events.Emit(bus.Event{Type: bus.TaskMoved, Session: d.Parent, News: &bus.News{ID: d.ID, State: state}})
+	}
+}
+
+// isForLog reports whether an event is only for those who watch the session as its log has it. The
+// channel on which people read the answer shows nothing of it: they know what they have said, and
+// tool_start and tool_end tell of calls.
+func isForLog(e *bus.Event) bool {
+	switch sessions.Kind(e.Kind) {
+	case sessions.KindUser, sessions.KindToolResult:
+		return true
+	case sessions.KindToolUse:
+		return e.Type != bus.BlockStart
+	}
+	return false
 }
 
 // CommandPrefix returns the characters that begin a command at an address.
@@ -124,6 +157,7 @@ func (noRedaction) JSON(raw json.RawMessage) json.RawMessage { return raw }
 func (noRedaction) Stream() func(piece string, last bool) string {
 	return func(p string, _ bool) string { return p }
 }
+func (n noRedaction) JSONStream() func(piece string, last bool) string { return n.Stream() }
 
 // AtOnce returns the log as one whose entries are durable once they are appended.
 func AtOnce(log sessions.Log) sessions.Log { return log }
@@ -205,7 +239,7 @@ func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 		r.Arguments = tools.AsJSON(c.Use.Args)
 	}
 	r.Arguments, _ = tools.Shorten(s.Redactor().JSON(r.Arguments), maxAudited, "")
-	s.Trail.Record(r)
+	s.Audits.Record(r)
 }
 
 // writeAudit writes a record. If that fails, the call stays done; the failure is logged

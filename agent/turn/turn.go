@@ -3,6 +3,7 @@
 package turn
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/attached"
+	"parley/agent/blocks"
 	"parley/agent/journal"
 	"parley/agent/route"
 	"parley/agent/task"
@@ -26,7 +28,7 @@ const (
 	NoticeLastStep   = "last_step"
 	NoticeUnsendable = "unsendable" // no bus accepts the turn's answer
 	NoticeJob        = "job"        // a job in the background has ended; may begin a turn
-	CodeGaveUp       = "gave_up"
+	CodeGaveUp       = sessions.CodeGaveUp
 	// CodeRepeated marks the result of a call that was refused because it was repeated too
 	// often.
 	CodeRepeated = string(tools.PermissionDenied)
@@ -46,8 +48,9 @@ type Turn struct {
 	Causes     []string // ids of the messages that the turn answers
 	Steps      []step
 	ModelCalls int                // model calls whose answer is written
+	FirstMS    int64              // after so many milliseconds there was a text; 0 if there was none yet
 	Summaries  int                // summaries of parts of the past, since the last model call
-	Blocks     int                // thinking, text and tool_use blocks so far
+	Blocks     blocks.Numbering   // of what watchers are shown
 	Resumes    int                // how often it was resumed after a crash, since the last answer or result
 	GivenUp    bool               // it was cut off too often
 	Unsendable bool               // the turn's answer can never be sent
@@ -149,6 +152,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	if r.Kind != sessions.KindSuspended && r.Kind != sessions.KindResumed {
 		t.Progress = r.At()
 	}
+	t.Blocks.Add(r.Kind, r.Call)
 	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
 		t.Person, t.Started, t.FirstEntry = r.Person, r.At(), r.N
@@ -161,10 +165,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 			t.PersonName = d.Name
 		}
 		t.Scheduled = t.Scheduled || d.Schedule != ""
-	case sessions.Thinking, sessions.Text:
-		t.Blocks++
 	case sessions.ToolUse:
-		t.Blocks++
 		c := &Call{ID: r.Call, Use: d, Asked: r.N}
 		calls[r.Call] = c
 		last := t.openStep()
@@ -172,6 +173,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	case sessions.Usage:
 		t.openStep()
 		t.ModelCalls++
+		t.FirstMS = cmp.Or(t.FirstMS, d.FirstMS)
 		t.Resumes, t.Resumed, t.CutOff, t.Summaries = 0, false, false, 0
 	case sessions.Summary:
 		t.Summaries++
@@ -408,7 +410,7 @@ func (o *Outcome) Content() json.RawMessage {
 
 // ResultEntry returns the entry with the outcome of a call (C5).
 func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
-	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Spends: c.Started.Spends}
+	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Fleeting: o.Result.Kept != nil, Spends: c.Started.Spends}
 	if o.Failed != nil {
 		r.Code = string(o.Failed.Code)
 	}

@@ -1,7 +1,7 @@
 // Package undo lets people undo what turns have changed in a workspace, and list it.
 //
 // undo.go records in the history of a workspace when a turn begins and ends to change it,
-// and carries out /undo; words.go puts the results into words, and forget.go removes what
+// and carries out /undo; texts.go puts the results into words, and forget.go removes what
 // is erased or too old.
 package undo
 
@@ -84,7 +84,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
 	switch {
 	case d.cfg.Off():
-		return "I don't keep copies of what I change here, so I can't undo it: `[workspace] undo_turns` is 0.", nil
+		return textNotKept, nil
 	case word == "list":
 		return d.list(w, s)
 	case word != "" && (err != nil || n <= 0):
@@ -107,7 +107,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	case errors.Is(err, snapshots.ErrNotTheirs):
 		return s.notTheirsText(undone), nil
 	case errors.Is(err, snapshots.ErrTooMany):
-		return "I can't undo that: there are too many files here to record them first.", nil
+		return textTooManyFiles, nil
 	case err != nil:
 		return "", err
 	}

@@ -119,16 +119,16 @@ func TestWhatIsSaid(t *testing.T) {
 		r.wants(r.say(odd, nil), "`!undo NUMBER`")
 	}
 	r.wants(r.say("", func(u *agent.UndoCommand) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "change 2")
-	r.wants(r.say("", func(u *agent.UndoCommand) { u.Jobs = 2 }), "2 jobs run in the background", "`!stop`")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.Jobs = 2 }), "2 jobs are running in the background", "`!stop`")
 	r.wants(r.say("", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} }), "I'm waiting for an answer", "`!stop`")
 	r.has("a", "2")
 	// A turn that waits keeps no other from being undone.
 	reply := r.say("#1", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} })
-	r.wants(reply, "I've undone what I changed (1", "Removed", "Left as it is: `a` (it was changed since)", "`!undo 3` takes this back")
+	r.wants(reply, "I've undone what I changed (1", "Removed", "Left as is: `a` (it was changed since)", "`!undo 3` takes this back")
 	if strings.Contains(reply, "`x`") || strings.Contains(reply, "\n#") {
 		t.Errorf("a name ends its quotation: %q", reply)
 	}
-	r.wants(r.say("", nil), "I've undone what I changed (2", "As before: `a`")
+	r.wants(r.say("", nil), "I've undone what I changed (2", "Restored: `a`")
 	r.has("a", "1")
 	r.wants(r.say("", nil), "nothing to undo")
 	r.wants(r.say("1", nil), "Removed: `a`") // what stood in the way is gone

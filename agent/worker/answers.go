@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"parley/agent/asks"
-	"parley/agent/attached"
 	"parley/agent/calls"
 	"parley/agent/journal"
 	"parley/agent/route"
@@ -107,8 +107,9 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	e := journal.NewEntry(t.ID, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, by, a.Call
 	entries := append([]sessions.Entry{e}, more...)
+	var content json.RawMessage
 	if out != nil {
-		content := r.Redactor().JSON(out.Content())
+		content = r.Redactor().JSON(out.Content())
 		content, _ = tools.Truncate(content, calls.ShareOf(r.Session, t).Take(len(content)), "")
 		entries = append(entries, turn.ResultEntry(t, a.Of, content, out))
 	}
@@ -124,6 +125,7 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	}
 	r.Point("unpark")
 	if out != nil {
+		r.ShowResult(t, a.Of, content, out.Failed)
 		r.reportAnswered(t, a, out, by)
 	}
 	return r.Fold(t.ID)
@@ -177,6 +179,9 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.
 			}
 			return err
 		}
+		if err := r.showSaid(t); err != nil {
+			return err
+		}
 	}
 	if in.Kind != bus.Said {
 		return nil
@@ -193,7 +198,7 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inb
 	to := route.Of(*in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("Noted. I'm waiting for %s, and then I'll go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
+		Text: fmt.Sprintf(textNoted, r.awaitedText(t, in.At), p),
 	})
 }
 
@@ -263,7 +268,7 @@ func (r *sessionRun) recordChange(ctx context.Context, in *bus.Inbound) error {
 // blankDeleted empties the text of a deleted message, and removes the files that came
 // with it, even if a summary covers the message.
 func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
-	trace, err := attached.TraceOf(r.Config.Store.Read(ctx, r.Key(), 1), in.Of)
+	trace, at, err := r.Trace(ctx, in.Of)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return fmt.Errorf("look for a deleted message: %w", err)
 	}
@@ -278,7 +283,11 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 			return fmt.Errorf("remove the files of a deleted message: %w", err)
 		}
 	}
-	return r.Journal.EraseMessage(ctx, in.Of)
+	if err := r.Journal.EraseMessage(ctx, in.Of); err != nil {
+		return err
+	}
+	r.ShowDeleted(at)
+	return nil
 }
 
 // republish publishes the replies of a turn again after one of its messages came again:

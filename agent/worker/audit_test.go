@@ -58,6 +58,7 @@ func (h hide) JSON(raw json.RawMessage) json.RawMessage {
 func (h hide) Stream() func(string, bool) string {
 	return func(piece string, _ bool) string { return h.Text(piece) }
 }
+func (h hide) JSONStream() func(string, bool) string { return h.Stream() }
 
 // shell is a tool whose result has an exit code.
 func shell() tools.Tool {

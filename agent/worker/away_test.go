@@ -262,7 +262,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 		b.wantReply(b.say("1", "ann", "and now?"), "fine")
 		b.limit.UserDay = 90_000
 		b.say("1", "ann", "again")
-		if out := b.reply(); !strings.Contains(out.Text, "which is more than the $0.09 that a person may cost in a day") || strings.Contains(out.Text, "I can go on") {
+		if out := b.reply(); !strings.Contains(out.Text, "which is more than the $0.09 that a person can spend in a day") || strings.Contains(out.Text, "I can go on") {
 			t.Errorf("told %q", out.Text)
 		}
 	})

@@ -155,7 +155,7 @@ func TestWhatWaitsBehindATurnIsOneTurn(t *testing.T) {
 			}
 			// Three turns of ann's within the hour were allowed, and there were no more.
 			b.piece("p6", "6", false)
-			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "3 times within the hour") {
+			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "3 times in the past hour") {
 				t.Errorf("the fourth turn: %+v", out)
 			}
 		})
@@ -374,7 +374,7 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.run()
-		if out := b.reply(); out.ID != "p0#failed" || !strings.Contains(out.Text, "can't keep a conversation") {
+		if out := b.reply(); out.ID != "p0#failed" || !strings.Contains(out.Text, "can't store a conversation") {
 			t.Errorf("the sender was told %+v", out)
 		}
 		b.settled()

@@ -94,7 +94,7 @@ func specs() []tools.Spec {
 // oneCall is all that is ours of a model call: the log as messages, their size, the request
 // and the answer.
 func oneCall(ctx context.Context, m llm.Model, records []journal.Record, offered []tools.Spec) error {
-	r := &llm.Request{System: strings.Repeat("You are Parley. ", 250), Tools: offered, Messages: transcript.Render(records, "")}
+	r := &llm.Request{System: strings.Repeat("You are Parley. ", 250), Tools: offered, Messages: transcript.Render(records, "", nil)}
 	if transcript.Estimate(r) == 0 {
 		return io.ErrUnexpectedEOF
 	}
@@ -185,7 +185,7 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 	out := stream.New(new(stream.Counter), 0, func(e bus.Event) {
 		e.Session, e.Turn = session, "t"
 		events.Emit(e)
-	}, func() func(string, bool) string { return func(p string, _ bool) string { return p } })
+	}, func(llm.BlockKind) func(string, bool) string { return func(p string, _ bool) string { return p } })
 	done := make(chan error, 1)
 	go func() {
 		_, err := m.Generate(b.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}, out.Delta)

@@ -32,14 +32,14 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 		if !ok || !isUser || said.Person != in.From.ID || currentText(in.Of, said, records) == in.Text || u.Deleted {
 			return sessions.Entry{}, false
 		}
-		n = sessions.Notice{Code: codeEdited, Text: "A person has edited an earlier message of theirs. It reads now:",
+		n = sessions.Notice{Code: codeEdited, Text: textEdited,
 			Quotes: []sessions.Quote{{Kind: bus.Edited, Person: in.From.ID, Name: in.From.Name, At: in.SentAt, Text: in.Text}}, Of: in.Of}
 	case bus.Reacted:
 		what := "reacted with"
 		if in.Removed {
 			what = "took back the reaction"
 		}
-		n = sessions.Notice{Code: codeReacted, Text: fmt.Sprintf("%s %s %s to what you said here. It needs no answer.", in.From.ID, what, in.Reaction)}
+		n = sessions.Notice{Code: codeReacted, Text: fmt.Sprintf(textReacted, in.From.ID, what, in.Reaction)}
 	default:
 		return sessions.Entry{}, false
 	}
@@ -52,7 +52,7 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 // answered. The entry has the message's id, which keeps the message from being answered
 // if it comes again.
 func unreadEntry(in bus.Inbound) sessions.Entry {
-	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: "A message was deleted before you have read it."})
+	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: textUnread})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
 }

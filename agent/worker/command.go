@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,22 +23,6 @@ import (
 	"parley/sessions/bill"
 )
 
-// helpText is a format; its arguments are the channel's prefix of commands, and ownDataHelp where that applies.
-const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
-
-- %[1]snew begins a new conversation; files and memory stay
-- %[1]sstop ends what I'm doing
-- %[1]sstatus says what I'm doing, %[1]susage what you've used and what it cost
-- %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
-- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up the past
-- %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I'm waiting for
-%[2]s- %[1]shelp shows this list`
-
-// ownDataHelp is the part of helpText about people's own data, which the gateways of platforms give and erase.
-const ownDataHelp = `- %[1]sexport sends you what you've said to me, %[1]sforget erases it
-- %[1]smemory shows what I remember about you in all conversations, %[1]slink tells me who you are on another channel
-`
-
 // The commands that a session carries out itself, besides the answers to asks and the one that stops
 // its turns. The gateway recognises them.
 const (
@@ -47,7 +32,9 @@ const (
 	cmdForget  = "forget"
 	cmdExport  = "export"
 	cmdMemory  = "memory"
+	cmdRecall  = "recall"
 	cmdLink    = "link"
+	cmdUI      = "ui"
 	cmdUndo    = "undo" // takes back changes of files
 	cmdUsage   = "usage"
 	cmdCompact = "compact"
@@ -85,7 +72,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	to := route.Of(in)
 	err := c.publish(ctx, bus.Outbound{
 		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I'll finish what I'm working on first, and then %s. %sstop ends it at once.", then, c.CommandPrefix(in.At)),
+		Text: fmt.Sprintf(textFinishFirst, then, c.CommandPrefix(in.At)),
 	})
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
@@ -148,7 +135,7 @@ func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string
 		return "", nil, err
 	}
 	if parked != nil {
-		return "I'm waiting for an answer, and I can't sum up anything until I have it. Please say this again then.", nil, nil
+		return textCannotSumUp, nil, nil
 	}
 	return c.askers.New(c.Session).CompactNow(ctx, in)
 }
@@ -158,7 +145,7 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
 	if cmd.Name == cmdUndo { // the model must know that its files have changed
-		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: "Somebody has said /undo to take back changes of files, and was told: " + cmd.Reply.Text})
+		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: textUndone(cmd.Reply.Text)})
 		told.Person = in.From.ID
 		return c.Journal.Append(ctx, e, told)
 	}
@@ -197,9 +184,9 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
-		text := "I've started a new conversation. Files and memory stay."
+		text := textStartedNew
 		if parked, err := c.parkedTurns(); err != nil || len(parked) > 0 {
-			text += fmt.Sprintf(" Anything that's waiting for an answer keeps waiting; %sstop ends it.", c.CommandPrefix(it.in.At))
+			text += fmt.Sprintf(textKeepsWaiting, c.CommandPrefix(it.in.At))
 		}
 		return text, nil
 	case turn.CommandStop:
@@ -209,7 +196,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		}
 		switch busy := it.busy || c.isBusy(); {
 		case beside != "" && busy:
-			return "Stopped, and with it " + beside + ".", nil
+			return textStoppedAlso(beside), nil
 		case beside != "":
 			return "Stopped " + beside + ".", nil
 		case busy:
@@ -218,12 +205,12 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		if it.in.Group && !it.in.Mentioned {
 			return "", nil // it may not have been meant for us
 		}
-		return "Nothing is running.", nil
+		return textNothingRuns, nil
 	case cmdStatus:
 		return c.status(ctx, it)
 	case cmdUsage:
 		if c.Config.Usage == nil {
-			return "I don't keep count here.", nil
+			return textNoCount, nil
 		}
 		return c.Config.Usage(ctx, it.in)
 	case cmdContext:
@@ -234,17 +221,32 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	case cmdUndo:
 		return c.undo(ctx, it.in)
 	case cmdForget, cmdExport: // gateways answer these in chats on platforms
-		return fmt.Sprintf("That only works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
-	case cmdMemory, cmdLink: // likewise
-		return "That works only in a private chat with me on a chat platform.", nil
+		return fmt.Sprintf(textOnlyOnPlatforms, it.in.From.ID), nil
+	case cmdUI:
+		return textPageHere, nil
+	case cmdLink:
+		return c.link(ctx, it.in)
+	case cmdMemory: // as with forget
+		return textOnlyInPrivate, nil
+	case cmdRecall: // too; here the log would keep what was found
+		return textRecallHere, nil
 	case cmdHelp:
 		prefix, own := c.CommandPrefix(it.in.At), ""
 		if c.Config.OwnData == nil || c.Config.OwnData(it.in.At.Channel) {
-			own = fmt.Sprintf(ownDataHelp, prefix)
+			own = fmt.Sprintf(textOwnDataHelp, prefix)
 		}
-		return fmt.Sprintf(helpText, prefix, own), nil
+		return fmt.Sprintf(textHelp, prefix, own), nil
 	}
-	return fmt.Sprintf("I don't know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.CommandPrefix(it.in.At), it.in.Text), nil
+	return fmt.Sprintf(textUnknownCommand, c.CommandPrefix(it.in.At), it.in.Text), nil
+}
+
+// link links the sender with an account of theirs, where that is done here.
+func (c *commander) link(ctx context.Context, in bus.Inbound) (string, error) {
+	if c.Config.Link == nil {
+		return textOnlyInPrivate, nil
+	}
+	answer, err := c.Config.Link(ctx, in)
+	return cmp.Or(answer, textOnlyInPrivate), err
 }
 
 // stopBeside asks the session's background jobs and sub-agents to end, and returns in words
@@ -257,7 +259,7 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 			return "", fmt.Errorf("stop the jobs: %w", err)
 		}
 		if n > 0 {
-			stopped = append(stopped, countJobs(n))
+			stopped = append(stopped, textJobs(n))
 		}
 	}
 	if c.Config.SubAgents != nil {
@@ -266,7 +268,7 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 			return "", fmt.Errorf("stop the sub-agents: %w", err)
 		}
 		if n > 0 {
-			stopped = append(stopped, tasksInWords(n))
+			stopped = append(stopped, textSubAgentCount(n))
 		}
 	}
 	return strings.Join(stopped, " and "), nil
@@ -276,7 +278,7 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 // taken back, and returns the reply.
 func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.History == nil {
-		return "I don't keep copies of what I change here, so I can't undo it.", nil
+		return textNoCopies, nil
 	}
 	u := agent.UndoCommand{Session: c.Key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.CommandPrefix(in.At), Held: c.Lease.Held}
 	account, err := c.AccountOf(ctx, in.From.ID)
@@ -300,22 +302,6 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 		}
 	}
 	return c.Config.History.Undo(ctx, u)
-}
-
-// countJobs returns a number of jobs in words.
-func countJobs(n int) string {
-	if n == 1 {
-		return "one job that ran in the background"
-	}
-	return fmt.Sprintf("%d jobs that ran in the background", n)
-}
-
-// tasksInWords returns a number of sub-agents in words.
-func tasksInWords(n int) string {
-	if n == 1 {
-		return "one sub-agent"
-	}
-	return fmt.Sprintf("%d sub-agents", n)
 }
 
 // runningTurn returns the turn that has begun and not ended, or else a turn that waits
@@ -365,11 +351,11 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	}
 	switch {
 	case t == nil:
-		b.WriteString("Nothing is running.")
+		b.WriteString(textNothingRuns)
 	case t.Parked:
-		fmt.Fprintf(&b, "I've been waiting %s for %s.", time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
+		fmt.Fprintf(&b, textBeenWaiting, time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
 	default:
-		fmt.Fprintf(&b, "I've been working for %s: step %d of at most %d%s.", (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
+		fmt.Fprintf(&b, textBeenWorking, (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
 	}
 	if c.Config.Jobs != nil {
 		jobs, err := c.Config.Jobs.Count(ctx, c.Key())
@@ -377,7 +363,7 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 			return "", fmt.Errorf("count the jobs: %w", err)
 		}
 		if jobs > 0 {
-			fmt.Fprintf(&b, " In the background: %d.", jobs)
+			fmt.Fprintf(&b, textInBackground, jobs)
 		}
 	}
 	if c.Config.SubAgents != nil {
@@ -386,11 +372,11 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 			return "", fmt.Errorf("count the sub-agents: %w", err)
 		}
 		if n > 0 {
-			fmt.Fprintf(&b, " Sub-agents at work: %d.", n)
+			fmt.Fprintf(&b, textSubAgents, n)
 		}
 	}
 	limits := c.Config.Limits()
-	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.Agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
+	fmt.Fprintf(&b, textStatusList, c.Agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
 	account, err := c.AccountOf(ctx, it.in.From.ID)
 	if err != nil {
 		return "", err
@@ -400,12 +386,12 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the budget: %w", err)
 		}
-		fmt.Fprintf(&b, "\n- your tokens today: %s of at most %s", bill.Grouped(spent), bill.Grouped(limits.TokensDay))
+		fmt.Fprintf(&b, textTokensToday, bill.Grouped(spent), bill.Grouped(limits.TokensDay))
 		if reserved > 0 {
-			fmt.Fprintf(&b, ", and %s set aside for what is under way", bill.Grouped(reserved))
+			fmt.Fprintf(&b, textSetAside, bill.Grouped(reserved))
 		}
 	}
-	fmt.Fprintf(&b, "\n- session: `%s`", c.Key())
+	fmt.Fprintf(&b, textSession, c.Key())
 	return b.String(), nil
 }
 
@@ -428,11 +414,11 @@ func toolsAtWork(t *turn.Turn) string {
 func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
 	p := c.CommandPrefix(in.At)
 	if c.Config.Asks == nil {
-		return "I can't ask anything here, so there's nothing to answer.", nil
+		return textNoAsks, nil
 	}
 	id, answer := asks.Parse(in)
 	if id == "" {
-		return fmt.Sprintf("Which request? Say `%s%s ID`; the ID is in the request.", p, in.Text), nil
+		return fmt.Sprintf(textWhichRequest, p, in.Text), nil
 	}
 	of, err := c.Config.Asks.Answer(ctx, id, answer)
 	if err == nil || errors.Is(err, bus.ErrDecided) {
@@ -449,7 +435,7 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	if of.At == in.At || slices.Contains(of.Asked, in.At) {
 		return "", nil
 	}
-	return fmt.Sprintf("Request `%s`: %s.", of.ID, of.Ending()), nil
+	return fmt.Sprintf(textRequestEnded, of.ID, of.Ending()), nil
 }
 
 // endDouble ends the buttons of the message on which somebody has pressed one, if that is not the

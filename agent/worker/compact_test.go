@@ -33,8 +33,8 @@ func small(t *testing.T, s *agenttest.Server, window int, set ...tools.Tool) *be
 		t.Fatal(err)
 	}
 	b.agent.Model = m
-	b.agent.Prompt = func(context.Context, agent.Asker) (string, bool, error) {
-		return strings.Repeat("You are a careful clerk who keeps to what people say. ", 80), false, nil
+	b.agent.Prompt = func(context.Context, agent.Asker) (string, error) {
+		return strings.Repeat("You are a careful clerk who keeps to what people say. ", 80), nil
 	}
 	b.limit.TokensDay = 100_000_000
 	return b
@@ -299,7 +299,7 @@ func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
 	}
 	away.Store(true)
-	b.wantReply(b.say("1", "ann", "/compact"), "provider refuses this bot (status 401)")
+	b.wantReply(b.say("1", "ann", "/compact"), "provider is refusing my requests (status 401)")
 	away.Store(false)
 	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 }
@@ -322,7 +322,7 @@ func TestSummariesThatSaveNothingEnd(t *testing.T) {
 	b.run()
 	b.say("1", "ann", instructions)
 	out := b.reply()
-	if !out.Failed || !strings.Contains(out.Text, "longer now than the model can read") || !strings.Contains(out.Text, "/new") {
+	if !out.Failed || !strings.Contains(out.Text, "now too long for the model to read") || !strings.Contains(out.Text, "/new") {
 		t.Errorf("reply %+v", out)
 	}
 	if n := summaries.Load(); n == 0 || n > 16 {
@@ -340,7 +340,7 @@ func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 	b.agent.MaxIterations = 100
 	b.run()
 	b.say("1", "ann", "hello")
-	if out := b.reply(); out.Text != "finished" && !strings.Contains(out.Text, "longer now than the model can read") {
+	if out := b.reply(); out.Text != "finished" && !strings.Contains(out.Text, "now too long for the model to read") {
 		t.Errorf("reply %+v", out)
 	}
 	b.settled()

@@ -25,6 +25,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/sessions"
+	"parley/sessions/activity"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/tools"
@@ -172,8 +173,8 @@ func crashAgent(effects string) agent.Agent {
 	return agent.Agent{
 		Name: "main", Model: m,
 		Tools: tools.NewSet(echo("pure", tools.Pure, ran), echo("idempotent", tools.Idempotent, ran), reconcilable, echo("once", tools.Once, ran)),
-		Prompt: func(context.Context, agent.Asker) (string, bool, error) {
-			return "", false, nil
+		Prompt: func(context.Context, agent.Asker) (string, error) {
+			return "", nil
 		},
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 	}
@@ -311,7 +312,11 @@ func testKilledTooOften(t *testing.T, dir string) {
 		t.Errorf("the turn was given up after %d deaths, want 4 to 6", deaths-1)
 	}
 	goOn(t, dir)
-	b := openHome(t, dir).bus
+	h := openHome(t, dir)
+	if sum := activityOf(t, h.store.Activity()).Total; sum.Turns != (activity.Turns{Done: 1, GivenUp: 1}) {
+		t.Errorf("counted %+v", sum)
+	}
+	b := h.bus
 	out := outbound(t, b)
 	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given it up") {
 		t.Errorf("the sender was told %+v", out)
@@ -509,4 +514,5 @@ func checkCrash(t *testing.T, dir string) {
 		t.Errorf("%d calls without a result, %d ends of the turn", len(open), done)
 	}
 	checkMoney(t, h, "1")
+	checkActivity(t, h)
 }

@@ -65,6 +65,9 @@ func (it *item) isKind(kind string) bool { return it.err == nil && it.in.Kind ==
 // isChange reports whether the message is about an earlier message.
 func (it *item) isChange() bool { return it.err == nil && isChange(it.in.Kind) }
 
+// isOperators reports whether the message says what an operator has said in the conversation.
+func (it *item) isOperators() bool { return it.err == nil && it.in.IsOperators() }
+
 // isReport reports whether the message is a report for which no turn waits.
 func (it *item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
 
@@ -74,25 +77,38 @@ const noticeDelivery = "delivery"
 // noticeEntry returns the entry of a message in which the system tells the session
 // something, such as that a reply could not be delivered. It belongs to no turn.
 func noticeEntry(in *bus.Inbound) sessions.Entry {
-	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
-	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
-	if told {
-		n.Code = transcript.NoticeTold
-	}
-	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
+	e := journal.NewEntry(in.ID, sessions.KindNotice, noticeOf(in))
 	e.Cause = in.ID
-	if told {
+	if isTold(in) {
 		e.Person = in.Quotes[0].From.ID // the person whose words they are: who is forgotten is forgotten here, too
 	}
 	return e
 }
+
+// noticeOf returns the notice of a message in which the system tells the session something.
+func noticeOf(in *bus.Inbound) sessions.Notice {
+	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
+	switch {
+	case in.IsOperators():
+		n.Code, n.Of = sessions.NoticeOperator, in.Of
+	case isTold(in):
+		n.Code = transcript.NoticeTold
+	}
+	return n
+}
+
+// isTold reports whether a notice has what somebody has said here through the bot.
+func isTold(in *bus.Inbound) bool { return len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told }
 
 // quotes returns, in the form that the log keeps, the parts of a message that its sender
 // did not write in it, such as what was forwarded.
 func quotes(in *bus.Inbound) []sessions.Quote {
 	var all []sessions.Quote
 	for _, q := range in.Quotes {
-		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text, Own: q.Own && q.Kind == bus.Told && in.Kind == bus.Notice})
+		told := q.Kind == bus.Told && in.Kind == bus.Notice
+		all = append(all, sessions.Quote{
+			Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text, Own: q.Own && told, Operator: q.Operator && told,
+		})
 	}
 	return all
 }
@@ -126,6 +142,21 @@ func (b *inbox) add(it *item) {
 	defer b.mu.Unlock()
 	b.items = append(b.items, it)
 	b.wake()
+}
+
+// onMail returns a channel that is closed when mail comes, or has come that is not handled.
+func (b *inbox) onMail() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.ContainsFunc(b.items, func(it *item) bool { return !it.handled }) {
+		come := make(chan struct{})
+		close(come)
+		return come
+	}
+	if b.changed == nil {
+		b.changed = make(chan struct{})
+	}
+	return b.changed
 }
 
 // unknownKind returns the error of the first message whose kind only a newer release
@@ -334,8 +365,8 @@ func (b *inbox) changesOf(ids []string) []*item {
 	return all
 }
 
-// steeringMail returns what the sender of a turn has said since it began, and which jobs
-// of theirs have ended. It stops at the first message of another person or kind, which
+// steeringMail returns what the sender of a turn has said since it began, which jobs of theirs
+// have ended, and what an operator has said in the conversation. It stops at the first message of another person or kind, which
 // is for later turns. It leaves out the messages that the turn answers already.
 func (b *inbox) steeringMail(t *turn.Turn) []*item {
 	b.mu.Lock()
@@ -343,6 +374,10 @@ func (b *inbox) steeringMail(t *turn.Turn) []*item {
 	var said []*item
 	for _, it := range b.items {
 		if it.handled || it.isChange() || it.err == nil && slices.Contains(t.Causes, it.in.ID) {
+			continue
+		}
+		if it.isOperators() {
+			said = append(said, it)
 			continue
 		}
 		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) && !it.isReport() || it.in.From.ID != t.Person || it.in.Private != t.Route.IsPrivate() {

@@ -110,10 +110,10 @@ func TestStopEndsTheJobsOfItsSession(t *testing.T) {
 	b.jobs = j
 	b.run()
 	b.wantReply(b.say("1", "ann", "/status"), "In the background: 2.")
-	b.wantReply(b.say("1", "ann", "/stop"), "Stopped 2 jobs that ran in the background.")
+	b.wantReply(b.say("1", "ann", "/stop"), "Stopped 2 jobs that were running in the background.")
 	b.wantReply(b.say("1", "ann", "/stop"), "Nothing is running.")
 	if n, _ := j.Count(t.Context(), "main:test:2"); n != 1 {
 		t.Errorf("of another session %d are left", n)
 	}
-	b.wantReply(b.say("2", "ann", "/stop"), "Stopped one job that ran in the background.")
+	b.wantReply(b.say("2", "ann", "/stop"), "Stopped one job that was running in the background.")
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"parley/agent/attached"
+	"parley/agent/figures"
 	"parley/agent/journal"
 	"parley/agent/model"
 	"parley/agent/route"
@@ -159,9 +160,9 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		entries = append(entries, turn.ResultEntry(t, c, failed.Result().Content, &turn.Outcome{Failed: failed}))
 	}
 	if len(t.Tasks) > 0 { // there is always a report
-		end.Text = cmp.Or(end.Text, "The sub-agent was stopped before it had ended.")
+		end.Text = cmp.Or(end.Text, textSubAgentStopped)
 	}
-	done := sessions.TurnDone{State: end.State, Code: end.Code, Refused: end.Refused}
+	done := sessions.TurnDone{State: end.State, Code: end.Code, Refused: end.Refused, Figures: figures.Of(&s.Agent, t, entries)}
 	end.Text = s.Redactor().Text(end.Text)
 	if end.Text != "" {
 		entries = append(entries, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: end.Code, Text: end.Text}))
@@ -178,6 +179,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	}
 	s.Point("c6")
 	for i, c := range open {
+		s.ShowResult(t, c, failures[i].Result().Content, failures[i])
 		s.Audit(t, c, sessions.AuditRecord{Arguments: c.Started.Args, Result: turn.ResultCode(failures[i])})
 	}
 	return s.conclude(ctx, t.ID)
@@ -220,7 +222,7 @@ func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool)
 		s.Point("c7")
 		return nil
 	}
-	s.Trail.Wait() // what the turn has done is audited before people hear of it
+	s.Audits.Wait() // what the turn has done is audited before people hear of it
 	err := s.publishReplies(ctx, t)
 	if errors.Is(err, bus.ErrInvalid) {
 		return s.giveUpReplies(ctx, t, err)
@@ -263,7 +265,7 @@ func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, d
 		if t.HasCalls() {
 			s.recordChanges(ctx, t.ID)
 		}
-		s.Trail.Wait() // what the turn has done is audited before people hear of it
+		s.Audits.Wait() // what the turn has done is audited before people hear of it
 		publishing := func(log sessions.Log) sessions.Log { log, _ = journal.Publishing(log, mail...); return log }
 		changed, err := s.AppendWith(ctx, c, publishing, append(entries, journal.NewEntry(t.ID, sessions.KindPublished, nil))...)
 		if !errors.Is(err, sessions.ErrUnpublished) {
@@ -303,7 +305,7 @@ func (s lifecycle) giveUpReplies(ctx context.Context, t *turn.Turn, cause error)
 	if err := s.reportUnsendable(ctx, t); err != nil {
 		return err
 	}
-	err := s.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: turn.NoticeUnsendable, Text: "Your answer could not be sent."}),
+	err := s.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: turn.NoticeUnsendable, Text: textNotSent}),
 		journal.NewEntry(t.ID, sessions.KindPublished, nil))
 	if err != nil {
 		return err
@@ -318,7 +320,7 @@ func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 	sum := sha256.Sum256([]byte(bus.ReplyID(t.ID)))
 	err := s.publish(ctx, bus.Outbound{
 		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.Route.At, Failed: true,
-		Text: "I have an answer for you, but I can't send it: it's too long, or your message's id is. Ask for less at once, or ask again.",
+		Text: textUnsendable,
 	})
 	if errors.Is(err, bus.ErrInvalid) {
 		return nil // nothing can be sent there

@@ -62,8 +62,8 @@ func TestParallelResultsShareASmallWindow(t *testing.T) {
 			})
 			b := small(t, s, tc.window, page(tc.size))
 			b.agent.MaxIterations = 400
-			b.agent.Prompt = func(context.Context, agent.Asker) (string, bool, error) {
-				return strings.Repeat("You are a careful clerk who keeps to what people say. ", tc.prompt*4/54), false, nil
+			b.agent.Prompt = func(context.Context, agent.Asker) (string, error) {
+				return strings.Repeat("You are a careful clerk who keeps to what people say. ", tc.prompt*4/54), nil
 			}
 			var counted compactions
 			b.observer = &counted

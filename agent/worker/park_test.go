@@ -202,7 +202,7 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 	for _, who := range []bus.Person{stranger, {ID: "test:ann"}, {ID: "other:app", Approver: true}, {ID: "web:ann", EveryApprover: false}} {
 		b.wantReply(b.command("1", who, "approve "+id), "You can't decide this")
 	}
-	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I don't know a request")
+	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I don't know of any request")
 	b.wantReply(b.command("1", owner, "approve"), "Which request?")
 	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "has to approve or deny this")
 	b.command("1", approver, "approve `"+strings.ToUpper(id)+"`")

@@ -25,9 +25,9 @@ func TestWhichTurnsArePrivate(t *testing.T) {
 		}
 		return text("fine"), nil
 	}, look)
-	b.agent.Prompt = func(_ context.Context, who agent.Asker) (string, bool, error) {
+	b.agent.Prompt = func(_ context.Context, who agent.Asker) (string, error) {
 		prompted <- who.Private
-		return "be brief", false, nil
+		return "be brief", nil
 	}
 	b.run()
 	for i, c := range []struct {

@@ -143,6 +143,9 @@ func TestThinkingWithoutItsBeginningIsNoAnswer(t *testing.T) {
 			case bus.BlockReset:
 				seen, block = seen+"|reset", -1
 			case bus.BlockDelta:
+				if e.Kind == "user" {
+					continue
+				}
 				if e.Block != block {
 					seen, block = seen+"|"+e.Kind+" ", e.Block
 				}

@@ -25,15 +25,17 @@ type spelled struct{ model }
 func (m spelled) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a, err := m.model(ctx, *r)
 	for i, b := range a.Blocks {
-		for text := b.Text; text != ""; text = text[min(3, len(text)):] {
-			emit(llm.Delta{Block: i, Kind: b.Kind, Text: text[:min(3, len(text))]})
+		name := b.Name
+		for text := b.Text + string(b.Args); text != ""; text = text[min(3, len(text)):] {
+			emit(llm.Delta{Block: i, Kind: b.Kind, Name: name, Text: text[:min(3, len(text))]})
+			name = ""
 		}
 	}
 	return &a, err
 }
 
 // No way out of an agent lets a secret pass: not its answer, as it comes and when it is
-// there, nor results, arguments, progress, errors and the log of the session.
+// there, nor what was said to it, results, arguments, progress, errors and the log of the session.
 func TestNoSecretLeavesAnAgent(t *testing.T) {
 	leak := tools.New(tools.Spec{Name: "leak", Description: "x", Effect: tools.Once},
 		func(_ context.Context, c tools.Call, a struct {
@@ -69,7 +71,7 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 	var progress []string
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	feed, err := b.bus.Subscribe(ctx, bus.ChannelFeed("test"), 0)
+	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +88,9 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 			}
 			deltas.WriteString(e.Delta)
 			seen.WriteString(e.Delta + "\n")
+			if e.Detail != nil {
+				seen.WriteString(string(e.Input) + "\n")
+			}
 			if e.Error != nil {
 				seen.WriteString(e.Error.Message + "\n")
 			}
@@ -96,7 +101,7 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 		}
 	}()
 	b.run()
-	b.say("1", "ann", "go")
+	b.say("1", "ann", "go and find "+swordfish)
 	out := b.reply().Text
 	<-over
 	if strings.Contains(out, "swordfish") || strings.Contains(out, base64.StdEncoding.EncodeToString([]byte("x:" + swordfish))[8:24]) || !strings.HasPrefix(out, "I know [redacted], ") {
@@ -109,14 +114,15 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 			t.Errorf("the reports of progress were %q: %q is missing", progress, report)
 		}
 	}
-	if strings.Contains(seen.String(), "MIIEow") || strings.Contains(seen.String(), "sword") || strings.Contains(deltas.String(), "swordfish") || !strings.Contains(deltas.String(), "I know [redacted], ") || !strings.Contains(seen.String(), "no such thing: [redacted]") {
+	if strings.Contains(seen.String(), "MIIEow") || strings.Contains(seen.String(), "sword") || strings.Contains(deltas.String(), "swordfish") || !strings.Contains(deltas.String(), "I know [redacted], ") || !strings.Contains(seen.String(), "no such thing: [redacted]") ||
+		!strings.Contains(seen.String(), "go and find [redacted]\n") || !strings.Contains(seen.String(), `{"path":"[redacted]"}`+"\n") || !strings.Contains(seen.String(), `"out":"it is [redacted]"`) {
 		t.Errorf("the events say\n%s\n%s", deltas.String(), seen.String())
 	}
 	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind != "tool_use" && strings.Contains(string(e.Data), "swordfish") { // what the model itself wants done stays as it is
+		if e.Kind != "tool_use" && e.Kind != "user" && strings.Contains(string(e.Data), "swordfish") { // what people say, and what the model itself wants done, stays as it is
 			t.Errorf("the log has %s: %s", e.Kind, e.Data)
 		}
 	}

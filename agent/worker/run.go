@@ -41,6 +41,7 @@ type sessionRun struct {
 	cached   *sessioncache.Run
 
 	agentFrom time.Time // when session.agent was looked up
+	untitled  *untitled // nil if no model is to make a title
 }
 
 // newSessionRun makes a run of the leased session.
@@ -60,7 +61,7 @@ func (r *sessionRun) run(ctx context.Context) (err error) {
 		}
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer r.Trail.Wait()
+	defer r.Audits.Wait()
 	defer cancel(nil)
 
 	if err := r.begin(ctx); err != nil {
@@ -93,6 +94,7 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	if err := r.open(ctx, soon); err != nil {
 		return &openError{err}
 	}
+	r.tellReceived(items, true)
 	r.receive(ctx, items)
 	return nil
 }
@@ -124,7 +126,9 @@ func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCause
 		if err != nil || len(mail) == 0 {
 			return
 		}
-		r.receive(ctx, readItems(mail))
+		items := readItems(mail)
+		r.tellReceived(items, false)
+		r.receive(ctx, items)
 	}
 }
 
@@ -164,8 +168,17 @@ func (r *sessionRun) work(ctx context.Context) error {
 			return err
 		}
 		it, ok := r.inbox.next()
-		if !ok || time.Since(began) > fairShare {
+		if ok && time.Since(began) > fairShare {
 			return nil // the bus gives the rest to the next run
+		}
+		if !ok {
+			if r.untitled == nil {
+				return nil
+			}
+			if err := r.title(ctx); err != nil {
+				return err
+			}
+			continue // more may have come meanwhile
 		}
 		if err := r.inbox.unknownKind(); err != nil {
 			return err
@@ -200,6 +213,7 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		default: // the holder that was cut off may not have done this, nor the next
 			r.recordChanges(ctx, t.ID)
 			r.noteEnd(t, r.used(t), true)
+			r.showAgain(t)
 			r.emitEnd(t)
 			if err = r.publishTurn(ctx, t, true); err == nil {
 				r.Log.Info("published the answer of a turn that had ended", slog.String("turn", t.ID))
@@ -220,8 +234,9 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 		model.Reservations.Settle(ctx)
+		r.showAgain(t)
 		// Its message becomes a dead letter when those before it are done.
-		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, "I was cut off %d times while I worked on this, so I've given it up. What I did until then stays done. Ask again if it still matters.", t.Resumes))
+		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, textCutOff, t.Resumes))
 	}
 	if err := delayResume(ctx, r.closing, t.Resumes); err != nil {
 		return err
@@ -241,6 +256,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 		return err
 	}
 	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may have forgotten the turn
+	r.showAgain(t)
 	return r.runTurn(ctx, t, model)
 }
 
@@ -254,6 +270,7 @@ func (r *sessionRun) resumeParked(ctx context.Context, t *turn.Turn) error {
 	case t.Announced:
 		return nil
 	}
+	r.showAgain(t)
 	return r.announce(ctx, t.ID)
 }
 
@@ -282,7 +299,11 @@ func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Ask
 	if err != nil {
 		return err
 	}
-	return run.run(ctx, t)
+	if err := run.run(ctx, t); err != nil {
+		return err
+	}
+	r.noteFirstAnswer(t.ID)
+	return nil
 }
 
 // handle handles one message. If it returns nil, the result is in the log. If no bus
@@ -325,14 +346,11 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		return true, r.recordChange(ctx, &it.in)
 	}
 	if isKnown {
+		showOperators(r.Session, it) // the holder that was cut off may not have done this
 		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
-		err := r.Journal.Append(ctx, noticeEntry(&it.in))
-		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
-			return true, nil
-		}
-		return true, err
+		return true, r.recordNotice(ctx, it)
 	}
 	if t, err := r.currentParked(); t != nil || err != nil {
 		if err != nil {
@@ -341,6 +359,18 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		return true, r.handleMeanwhile(ctx, t, &it.in)
 	}
 	return false, nil
+}
+
+// recordNotice writes to the log what the system tells the session.
+func (r *sessionRun) recordNotice(ctx context.Context, it *item) error {
+	r.Point("notice:before")
+	err := r.Journal.Append(ctx, noticeEntry(&it.in))
+	if _, seen := errors.AsType[*sessions.SeenError](err); err != nil && !seen {
+		return err
+	}
+	r.Point("notice")
+	showOperators(r.Session, it)
+	return nil
 }
 
 // answerMail runs a new turn for the first message that waits, together with what the
@@ -409,6 +439,7 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 		r.logBeginning(t)
 	}
 	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes})
+	r.ShowFrom(t, 0)
 	switch {
 	case r.inbox.isCancelled(b.last().seq): // a /stop came while the beginning was written
 		if model != nil {
@@ -471,4 +502,5 @@ type shared struct {
 	quota  *quota.Quota
 	ratios *estimate.Ratios
 	askers *model.Askers
+	told   told
 }

@@ -206,7 +206,7 @@ func TestATurnThatIsBegunAnewIsCountedOnce(t *testing.T) {
 	}
 	b.wantReply(b.say("1", "ann", "two"), "heard two")
 	b.settled()
-	b.wantReply(b.say("1", "ann", "three"), "2 times within the hour")
+	b.wantReply(b.say("1", "ann", "three"), "2 times in the past hour")
 }
 
 // A turn that another process has suspended is resumed, although its message is known and the

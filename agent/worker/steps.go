@@ -13,6 +13,7 @@ import (
 	"parley/agent/attached"
 	"parley/agent/budget"
 	"parley/agent/calls"
+	"parley/agent/figures"
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/model"
@@ -78,7 +79,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 	case errors.Is(cause, errStopped) || errors.Is(err, errStopped):
 		end, ends = &turn.Ending{State: sessions.TurnCancelled}, true
 	case errors.Is(cause, errTooLong):
-		end, ends = turn.Failed("timeout", "I worked on this for %s, the longest a turn may take, so I stopped.", maxTurnTime), true
+		end, ends = turn.Failed("timeout", textTooLong, maxTurnTime), true
 	case errors.Is(cause, errShutdown):
 		r.suspend(ctx, t)
 		return errShutdown
@@ -124,17 +125,27 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	}
 }
 
-// prompt returns the prompt of a turn, and notes whether it holds what is not to be trusted.
+// prompt returns the prompt of a turn, and has the model read what is remembered. It notes whether that holds
+// what is not to be trusted.
 func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	begun, err := r.Fold(id)
 	if err != nil {
 		return "", err
 	}
-	prompt, untrusted, err := r.Agent.Prompt(ctx, agent.Asker{Session: r.Key(), Turn: id, Person: begun.Person, Private: begun.Route.IsPrivate()})
+	who := agent.Asker{Session: r.Key(), Turn: id, Person: begun.Person, Private: begun.Route.IsPrivate()}
+	prompt, err := r.Agent.Prompt(ctx, who)
 	if err != nil {
 		return "", fmt.Errorf("make the prompt: %w", err)
 	}
-	r.calls.PromptUntrusted = untrusted
+	r.model.Memory, r.calls.PromptUntrusted = nil, false
+	if r.Agent.Memory == nil {
+		return prompt, nil
+	}
+	memory, untrusted, err := r.Agent.Memory(ctx, who)
+	if err != nil {
+		return "", fmt.Errorf("read what is remembered: %w", err)
+	}
+	r.model.Memory, r.calls.PromptUntrusted = memory, untrusted
 	return prompt, nil
 }
 
@@ -143,6 +154,9 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 // never stands in the log without the end of the turn.
 func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) error {
 	if err := r.recordSteering(ctx, t); err != nil {
+		return err
+	}
+	if err := r.model.MarkMemory(ctx, t); err != nil {
 		return err
 	}
 	t, err := r.fetchAttached(ctx, t.ID)
@@ -169,7 +183,7 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}}
+		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}, Figures: figures.Of(&r.Agent, t, entries)}
 		write = func() error {
 			settled, err := r.appendEnd(ctx, t, r.model.Reservations.Settlement(), done, append(entries, notices...))
 			r.model.Reservations.Settled(settled)
@@ -181,6 +195,7 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	if err := write(); err != nil {
 		return err
 	}
+	r.model.Written()
 	r.Point("c3")
 	if calls == 0 {
 		r.Point("c6")
@@ -202,7 +217,11 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 		return err
 	}
 	for _, it := range taken {
-		if _, known := r.Journal.Find(it.in.ID); !known {
+		switch _, known := r.Journal.Find(it.in.ID); {
+		case known:
+		case it.isOperators():
+			entries = append(entries, noticeEntry(&it.in))
+		default:
 			entries = append(entries, userEntries(t.ID, it.in, len(t.Causes)+len(taken), unnoted)...)
 		}
 	}
@@ -219,7 +238,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 		taken = append(taken, it)
 	}
 	if why := r.reachedLimit(t); why != "" && !t.LastStep {
-		text := "This turn has reached a limit (" + why + "), so this is your last answer and tools are off: say what is done and what remains."
+		text := textLastStep(why)
 		entries = append(entries, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: turn.NoticeLastStep, Text: text}))
 	}
 	if len(entries) > 0 {
@@ -228,7 +247,11 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 		r.Point("c2")
+		if err := r.showSaid(t); err != nil {
+			return err
+		}
 	}
+	showOperators(r.Session, taken...)
 	r.inbox.markHandled(taken...)
 	return nil
 }
@@ -362,14 +385,15 @@ func (r *turnRun) endStep(ctx context.Context, t *turn.Turn, calls []*calls.Prep
 // model must see first.
 func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
 	var entries []sessions.Entry
+	e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
 	for _, p := range calls {
-		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
 		entries = append(entries, turn.ResultEntry(t, p.Call, e.Result().Content, &turn.Outcome{Failed: e}))
 	}
 	if err := r.Journal.Append(ctx, entries...); err != nil {
 		return err
 	}
 	for _, p := range calls {
+		r.ShowResult(t, p.Call, e.Result().Content, e)
 		r.Audit(t, p.Call, sessions.AuditRecord{Result: string(tools.Cancelled)})
 	}
 	return nil
@@ -383,7 +407,7 @@ func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn.Turn, ran []*calls.
 	}
 	for _, p := range ran {
 		if t.CountRepeats(p.Call) == calls.RepeatWarn {
-			text := fmt.Sprintf("You have called %s %d times with the same arguments and the same result. Try something else.", p.Use.Name, calls.RepeatWarn)
+			text := fmt.Sprintf(textRepeats, p.Use.Name, calls.RepeatWarn)
 			return r.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
 		}
 	}
@@ -409,7 +433,7 @@ func (r *turnRun) replyWithFiles(ctx context.Context, t *turn.Turn, text string)
 	if len(files.Refused) > 0 {
 		why := strings.Join(files.Refused, " ")
 		reply.Text = strings.TrimSpace(text + "\n\n(" + why + ")")
-		notices = append(notices, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: "Your answer went without a file that it shows. " + why}))
+		notices = append(notices, journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: textFileMissing + why}))
 	}
 	return reply, notices
 }
@@ -498,7 +522,7 @@ func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.T
 
 // park writes that a turn begins to wait, and for which asks, before anybody is asked.
 // It returns errParked. A question counts as begun with that entry (C4); a call that
-// needs an approval begins when it is approved and runs.
+// needs approval begins when it is approved and runs.
 func (r *turnRun) park(ctx context.Context, t *turn.Turn, asks []sessions.Ask) error {
 	var entries []sessions.Entry
 	for _, a := range asks {

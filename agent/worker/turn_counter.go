@@ -43,7 +43,7 @@ func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release f
 		return nil, nil, countError(err)
 	}
 	if !again.IsZero() {
-		refusal = turn.Failed("too_many_turns", "You've asked me %d times within the hour, and that's the limit. Ask again after %s UTC.",
+		refusal = turn.Failed("too_many_turns", textTooManyTurns,
 			most.Hour, again.UTC().Format("15:04"))
 		refusal.Refused = true
 	}

@@ -94,7 +94,7 @@ func TestAnUnexplainedRejectionIsTriedOnceWithLess(t *testing.T) {
 	before := s.Asked()
 	wrong = true
 	b.say("1", "ann", "once more")
-	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "doesn't accept this request") {
+	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "rejected this request") {
 		t.Errorf("told %q", out.Text)
 	}
 	var sizes []int
@@ -130,7 +130,7 @@ func TestATurnOfLongResultsFitsASmallWindow(t *testing.T) {
 	b := overTheWire(t, s, echo("echo", tools.Once, nil))
 	b.run()
 	b.say("1", "ann", "go")
-	if out := b.reply(); out.Text != "done" && !strings.Contains(out.Text, "longer now than the model can read") {
+	if out := b.reply(); out.Text != "done" && !strings.Contains(out.Text, "now too long for the model to read") {
 		t.Errorf("reply %q", out.Text)
 	}
 	b.wantReply(b.say("1", "ann", "go on"), "")
@@ -147,7 +147,7 @@ func TestAMessageLongerThanTheWindowSpoilsNothing(t *testing.T) {
 	}))
 	b := overTheWire(t, s)
 	b.run()
-	b.wantReply(b.say("1", "ann", strings.Repeat("word ", 4000)), "longer now than the model can read")
+	b.wantReply(b.say("1", "ann", strings.Repeat("word ", 4000)), "now too long for the model to read")
 	b.wantReply(b.say("1", "ann", "and now?"), "fine")
 }
 

@@ -101,6 +101,9 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 // settle settles the mailbox of a run that has ended, with this error.
 func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
 	end := bus.End{Done: run.inbox.handledUpTo()}
+	if end.Done > 0 && end.Done == run.inbox.newestSeq() {
+		w.shared.told.forget(run.Key())
+	}
 	switch {
 	case err == nil:
 		run.cached.End() // before the next run can begin
@@ -210,17 +213,17 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	}
 	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
 	if in, err := bus.DecodeInbound(mail[0].Body); err == nil && in.Kind == bus.Tasked && in.Task != nil && w.cfg.SubAgents != nil {
-		r := task.Report{ID: in.Task.ID, State: sessions.TurnFailed, Text: "The sub-agent's session cannot be worked on. The server's log says why."}
+		r := task.Report{ID: in.Task.ID, State: sessions.TurnFailed, Text: textSubAgentBroken}
 		if err := w.cfg.SubAgents.Report(ctx, r); err != nil {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry
 		}
-	} else if err == nil {
+	} else if err == nil && in.Kind != bus.Notice { // to which nobody awaits an answer
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
-			Text: "I couldn't work on your message: I can't open this conversation's history. The server's log says why.",
+			Text: textNoHistory,
 		}
 		if errors.Is(cause, sessions.ErrInvalidKey) {
-			reply.Text = "I couldn't take your message: I can't keep a conversation under this name."
+			reply.Text = textBadName
 		}
 		if err := publish(ctx, w.cfg.Bus, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry

@@ -152,7 +152,7 @@ func newBenchIn(t testing.TB, dir string, m model, set ...tools.Tool) *bench {
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
-			Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
+			Prompt:        func(context.Context, agent.Asker) (string, error) { return "be brief", nil },
 			MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 		},
 	}
@@ -686,7 +686,7 @@ func TestModelFaults(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "one"), "at last")
 	fault = &llm.Error{Fault: llm.Refused, Status: 401}
 	b.say("1", "ann", "two")
-	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "refuses this bot") {
+	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "is refusing my requests") {
 		t.Errorf("the reply of a turn that failed: %+v", out)
 	}
 	fault = &llm.Error{Fault: llm.Busy, RetryAfter: time.Hour}
@@ -703,11 +703,11 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		fault llm.Error
 		want  string
 	}{
-		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Look at model.api_key."},
-		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
+		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Check model.api_key."},
+		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model by that name (status 404: “model 'x' not found”). Check model.name."},
 		"quota":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
 		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Check model.base_url"},
-		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new starts over"},
+		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "rejected this request (status 400: “Invalid schema”). /new starts over"},
 	}
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		said := strings.Split(heard(r), "|")
@@ -834,12 +834,14 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		types = append(types, fmt.Sprintf("%s/%d", e.Type, e.Block))
+		types = append(types, fmt.Sprintf("%s/%d%s", e.Type, e.Block, e.Kind))
 		if e.Type == bus.TurnComplete {
 			break
 		}
 	}
-	want := "turn_start/0 block_start/0 block_stop/0 usage/0 tool_start/0 tool_end/0 block_start/1 block_delta/1 block_stop/1 usage/0 turn_complete/0"
+	want := "turn_start/0 block_start/0user block_delta/0user block_stop/0user " +
+		"block_start/1tool_use usage/0 block_stop/1tool_use tool_start/0 block_start/2tool_result block_delta/2tool_result block_stop/2tool_result tool_end/0 " +
+		"block_start/3text block_delta/3text usage/0 block_stop/3text turn_complete/0"
 	if got := strings.Join(types, " "); got != want {
 		t.Errorf("events\n%s\nwant\n%s", got, want)
 	}

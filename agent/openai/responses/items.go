@@ -120,7 +120,7 @@ func (a *Assembly) nameCall(i *item, w wireItem) error {
 	a.kept += len(w.Name) + len(w.CallID)
 	if b.name == "" && w.Name != "" {
 		b.name = string(w.Name)
-		a.emit(llm.Delta{Block: b.index, Kind: llm.BlockToolUse, Name: b.name})
+		a.emit(llm.Delta{Block: b.index, Kind: llm.BlockToolUse, Name: b.name, Text: b.text.String()})
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (a *Assembly) showAgain() {
 	a.emit(llm.Delta{Void: true})
 	for _, b := range a.blocks {
 		if b.kind == llm.BlockToolUse {
-			a.emit(llm.Delta{Block: b.index, Kind: b.kind, Name: b.name})
+			a.emit(llm.Delta{Block: b.index, Kind: b.kind, Name: b.name, Text: b.text.String()})
 		} else if b.text.Len() > 0 {
 			a.emit(llm.Delta{Block: b.index, Kind: b.kind, Text: b.text.String()})
 		}
@@ -352,6 +352,9 @@ func (a *Assembly) addArguments(e event) error {
 	a.size += len(text)
 	a.kept += len(text)
 	b.text.WriteString(text)
+	if text != "" && b.name != "" && b.index == len(a.blocks)-1 {
+		a.emit(llm.Delta{Block: b.index, Kind: b.kind, Text: text})
+	}
 	return nil
 }
 

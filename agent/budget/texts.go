@@ -28,21 +28,21 @@ func (e *OverError) words() budgetWords {
 	}
 	switch owner := e.Owner.Name; {
 	case owner != "" && e.Cap == nil:
-		return named(owner, "have", "they may use in a day", e.Owner.TokensSetting)
+		return named(owner, "have", "they can use in a day", e.Owner.TokensSetting)
 	case owner != "" && ofPerson:
-		return named(owner, "have", "they may cost in a day", e.Owner.MoneySetting)
+		return named(owner, "have", "they can spend in a day", e.Owner.MoneySetting)
 	case e.Cap == nil:
-		return named("You", "have", "a person may use in a day", "[limits] user_tokens_day")
+		return named("You", "have", "a person can use in a day", "[limits] user_tokens_day")
 	case c.Month:
-		return budgetWords{"%s are used up.", "the " + e.amount(c.Most) + " that all may cost in a month", "All have", "[budget] month"}
+		return budgetWords{"%s has been used up.", "the " + e.amount(c.Most) + " that everyone together can spend in a month", "Everyone together has", "[budget] month"}
 	case ofPerson:
-		return named("You", "have", "a person may cost in a day", "[budget] user_day")
+		return named("You", "have", "a person can spend in a day", "[budget] user_day")
 	case strings.HasPrefix(c.Of, bill.Session("")):
-		return named("This conversation", "has", "a conversation may cost in a day", "[budget] session_day")
+		return named("This conversation", "has", "a conversation can spend in a day", "[budget] session_day")
 	case strings.HasPrefix(c.Of, bill.Agent("")):
-		return named("I", "have", "I may cost in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
+		return named("I", "have", "I can spend in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
 	}
-	return budgetWords{"%s are used up.", "the " + e.amount(c.Most) + " that all may cost in a day", "All have", "[budget] day"}
+	return budgetWords{"%s has been used up.", "the " + e.amount(c.Most) + " that everyone together can spend in a day", "Everyone together has", "[budget] day"}
 }
 
 // amount returns an amount of the budget in words.
@@ -53,30 +53,22 @@ func (e *OverError) amount(n int64) string {
 	return bill.Exactly(n)
 }
 
-// verb returns what somebody has done with the budget: "cost" money, or "used" tokens.
-func (e *OverError) verb() string {
-	if e.Cap == nil {
-		return "used"
-	}
-	return "cost"
-}
-
 // next says what one answer is likely to use.
 func (e *OverError) next() string {
 	if e.Cap == nil {
-		return "may use " + e.amount(e.Want)
+		return "could use " + e.amount(e.Want)
 	}
-	return "may cost " + e.amount(e.Want)
+	return "could cost " + e.amount(e.Want)
 }
 
 // Words returns the error as a message to people: how the budget stands, when they can go on, and
 // which setting bounds it. Nobody is told that more was used than was.
 func (e *OverError) Words() string {
 	b := e.words()
-	raise := fmt.Sprintf("My operator can raise it: `%s`.", b.setting)
+	raise := fmt.Sprintf("My operator can raise that limit: `%s`.", b.setting)
 	aside := ""
 	if e.Aside > 0 {
-		aside = fmt.Sprintf(", and %s more is set aside for answers that are under way", e.amount(e.Aside))
+		aside = fmt.Sprintf(", and %s more is set aside for answers in progress", e.amount(e.Aside))
 	}
 	c := bill.Cap{}
 	if e.Cap != nil {
@@ -84,7 +76,7 @@ func (e *OverError) Words() string {
 	}
 	opens := c.Opens(e.At)
 	then := fmt.Sprintf("I can go on after %s UTC, in %s.", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
-	used := fmt.Sprintf("%s %s %s of %s%s.", b.subject, e.verb(), e.amount(e.Spent), b.size, aside)
+	used := fmt.Sprintf("%s used %s of %s%s.", b.subject, e.amount(e.Spent), b.size, aside)
 	switch {
 	case e.Spent >= e.most() && e.most() > 0:
 		text := fmt.Sprintf(b.allUsed, b.size)
@@ -101,8 +93,8 @@ func (e *OverError) Words() string {
 // end that.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
-	return fmt.Sprintf("%s %s %s of %s, and %s more is set aside for answers in progress. I'll wait for them until %s UTC, and then answer; %s ends it at once. My operator can raise it: `%s`.",
-		b.subject, e.verb(), e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
+	return fmt.Sprintf("%s used %s of %s, and %s more is set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s stops the wait right away. My operator can raise the limit: `%s`.",
+		b.subject, e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 
 // waitText returns a duration in words, for people.

@@ -7,15 +7,15 @@ import (
 	"parley/sessions"
 )
 
-// Over is the data of the record with which a turn began, once the turn is over: what it was
-// nobody needs any more who goes on with the session, only that it began there.
+// Over replaces the data of the record with which a turn began, once the turn is over. From then on
+// it only matters that the turn began there.
 type Over struct{}
 
-// withoutCourse removes the records that only record the course of turns that are over, since what a
-// journal holds and reads grows with them. Of their beginnings and ends only the places stay. So do
-// the newest record, whose number says how long the log is, and the newest usage of a turn, by which
-// the next is judged. sessions.Peeker leaves out the same. The records are changed where they are, so
-// nobody may have them any more.
+// withoutCourse removes records that only describe the progress of finished turns, because they make
+// a journal grow. Of the turns' beginnings and ends, it keeps only the places. It also keeps the
+// newest record, whose number is the length of the log, and the newest usage of a turn, from which
+// the next one is estimated. sessions.Peeker leaves out the same records. The slice is changed in
+// place, so the caller must be its only user.
 func withoutCourse(records []Record) []Record {
 	open := map[string]bool{"": true}
 	for _, id := range Unfinished(records) {

@@ -21,14 +21,14 @@ const (
 type speaker struct{ prefix string }
 
 func (s speaker) usageText() string {
-	return fmt.Sprintf("Say `%[1]sundo` to take back what I changed last, `%[1]sundo list` to see what can be undone, or `%[1]sundo NUMBER` for one of these.", s.prefix)
+	return fmt.Sprintf("Say `%[1]sundo` to undo my last change, `%[1]sundo list` to see what can be undone, or `%[1]sundo NUMBER` to undo a change from that list.", s.prefix)
 }
 
 func (s speaker) nothingText(n int) string {
 	if n == 0 {
 		return "There's nothing to undo: I haven't changed any files here lately."
 	}
-	return fmt.Sprintf("I don't know change %d. `%sundo list` shows the ones I know.", n, s.prefix)
+	return fmt.Sprintf("There's no change %d. `%sundo list` shows the ones I know about.", n, s.prefix)
 }
 
 func (s speaker) notTheirsText(r snapshots.Record) string {
@@ -36,15 +36,15 @@ func (s speaker) notTheirsText(r snapshots.Record) string {
 }
 
 func (s speaker) jobsText(n int) string {
-	what := "A job runs"
+	what := "A job is running"
 	if n > 1 {
-		what = fmt.Sprintf("%d jobs run", n)
+		what = fmt.Sprintf("%d jobs are running", n)
 	}
-	return fmt.Sprintf("%s in the background and may still change files. Wait for the end, or say `%sstop`, and then undo.", what, s.prefix)
+	return fmt.Sprintf("%s in the background and may still change files. Wait until that's done, or say `%sstop`, and then undo.", what, s.prefix)
 }
 
 func (s speaker) waitingText() string {
-	return fmt.Sprintf("I'm not done there: I'm waiting for an answer. Answer me or say `%sstop`, and then undo.", s.prefix)
+	return fmt.Sprintf("I haven't finished that yet: I'm waiting for an answer. Answer me or say `%sstop` first, and then undo.", s.prefix)
 }
 
 // undoneText returns the answer that says what an undo has done.
@@ -58,18 +58,18 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 		what = "the undo"
 	}
 	if len(own.Result.Restored) == 0 {
-		fmt.Fprintf(&b, "I've changed nothing: there's nothing left of %s (%d) that I could put back.", what, undone.N)
+		fmt.Fprintf(&b, "I didn't change anything: there's nothing left of %s (%d) that I could put back.", what, undone.N)
 	} else {
 		fmt.Fprintf(&b, "I've undone %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
 	}
 	back, removed := splitRemoved(own.Result.Restored)
-	s.writeNames(&b, "As before", back)
+	s.writeNames(&b, "Restored", back)
 	s.writeNames(&b, "Removed", removed)
 	var left []string
 	for _, l := range own.Result.Left {
 		left = append(left, fmt.Sprintf("%s (%s)", quoted(displayPath(l.Path, false)), l.Why))
 	}
-	s.writeNames(&b, "Left as it is", left)
+	s.writeNames(&b, "Left as is", left)
 	if undone.Problem != "" {
 		fmt.Fprintf(&b, "\nThere may be more that I don't know of: %s.", undone.Problem)
 	}
@@ -119,7 +119,7 @@ func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	if listed == 0 {
 		return s.nothingText(0)
 	}
-	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest one that isn't undone yet.", s.prefix)
+	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest one that hasn't been undone yet.", s.prefix)
 }
 
 func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
@@ -188,3 +188,8 @@ func quoted(name string) string {
 	}
 	return "`" + name + "`"
 }
+
+const (
+	textNotKept      = "I don't keep copies of what I change here, so I can't undo it: `[workspace] undo_turns` is 0."
+	textTooManyFiles = "I can't undo that: there are too many files here for me to save their current state first."
+)

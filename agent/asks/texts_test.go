@@ -40,7 +40,7 @@ func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 	if len(buttons) != 1 || buttons[0].Says != "/deny abcde23456" || !strings.Contains(text, "can't approve it here") || !strings.Contains(text, "parley approvals approve abcde23456") {
 		t.Errorf("without the file: %+v, %q", buttons, text)
 	}
-	if all, _ := v.Message(at("discord"), "/", clean); strings.Contains(all, "also from other chats") {
+	if all, _ := v.Message(at("discord"), "/", clean); strings.Contains(all, "here or in any other chat") {
 		t.Errorf("it promises other chats: %q", all)
 	}
 	if why := asks.RefusalText(bus.ErrNotShown, v.ID, v.Ask, "!"); !strings.Contains(why, "`discord:1`") || !strings.Contains(why, "parley approvals approve abcde23456") || !strings.Contains(why, "`!deny abcde23456`") {

@@ -20,25 +20,25 @@ func Text(a llm.Answer, some bool) string {
 	case a.Stop == llm.StopLength && some:
 		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
 	case a.Stop == llm.StopLength && slices.ContainsFunc(a.Blocks, isThought):
-		return "_(The model reached its length limit while it was still thinking, and gave no answer. Ask for less at once, or say “go on”.)_"
+		return "_(The model reached its length limit while it was still thinking, and gave no answer. Ask for less at a time, or say “go on”.)_"
 	case a.Stop == llm.StopLength:
-		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
+		return "_(The model's length limit left no room for an answer. Ask for less at a time.)_"
 	case a.Stop == llm.StopWindow && some:
-		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
+		return "_(The answer was cut off because the model's context window is full. Say “go on” for more.)_"
 	case a.Stop == llm.StopFiltered && some:
 		return "_(The provider's content filter" + reason + " cut the answer off here.)_"
 	case a.Stop == llm.StopFiltered:
-		return "_(The provider's content filter" + reason + " held the answer back. Ask in other words.)_"
+		return "_(The provider's content filter" + reason + " blocked the answer. Try rephrasing.)_"
 	case a.Stop == llm.StopBroken:
 		return "_(The provider cut the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
 	case a.Stop == llm.StopLost && some:
-		return "_(Each time I asked, the model announced a tool call that never came, so this may not be all.)_"
+		return "_(Each time I asked, the model announced a tool call that never came, so this may be incomplete.)_"
 	case a.Stop == llm.StopLost:
-		return "_(Each time I asked, the model announced a tool call that never came. Try asking again, maybe in other words.)_"
+		return "_(Each time I asked, the model announced a tool call that never came. Try rephrasing your message.)_"
 	case a.Stop == llm.StopUnknown && some:
-		return "_(The model stopped for a reason that I don't know" + reason + ", so this may not be all.)_"
+		return "_(The model stopped for a reason I don't know" + reason + ", so this may be incomplete.)_"
 	case !some:
-		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
+		return "_(The model gave an empty answer. Try again, or rephrase your message.)_"
 	}
 	return ""
 }
@@ -52,15 +52,15 @@ func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+
 func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	switch {
 	case fault.Fault == llm.Overflow:
-		return "context_too_long", fmt.Sprintf("This conversation is longer now than the model can read. %snew starts over; files and memory stay.", prefix)
+		return "context_too_long", fmt.Sprintf("This conversation is now too long for the model to read. %snew starts over; files and memory stay.", prefix)
 	case fault.Fault == llm.Refused && quote:
 		return "model_refused", fault.Explain()
 	case fault.Fault == llm.Refused:
-		return "model_refused", fmt.Sprintf("The model's provider refuses this bot%s. The operator has to check the model's name and key; the server's log says more.", statusOf(fault))
+		return "model_refused", fmt.Sprintf("The model's provider is refusing my requests%s. My operator has to check the model's name and key; the server's log says more.", statusOf(fault))
 	case fault.Fault == llm.Rejected && quote:
 		return "model_rejected", fmt.Sprintf("%s %snew starts over.", fault.Explain(), prefix)
 	case fault.Fault == llm.Rejected:
-		return "model_rejected", fmt.Sprintf("The model's provider doesn't accept this request%s. The server's log says more; %snew starts over.", statusOf(fault), prefix)
+		return "model_rejected", fmt.Sprintf("The model's provider rejected this request%s. The server's log says more; %snew starts over.", statusOf(fault), prefix)
 	case quote:
 		return "model_busy", fmt.Sprintf("%s I gave up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider won't take requests until %s."))
 	}
@@ -94,7 +94,7 @@ func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	case asked >= longPause:
 		text = fmt.Sprintf("The model is too busy: its provider won't take requests until %s. I'll wait until %s, try one last time, and then answer or give up", free, clock(until))
 	}
-	return text + "; " + prefix + "stop ends it at once."
+	return text + "; " + prefix + "stop makes me give up right away."
 }
 
 // clock returns a time as people are told it.

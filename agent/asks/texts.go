@@ -35,7 +35,7 @@ func (v View) FiledAt(at bus.Address) bool {
 
 // File returns the file that shows people the whole call.
 func (v View) File() *bus.File {
-	about := fmt.Sprintf("Request %s: %s needs an approval.\n", v.ID, excerpt.ShowHidden(v.Tool))
+	about := fmt.Sprintf("Request %s: %s needs approval.\n", v.ID, excerpt.ShowHidden(v.Tool))
 	if v.Reason != "" {
 		about += "Why: " + excerpt.ShowHidden(v.Reason) + "\n"
 	}
@@ -87,7 +87,7 @@ func (v View) Text(to bus.Address) string {
 		return fmt.Sprintf("I'm waiting for somebody to approve `%s`.", v.Tool)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**`%s` needs an approval**", v.Tool)
+	fmt.Fprintf(&b, "**`%s` needs approval**", v.Tool)
 	if v.SubAgent != "" {
 		fmt.Fprintf(&b, ", for the sub-agent `%s`", v.SubAgent)
 	}
@@ -113,7 +113,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	until := "until " + v.until()
 	switch {
 	case v.Kind == bus.AskQuestion:
-		how := fmt.Sprintf("_(Your next message here is the answer, or say %s%s %s WORDS anywhere, %s.)_", prefix, Answer, v.ID, until)
+		how := fmt.Sprintf("_(Your next message here will count as the answer, or say `%s%s %s WORDS` anywhere, %s.)_", prefix, Answer, v.ID, until)
 		if v.SubAgent != "" { // words here are for the agent that has handed out the task
 			how = fmt.Sprintf("_(Say `%s%s %s WORDS`, here or anywhere, %s.)_", prefix, Answer, v.ID, until)
 		}
@@ -122,11 +122,11 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 		}
 		return v.Text(to) + "\n\n" + how, buttons
 	case !v.isAskedAt(to):
-		return v.Text(to) + "\n\n" + "_(I'm asking the people who can approve it elsewhere, " + until + ".)_", nil
+		return v.Text(to) + "\n\n" + "_(I've asked the people who can approve it, in another chat; they have " + until + ".)_", nil
 	}
 	text = v.Text(to) + "\n\n"
 	if v.FiledAt(to) {
-		text += fmt.Sprintf("All of it is in the file `%s` above.\n\n", v.fileName())
+		text += fmt.Sprintf("The whole call is in the file `%s` above.\n\n", v.fileName())
 	}
 	text += v.howToDecide(text, to, prefix)
 	return text, []bus.Button{
@@ -143,22 +143,22 @@ const mostBesideButtons = 1800
 // howToDecide says below a text at an address who decides, until when, and with which commands, unless
 // people press buttons there.
 func (v View) howToDecide(text string, to bus.Address, prefix string) string {
-	from := "also from other chats"
+	from := "here or in any other chat"
 	if v.Filed {
-		from = "only where all of it is shown"
+		from = "but only where all of it is shown"
 	}
 	if v.Presses != nil && v.Presses(to.Channel) && len(text) <= mostBesideButtons {
-		return fmt.Sprintf("_(Request `%s`: owners and approvers decide, %s, until %s.)_", v.ID, from, v.until())
+		return fmt.Sprintf("_(Request `%s`: owners and approvers can decide, %s, until %s.)_", v.ID, from, v.until())
 	}
-	return fmt.Sprintf("Owners and approvers decide, until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also approves this exact call if it comes up again in this conversation\n- `%sdeny %s REASON`",
+	return fmt.Sprintf("Owners and approvers can decide until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also approves this exact call if it comes up again in this conversation\n- `%sdeny %s REASON`",
 		v.until(), from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
 }
 
 // Unshown returns what people at an address are told of the ask, and the button that they have, if
 // the file that shows the call whole did not arrive there: they can only deny it.
 func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
-	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file with all of it. "+
-		"`parley approvals list` on the server's machine shows all, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), and in another chat that was asked and shown all.",
+	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file that shows the whole call. "+
+		"`parley approvals list` on the server's machine shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
 		v.ID, v.until())
 	if v.Presses == nil || !v.Presses(to.Channel) {
 		text += fmt.Sprintf("\n\n- `%s%s %s REASON` works here, too", prefix, Deny, v.ID)
@@ -224,11 +224,11 @@ func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I don't know a request `%s`.", excerpt.Inline(id))
+		return fmt.Sprintf("I don't know of any request `%s`.", excerpt.Inline(id))
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
 		return "You can't answer this: only the person I asked or an owner can."
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return "You can't decide this: owners can, and the approvers of that channel."
+		return "You can't decide this: only owners and that channel's approvers can."
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
 	case errors.Is(err, bus.ErrBadAnswer):

@@ -1,0 +1,109 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"sort"
+
+	"parley/agent/attached"
+	"parley/agent/blocks"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// ShowResult tells watchers of the result of a call, which is in the log by now with that content. failed
+// is nil if the call has not failed.
+func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, failed *tools.Error) {
+	number, ok := t.Blocks.Result(c.ID)
+	if !ok {
+		return
+	}
+	d := sessions.ToolResult{Content: content}
+	if failed != nil {
+		d.Code = string(failed.Code)
+	}
+	b, _ := blocks.Show(d, s.Redactor())
+	b.Number, b.Call, b.Tool = number, c.ID, c.Use.Name
+	b.Say(func(e bus.Event) { s.Emit(t, e) })
+}
+
+// ShowFrom tells watchers of those blocks of a turn that are in the log and whose number is at least
+// from.
+func (s *Session) ShowFrom(t *Turn, from int) {
+	records := s.Journal.LoggedRecords()
+	records = records[sort.Search(len(records), func(i int) bool { return records[i].N >= t.FirstEntry }):]
+	var numbers blocks.Numbering
+	names := map[string]string{} // of tools, by call
+	for _, r := range records {
+		if r.Turn != t.ID {
+			continue
+		}
+		if d, ok := r.Data.(sessions.ToolUse); ok {
+			names[r.Call] = d.Name
+		}
+		number, ok := numbers.Add(r.Kind, r.Call)
+		if !ok || number < from {
+			continue
+		}
+		b, ok := blocks.Show(r.Data, s.Redactor())
+		if !ok {
+			continue
+		}
+		b.Number, b.Call, b.Tool, b.Cause = number, r.Call, names[r.Call], r.Cause
+		b.Say(func(e bus.Event) { s.Emit(t, e) })
+	}
+}
+
+// A Place is where watchers have a message: its turn, and its number there. The zero value is nowhere.
+type Place struct {
+	turn, message string
+	block         int
+}
+
+// Trace returns what the session's log knows about a message, and where watchers have it. It reads the log
+// once.
+func (s *Session) Trace(ctx context.Context, message string) (attached.Trace, Place, error) {
+	var at Place
+	numbers := map[string]*blocks.Numbering{} // by turn, up to the message
+	trace, err := attached.TraceOf(func(yield func(sessions.Entry, error) bool) {
+		for e, err := range s.Config.Store.Read(ctx, s.Key(), 1) {
+			if err == nil && at.message == "" {
+				n := numbers[e.Turn]
+				if n == nil {
+					n = new(blocks.Numbering)
+					numbers[e.Turn] = n
+				}
+				if number, ok := n.Add(e.Kind, e.Call); ok && e.Cause == message {
+					at = Place{turn: e.Turn, message: message, block: number}
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}, message)
+	return trace, at, err
+}
+
+// ShowDeleted tells watchers of a message that somebody has deleted, as the log has it now. Whoever begins to
+// watch later sees that in the log.
+func (s *Session) ShowDeleted(at Place) {
+	if at == (Place{}) {
+		return
+	}
+	left, _ := sessions.EmptiedData(sessions.Entry{Kind: sessions.KindUser, Cause: at.message}, at.message)
+	b, _ := blocks.Show(left, s.Redactor())
+	b.Number, b.Cause = at.block, at.message
+	b.Say(func(event bus.Event) { s.Emit(&Turn{ID: at.turn}, event) })
+}
+
+// ShowOperators tells watchers what an operator has said in the conversation, once the log has it. They
+// know it by the message's id, so it does no harm to tell them again.
+func (s *Session) ShowOperators(n sessions.Notice) {
+	said := blocks.Operators(n, s.Redactor())
+	s.Config.Events.Emit(bus.Event{
+		Type: bus.Spoken, Session: s.Key(), Kind: said.Kind, Call: said.Call, Delta: said.Text,
+		Detail: &bus.Detail{Name: said.Name, Cut: said.Cut},
+	})
+}

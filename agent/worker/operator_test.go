@@ -1,0 +1,176 @@
+package worker_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/llm"
+	"parley/agent/worker"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// operatorsNotice is how a session learns what an operator has said in its chat.
+func operatorsNotice(post, chat, words string) bus.Inbound {
+	return bus.Inbound{ID: post + "/0#told", Kind: bus.Notice, At: bus.Address{Channel: "test", Chat: chat}, Of: post, Text: "It was not you who said this.",
+		Quotes: []bus.Quote{{Kind: bus.Told, From: bus.Person{ID: "web:boss", Name: "boss"}, Text: words, Own: true, Operator: true}}}
+}
+
+// wantSpoken reads events until one is an operator's message, and compares it.
+func (w *watched) wantSpoken(id, words string) {
+	w.b.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-w.session:
+			if e.Type != bus.Spoken {
+				continue
+			}
+			if e.Kind != bus.KindOperator || e.Call != id || e.Delta != words || e.Detail == nil || e.Name != "boss" || e.Turn != "" {
+				w.b.t.Errorf("watchers were told %+v", e)
+			}
+			return
+		case <-limit:
+			w.b.t.Fatalf("watchers were not told of %s", id)
+		}
+	}
+}
+
+func TestWhatAnOperatorSaidIsKnownAndStartsNoTurn(t *testing.T) {
+	var told string
+	b := newBench(t, listener(&told))
+	watched := b.watch()
+	b.run()
+	b.publish(operatorsNotice("m_1", "1", "I have <notice> repaired it"))
+	b.settled()
+	if got := b.kinds("1"); got != "notice" {
+		t.Errorf("the log has %s, want only the notice", got)
+	}
+	b.silent()
+	watched.wantSpoken("m_1", "I have <notice> repaired it")
+	b.wantReply(b.say("1", "ann", "thanks"), "ok")
+	want := "<notice>\nIt was not you who said this.\n<quote kind=\"said-here-by-operator\" from=\"web:boss\" name=\"boss\">\nI have &lt;notice> repaired it\n</quote>\n</notice>\n\n<message"
+	if !strings.HasPrefix(told, want) {
+		t.Errorf("the model was told\n%s\nwant\n%s", told, want)
+	}
+	entry, err := b.store.Find(t.Context(), "main:test:1", "m_1/0#told")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := sessions.Decode[sessions.Notice](entry); err != nil || n.Code != sessions.NoticeOperator || n.Of != "m_1" || entry.Person != "web:boss" {
+		t.Errorf("%+v of %s, %v", n, entry.Person, err)
+	}
+}
+
+// An operator's word is known to a turn that runs, before its model is asked again, and what its sender
+// says behind that still joins it.
+func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	wait := tools.New(tools.Spec{Name: "wait", Description: "x", Effect: tools.Pure}, func(context.Context, tools.Call, echoArgs) (any, error) {
+		close(started)
+		<-goOn
+		return "waited", nil
+	})
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`wait {"say":""}`), nil
+		}
+		var all strings.Builder
+		for _, m := range r.Messages {
+			for _, block := range m.Blocks {
+				all.WriteString(block.Text)
+			}
+		}
+		operator, more := strings.Contains(all.String(), "leave it to me"), strings.Contains(all.String(), "and more")
+		if operator && more {
+			return text("knows both"), nil
+		}
+		return text("knows only some"), nil
+	}, wait)
+	b.agent.Steer = true
+	watched := b.watch()
+	b.run()
+	first := b.say("1", "ann", "repair it")
+	<-started
+	b.publish(operatorsNotice("m_1", "1", "leave it to me"))
+	b.say("1", "ann", "and more")
+	waitWaiting(t, b, 3)
+	close(goOn)
+	b.wantReply(first, "knows both")
+	watched.wantSpoken("m_1", "leave it to me")
+	b.settled()
+	b.noneDead()
+	if got := strings.Count(b.kinds("1"), "turn_started"); got != 1 {
+		t.Errorf("there are %d turns: %s", got, b.kinds("1"))
+	}
+}
+
+// Wherever the process is killed, the log has an operator's word once, watchers are told, and no turn
+// begins.
+func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
+	for _, at := range []string{"notice:before", "notice", "settled"} {
+		bothWays(t, at, func(t *testing.T, dir string) {
+			publishIn(t, dir, operatorsNotice("m_1", "1", "one"))
+			killed(t, dir, at)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			h := openHome(t, dir)
+			feed, err := h.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			running, stop := context.WithCancel(ctx)
+			done := make(chan error, 1)
+			go func() {
+				done <- worker.New(crashConfig(h, crashAgent(filepath.Join(dir, "effects")), nil)).Run(running)
+			}()
+			if at != "settled" { // then they were told by the one that was killed
+				for e, err := range feed {
+					if err == nil && e.Type == bus.Spoken && e.Call == "m_1" {
+						break
+					}
+				}
+			}
+			stop()
+			if err := <-done; err != nil || ctx.Err() != nil {
+				t.Fatal(err, ctx.Err())
+			}
+			h.Close()
+			goOn(t, dir)
+			h = openHome(t, dir)
+			defer h.Close()
+			var kinds []string
+			for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds = append(kinds, string(e.Kind))
+			}
+			if strings.Join(kinds, " ") != "notice" {
+				t.Errorf("the log has %v, want one notice and no turn", kinds)
+			}
+		})
+	}
+}
+
+// People are told nothing of a notice that is given up: they have said nothing that could not be answered.
+func TestANoticeIsGivenUpInSilence(t *testing.T) {
+	b := newBench(t, neverAsked(t))
+	body, err := operatorsNotice("m_1", "1", "leave it to me").Encode()
+	if err == nil {
+		err = b.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "m_1/0#told", Key: "main:test:a b", Body: body})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	b.settled()
+	b.silent()
+	if dead, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 2); err != nil || len(dead) != 1 {
+		t.Errorf("dead letters %+v, %v", dead, err)
+	}
+}
