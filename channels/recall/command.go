@@ -1,0 +1,123 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels/markup"
+	"parley/sessions"
+	"parley/sessions/search/sight"
+	"parley/tools/recall"
+)
+
+// Command is the name of the command.
+const Command = "recall"
+
+// IsCommand reports whether a message is the command.
+func IsCommand(in bus.Inbound) bool { return in.Kind == bus.Command && in.Text == Command }
+
+const (
+	// mostShown is how many hits a message shows beside what is remembered and known, and shownBytes how long each
+	// passage may be.
+	mostShown  = 8
+	shownBytes = 300
+	// answerWithin bounds how long the platform waits for the command to be taken.
+	answerWithin = 10 * time.Second
+)
+
+// Handle answers the command of somebody who may talk to the bot. When it returns nil, the answer is on its way. No
+// session's log has it: what was said elsewhere can be erased there.
+func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
+	words := strings.TrimSpace(in.Args)
+	text := fmt.Sprintf(textUsage, markup.Verbatim(f.cfg.Prefix(in.At.Channel)))
+	if words != "" {
+		var err error
+		if text, err = f.answer(ctx, in, words); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			f.cfg.Log.Warn("what was said could not be searched", slog.Any("error", err))
+			text = textCannotSearch
+		}
+	}
+	// If the platform delivers the command again, the answer has the same id and is sent only once.
+	err := bus.PublishOutbound(ctx, f.cfg.Bus, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: time.Now()})
+	if errors.Is(err, bus.ErrInvalid) {
+		f.cfg.Log.Error("an answer to a search cannot be sent", slog.String("id", in.ID), slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
+// answer returns what a person is shown of what they look for: in a group what was said in it, and alone with
+// the bot all that they may see.
+func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	session, err := f.cfg.SessionOf(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if session == "" {
+		return textNothing, nil
+	}
+	who := sight.Asker{Session: session, Private: !in.Group}
+	if who.Accounts, err = f.accounts(ctx, in.From.ID); err != nil {
+		return "", err
+	}
+	var facts sight.Facts = f
+	r := request{Words: words, Limit: mostShown, Agent: sessions.AgentOf(session), Person: in.From.ID}
+	if in.Group {
+		facts = here{f, sight.Place{Channel: in.At.Channel, Chat: in.At.Chat}}
+	}
+	found, err := f.find(ctx, facts, who, r)
+	if err != nil {
+		return "", err
+	}
+	text := shown(found)
+	if in.Group {
+		text += textGroupOnly
+	}
+	return text, nil
+}
+
+// shown returns passages as people read them.
+func shown(a recall.Answer) string {
+	if len(a.Found) == 0 {
+		return strings.TrimSpace(textNothing + "\n" + a.Note)
+	}
+	var b strings.Builder
+	b.WriteString(textFound)
+	for _, p := range a.Found {
+		about := []string{}
+		for _, one := range []string{p.Who, minuteOf(p.When), p.Where} {
+			if one == "you" {
+				one = textYou
+			}
+			if one != "" {
+				about = append(about, markup.OneLine(one, shownBytes))
+			}
+		}
+		fmt.Fprintf(&b, "\n%s:\n\n> %s\n", strings.Join(about, ", "), markup.OneLine(p.Text, shownBytes))
+		if p.Link != "" {
+			fmt.Fprintf(&b, "%s\n", p.Link)
+		}
+	}
+	if a.Note != "" {
+		b.WriteString("\n" + a.Note)
+	}
+	return b.String()
+}
+
+// minuteOf returns the minute of a time, as people read it.
+func minuteOf(when string) string {
+	at, err := time.Parse(time.RFC3339, when)
+	if err != nil {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02 15:04 UTC")
+}

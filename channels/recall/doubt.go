@@ -1,0 +1,130 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"parley/sessions"
+	"parley/sessions/search"
+	"parley/sessions/search/sight"
+)
+
+// A spot is where an entry is.
+type spot struct {
+	session string
+	n       int64
+}
+
+// isMarked reports whether strangers may have written some of a hit. What the asker has said is theirs. What
+// others have said elsewhere is no order of the asker's, as it is not when it is quoted to the agent. In the
+// agent's own words, it depends on what the agent had read there by then, as inDoubt has found out.
+func isMarked(who sight.Asker, h search.Hit, doubtful map[spot]bool) bool {
+	switch {
+	case h.Untrusted:
+		return true
+	case mayRepeat(h.Kind):
+		return doubtful[spot{h.Session, h.N}]
+	}
+	return h.Session != who.Session && !slices.Contains(who.Accounts, h.Person)
+}
+
+// mayRepeat reports whether an entry of a kind may repeat what the agent had read before.
+func mayRepeat(kind sessions.Kind) bool {
+	return kind == sessions.KindText || kind == sessions.KindSummary || kind == sessions.KindToolResult
+}
+
+// lookBack is how many entries before a hit are read to find out whether the agent had read something of
+// strangers by then.
+const lookBack = 200
+
+// lookFrom returns the first of these entries before entry n.
+func lookFrom(n int64) int64 { return max(1, n-lookBack) }
+
+// inDoubt returns the hits before which the agent had read something of strangers in their session, so that its
+// words may repeat it. If that is too far back to tell, it counts as if it had. Hits whose entries before them are
+// the same in part share one walk.
+func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[spot]bool, error) {
+	numbers := map[string][]int64{}
+	for _, h := range hits {
+		if !h.Untrusted && mayRepeat(h.Kind) {
+			numbers[h.Session] = append(numbers[h.Session], h.N)
+		}
+	}
+	doubtful := map[spot]bool{}
+	for session, all := range numbers {
+		slices.Sort(all)
+		for len(all) > 0 {
+			n := 1
+			for n < len(all) && lookFrom(all[n]) <= all[n-1] {
+				n++
+			}
+			if err := f.walk(ctx, session, all[:n], doubtful); err != nil {
+				return nil, err
+			}
+			all = all[n:]
+		}
+	}
+	return doubtful, nil
+}
+
+// walk adds those of a session's entries with these numbers, in their order, that are in doubt.
+func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doubtful map[spot]bool) error {
+	last, foreign := int64(0), false // the last entry that tells something, and what
+	judge := func(upTo int64) {
+		for len(numbers) > 0 && numbers[0] <= upTo {
+			n := numbers[0]
+			if from := lookFrom(n); last >= from && foreign || last < from && from > 1 {
+				doubtful[spot{session, n}] = true
+			}
+			numbers = numbers[1:]
+		}
+	}
+	for e, err := range f.cfg.Sessions.Read(ctx, session, lookFrom(numbers[0])) {
+		if errors.Is(err, sessions.ErrNotFound) { // it was erased just now
+			for _, n := range numbers {
+				doubtful[spot{session, n}] = true
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if judge(e.N); len(numbers) == 0 {
+			return nil
+		}
+		if anew, isForeign := tells(e); anew || isForeign {
+			last, foreign = e.N, isForeign
+		}
+	}
+	judge(math.MaxInt64)
+	return nil
+}
+
+// tells reports whether an entry makes the agent forget all that it had read, as /new does, or may hold what
+// strangers wrote.
+func tells(e sessions.Entry) (anew, foreign bool) {
+	data, known, err := sessions.DecodeAny(e)
+	if err != nil || !known {
+		return false, true
+	}
+	switch d := data.(type) {
+	case sessions.Summary:
+		return d.Text == "" && len(d.Keep) == 0, d.Untrusted
+	case sessions.ToolResult:
+		return false, d.Untrusted
+	case sessions.Fetched:
+		return false, d.Untrusted || d.Picture != nil
+	case sessions.User:
+		return false, d.Untrusted || quotesOthers(e, d.Quotes)
+	case sessions.Notice:
+		return false, quotesOthers(e, d.Quotes)
+	}
+	return false, false
+}
+
+// quotesOthers reports whether strangers may have written a quote that came with an entry.
+func quotesOthers(e sessions.Entry, quotes []sessions.Quote) bool {
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.IsFromOthers(e.Kind, e.Person) })
+}

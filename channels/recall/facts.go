@@ -1,0 +1,187 @@
+package recall
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/sessions/search/sight"
+)
+
+// Chat implements sight.Facts. The book knows the chats of platforms; programs and terminals have theirs for
+// themselves.
+func (f *Finder) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
+	switch at.Channel {
+	case web.Name:
+		return sight.Chat{Known: true, Person: web.Person(at.Chat)}, nil
+	case console.Name:
+		return sight.Chat{Known: true, Person: console.Owner}, nil
+	}
+	chat, known, err := f.cfg.Book.ChatAt(ctx, bus.Address{Channel: at.Channel, Chat: at.Chat})
+	return sight.Chat{Known: known, Group: chat.Group, Person: chat.Person}, err
+}
+
+// IsIn implements sight.Facts.
+func (f *Finder) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
+	return f.cfg.Members.isIn(ctx, at, person)
+}
+
+// IsClosed implements sight.Facts.
+func (f *Finder) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
+	return f.cfg.Members.isClosed(ctx, bus.Address{Channel: at.Channel, Chat: at.Chat, Thread: thread})
+}
+
+// here are the facts for all who read a chat alike, who see what was said in it and nothing else.
+type here struct {
+	*Finder
+	at sight.Place
+}
+
+// Chat implements sight.Facts.
+func (h here) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
+	if at != h.at {
+		return sight.Chat{}, nil
+	}
+	return h.Finder.Chat(ctx, at)
+}
+
+// askAllWithin bounds how long one search asks platforms who reads their chats and threads.
+const askAllWithin = 8 * time.Second
+
+// impatient are facts that platforms are not asked for any more after a time.
+type impatient struct {
+	sight.Facts
+	until time.Time
+}
+
+// IsIn implements sight.Facts.
+func (f impatient) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, f.until)
+	defer cancel()
+	return f.Facts.IsIn(ctx, at, person)
+}
+
+// IsClosed implements sight.Facts.
+func (f impatient) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, f.until)
+	defer cancel()
+	return f.Facts.IsClosed(ctx, at, thread)
+}
+
+// AskEvery is the least time between two questions to a platform whether somebody is in a chat.
+const AskEvery = 10 * time.Minute
+
+// mostMembers bounds how many answers of platforms are kept.
+const mostMembers = 10_000
+
+// Rooms say who may read chats, as the platforms do.
+type Rooms interface {
+	// MayRead reports whether somebody may read a group because the platform names them as a member now. An error
+	// says that it is not known now.
+	MayRead(ctx context.Context, at bus.Address, person string) (bool, error)
+	// IsClosed reports whether only some of a chat's members read the thread of an address.
+	IsClosed(ctx context.Context, at bus.Address) (bool, error)
+}
+
+// Members knows who is in which group, as the platforms have said within the last ten minutes.
+type Members struct {
+	Rooms Rooms
+
+	mu    sync.Mutex
+	known map[membership]*answer
+}
+
+// A membership is what a platform is asked about.
+type membership struct {
+	at     sight.Place
+	person string
+}
+
+// An answer is a platform's answer, or its refusal to give one.
+type answer struct {
+	ready chan struct{} // closed once it is there
+	at    time.Time     // when it was asked for
+	in    bool
+	err   error
+}
+
+// isIn reports whether a platform names somebody as a member of a group. Of several who want to know at the same
+// time, one asks. An answer that failed is kept, too, unless the one who asked gave up waiting.
+func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool, error) {
+	of := membership{at, person}
+	for {
+		a, mine := m.take(of)
+		if mine {
+			return m.fill(ctx, of, a)
+		}
+		select {
+		case <-a.ready:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		if m.keeps(of, a) {
+			return a.in, a.err
+		}
+	}
+}
+
+// fill asks, and hands the answer to all who wait for it.
+func (m *Members) fill(ctx context.Context, of membership, a *answer) (bool, error) {
+	defer close(a.ready)
+	a.in, a.err = m.ask(ctx, of)
+	if ctx.Err() != nil {
+		m.drop(of, a)
+		a.err = ctx.Err()
+	}
+	return a.in, a.err
+}
+
+// take returns the answer that is known or being asked for; mine is true if the caller must ask.
+func (m *Members) take(of membership) (a *answer, mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if a := m.known[of]; a != nil && now.Sub(a.at) < AskEvery {
+		return a, false
+	}
+	if len(m.known) >= mostMembers || m.known == nil {
+		m.known = map[membership]*answer{}
+	}
+	a = &answer{ready: make(chan struct{}), at: now}
+	m.known[of] = a
+	return a, true
+}
+
+func (m *Members) drop(of membership, a *answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known[of] == a {
+		delete(m.known, of)
+	}
+}
+
+func (m *Members) keeps(of membership, a *answer) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[of] == a
+}
+
+// askWithin bounds how long a platform may take for its answer.
+const askWithin = 4 * time.Second
+
+// ask asks a platform.
+func (m *Members) ask(ctx context.Context, of membership) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return m.Rooms.MayRead(ctx, bus.Address{Channel: of.at.Channel, Chat: of.at.Chat}, of.person)
+}
+
+// isClosed reports whether only some of a chat's members read a thread.
+func (m *Members) isClosed(ctx context.Context, at bus.Address) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return m.Rooms.IsClosed(ctx, at)
+}

@@ -1,0 +1,185 @@
+// Package recall finds for people what was said to the bot and by it, and what it remembers, as far as the one who
+// asks may see it.
+//
+// recall.go answers the questions of the tool, facts.go knows the chats and who is in them, passages.go shows what was
+// found, doubt.go says of which of it strangers may have written some, notes.go looks through what is remembered and
+// known besides, and command.go answers the command /recall.
+package recall
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+	"parley/sessions/search"
+	"parley/sessions/search/sight"
+	"parley/tools"
+	"parley/tools/recall"
+)
+
+// The bounds of one search.
+const (
+	mostLinked = 20 // accounts of the asker, the earliest linked first
+	mostHere   = 50 // other sessions of the chat in which somebody asks
+)
+
+// A Book is the part of the channels' book that a Finder reads.
+type Book interface {
+	Linked(ctx context.Context, person string) ([]channels.Link, error)
+	// ChatAt returns what is known of the chat of an address; false if nobody has spoken there.
+	ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error)
+	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+}
+
+// Sessions has the logs, and knows which sessions a place has.
+type Sessions interface {
+	sessions.Reader
+	RecentIn(ctx context.Context, place string, limit int) ([]sessions.Info, error)
+}
+
+// Config holds what a Finder works with.
+type Config struct {
+	Index    search.Index
+	Sessions Sessions
+	Book     Book
+	Members  *Members
+	// Files returns the files in a session's workspace.
+	Files func(session string) (fs.FS, error)
+	// Knowledge, if set, returns the operator's folder; nil if there is none, or if the agent of the session may not
+	// read it.
+	Knowledge func(session string) fs.FS
+	// Page, if set, returns the address at which browsers on other machines reach the page; nil for none.
+	Page func() *url.URL
+	// SessionOf returns the session to which a message belongs; "" where no agent listens.
+	SessionOf func(ctx context.Context, in bus.Inbound) (session string, err error)
+	Bus       bus.Bus
+	Prefix    func(channel string) string // returns what commands begin with on a channel, such as "/"
+	Log       *slog.Logger
+}
+
+// A Finder finds what was said.
+type Finder struct{ cfg Config }
+
+// New makes a Finder.
+func New(c Config) *Finder { return &Finder{c} }
+
+// Find answers a question of an agent, and implements recall.Finder.
+func (f *Finder) Find(ctx context.Context, q recall.Question) (recall.Answer, error) {
+	who := sight.Asker{Session: q.Call.Session, Private: q.Call.Private}
+	if q.Call.Parent == "" { // a sub-agent finds what was said in its own session
+		var err error
+		if who.Accounts, err = f.accounts(ctx, q.Call.Person); err != nil {
+			return recall.Answer{}, f.failed(ctx, err)
+		}
+	}
+	answer, err := f.find(ctx, f, who, request{Words: q.Words, Since: q.Since, Until: q.Until, Limit: q.Limit, Agent: q.Call.Agent, Person: q.Call.Person, Turn: q.Call.Turn})
+	if err != nil {
+		return recall.Answer{}, f.failed(ctx, err)
+	}
+	return answer, nil
+}
+
+// failed returns an error for the model in place of one that is not meant for it.
+func (f *Finder) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f.cfg.Log.Warn("what was said could not be searched", slog.Any("error", err))
+	return tools.Errorf(tools.ExecutionFailed, "the conversations cannot be searched now: try again")
+}
+
+// A request says what to find.
+type request struct {
+	Words        string
+	Since, Until time.Time
+	Limit        int
+	Agent        string // whose memory is looked through
+	Person       string // and theirs, where the asker is alone; "" for nobody's
+	Turn         string // in which the agent asks, of which nothing is found; "" for none
+}
+
+// find finds what an asker may see.
+func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r request) (recall.Answer, error) {
+	candidates, err := f.candidates(ctx, who)
+	if err != nil {
+		return recall.Answer{}, err
+	}
+	seen, err := sight.Of(ctx, impatient{facts, time.Now().Add(askAllWithin)}, who, candidates)
+	if err != nil {
+		return recall.Answer{}, err
+	}
+	// The question has its own words, closer together than any answer.
+	hits, err := f.cfg.Index.Search(ctx, search.Query{Words: r.Words, Sessions: seen.Sessions, Since: r.Since, Until: r.Until, Limit: r.Limit, NotTurn: r.Turn})
+	if err != nil {
+		return recall.Answer{}, err
+	}
+	found, err := f.passages(ctx, who, hits)
+	if err != nil {
+		return recall.Answer{}, err
+	}
+	notes, cut, err := f.notes(ctx, who, r)
+	if err != nil {
+		return recall.Answer{}, err
+	}
+	var lacks []string
+	if seen.Unknown {
+		lacks = append(lacks, textNotAsked)
+	}
+	if cut {
+		lacks = append(lacks, textKnowledgeCut)
+	}
+	// What is kept on purpose comes first, so that it is not cut off for what was said.
+	return recall.Answer{Found: append(notes, found...), Note: strings.Join(lacks, " ")}, nil
+}
+
+// candidates returns the sessions in which something may be found, before anybody looks whether the asker may see
+// them: where they ask, others of that chat, and those in which they have spoken.
+func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, error) {
+	keys := []string{who.Session}
+	here, err := sessions.ParseKey(who.Session)
+	if err != nil || len(who.Accounts) == 0 {
+		return keys, nil //nolint:nilerr // nothing else is seen from there
+	}
+	place, err := sessions.Key(here.Agent, here.Channel, here.Chat, "")
+	if err != nil {
+		return nil, err
+	}
+	others, err := f.cfg.Sessions.RecentIn(ctx, place, mostHere)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range others {
+		keys = append(keys, s.Key)
+	}
+	spoken, err := f.cfg.Index.Spoken(ctx, here.Agent, who.Accounts, search.MostSessions)
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, spoken...)
+	return keys[:min(len(keys), search.MostSessions)], nil
+}
+
+// accounts returns the accounts of a person: that one, and those that are linked with it.
+func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) {
+	if person == "" {
+		return nil, nil
+	}
+	all := []string{person}
+	links, err := f.cfg.Book.Linked(ctx, person)
+	if err != nil {
+		return nil, fmt.Errorf("look up linked accounts: %w", err)
+	}
+	for _, l := range links[:min(len(links), mostLinked)] {
+		if l.Person != person {
+			all = append(all, l.Person)
+		}
+	}
+	return all, nil
+}
