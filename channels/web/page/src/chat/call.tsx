@@ -1,0 +1,131 @@
+// A tool call as one line: its name, its arguments and how it ended. It opens to show all of it.
+import { Component, type JSX } from "preact";
+import { showHidden } from "../hidden.ts";
+import type { Block, Call } from "./log.ts";
+import { Code } from "./markdown.tsx";
+
+interface CallProps {
+  call?: Call | undefined; // what events say about it
+  use?: Block; // what the log has
+  result?: Block | undefined;
+  over: boolean; // whether its turn is over
+}
+
+type State = "writing" | "waiting" | "running" | "ok" | "failed" | "unknown" | "over";
+
+const words: Record<State, string> = {
+  writing: "writing",
+  waiting: "waiting",
+  running: "running",
+  ok: "done",
+  failed: "failed",
+  unknown: "outcome unknown",
+  over: "ended",
+};
+
+// CallCard draws again only when its call changed: a turn may have many calls, and the others keep growing.
+export class CallCard extends Component<CallProps> {
+  private drawn = "";
+
+  override shouldComponentUpdate(next: CallProps): boolean {
+    return signatureOf(next) !== this.drawn;
+  }
+
+  override render(): JSX.Element {
+    this.drawn = signatureOf(this.props);
+    return <Card {...this.props} />;
+  }
+}
+
+// signatureOf changes whenever the card of a call would.
+function signatureOf({ call, use, result, over }: CallProps): string {
+  const progress = call?.progress ?? "";
+  return JSON.stringify([
+    over, call?.id, call?.state, call?.brief, progress.length, progress.slice(-80), call?.error?.code,
+    use?.text.length, use?.done, use?.call, use?.tool, use?.cut, result?.text.length, result?.done, result?.failed, result?.cut,
+  ]);
+}
+
+function Card({ call, use, result, over }: CallProps): JSX.Element {
+  const tool = use?.tool || call?.tool || "tool";
+  const input = inputOf(use);
+  const answer = result ? contentOf(result.text) : "";
+  const state = stateOf(call, use, result, over);
+  const error = call?.error;
+  return (
+    <details class={"call " + state}>
+      <summary>
+        <span class="mark" aria-hidden="true" />
+        <span class="call-name">{showHidden(tool)}</span>
+        <span class="call-brief">{showHidden(call?.brief || brief(use?.input, input))}</span>
+        <span class="call-state">{words[state]}</span>
+      </summary>
+      <div class="call-body">
+        {input !== "" && <Labeled title="Arguments" text={showHidden(input)} cut={use?.cut} />}
+        {state === "running" && call?.progress && <Labeled title="Progress" text={call.progress} />}
+        {error && <p class="call-error">{error.message} <span class="faint">({error.code})</span></p>}
+        {state === "unknown" && <p class="call-error">The call was interrupted. It may or may not have taken effect.</p>}
+        {result && answer !== "" && !(error && answer.includes(error.message)) && <Labeled title="Result" text={answer} cut={result.cut} />}
+      </div>
+    </details>
+  );
+}
+
+function Labeled({ title, text, cut }: { title: string; text: string; cut?: boolean | undefined }): JSX.Element {
+  return (
+    <div class="labeled">
+      <div class="faint">{title}{cut && " (shortened; the log has the full text)"}</div>
+      <Code text={text} />
+    </div>
+  );
+}
+
+function stateOf(call: Call | undefined, use: Block | undefined, result: Block | undefined, over: boolean): State {
+  if (call?.error?.code === unknownOutcome || (result?.failed && codeOf(result.text) === unknownOutcome)) return "unknown";
+  if (result) return result.failed ? "failed" : "ok";
+  if (call && call.state !== "running") return call.state === "failed" ? "failed" : "ok";
+  if (over) return "over";
+  if (call) return "running";
+  return use && !use.done ? "writing" : "waiting";
+}
+
+const unknownOutcome = "outcome_unknown";
+
+// codeOf returns the error code in a result's content.
+function codeOf(content: string): string {
+  const found = /"code"\s*:\s*"([a-z_]+)"/.exec(content);
+  return found?.[1] ?? "";
+}
+
+// inputOf returns the arguments of a call for people to read.
+function inputOf(use: Block | undefined): string {
+  if (!use) return "";
+  if (use.input !== undefined) return pretty(use.input);
+  try {
+    return pretty(JSON.parse(use.text));
+  } catch {
+    return use.text; // the model is still writing it
+  }
+}
+
+function pretty(v: unknown): string {
+  if (typeof v === "string") return v;
+  if (v !== null && typeof v === "object" && Object.keys(v).length === 0) return "";
+  return JSON.stringify(v, null, 2);
+}
+
+// contentOf returns the content of a result for people to read.
+function contentOf(text: string): string {
+  try {
+    return pretty(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+// brief returns one line about the arguments of a call: their values, or the beginning of what the model wrote so far.
+function brief(args: unknown, written: string): string {
+  const values = args !== null && typeof args === "object" ? Object.values(args).filter((v) => typeof v !== "object").join("  ") : written;
+  const line = values.replace(/\s+/g, " ").trim();
+  return line.length > 160 ? line.slice(0, 160) + "…" : line;
+}

@@ -1,0 +1,205 @@
+// A conversation: its turns, messages that are still being sent, and the field for new ones.
+import { Fragment, type JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button, Dialog, Empty, ErrorNote, Loading, Menu } from "../parts.tsx";
+import { linkTo } from "../route.ts";
+import type { Me } from "../schemas.ts";
+import { Composer, OperatorComposer } from "./composer.tsx";
+import { Files } from "./files.tsx";
+import { type Spoken, unsaid } from "./log.ts";
+import { Markdown } from "./markdown.tsx";
+import { isOwn, mayAnswer, type Message, parseKey, readable } from "./sending.ts";
+import { Talk } from "./talk.ts";
+import { MessageWhy, OperatorSaid, Said, TurnView } from "./turn.tsx";
+
+interface ConversationProps {
+  me: Me;
+  session: string;
+  title: string;
+  begun: Message[]; // the first messages of a new session
+  onActivity: () => void; // something started or ended
+}
+
+export function Conversation({ me, session, title, begun, onActivity }: ConversationProps): JSX.Element {
+  const [, draw] = useState(0);
+  const [talk, setTalk] = useState<Talk | null>(null);
+  const [files, setFiles] = useState(false); // whether they are shown
+  useEffect(() => {
+    const t = new Talk(session, () => draw((n) => n + 1), me.may.approve || me.may.agent || me.may.own, me.may.read || me.may.own, begun);
+    setTalk(t);
+    return () => t.close();
+  }, [session]);
+  const running = talk?.log.running();
+  const standing = talk?.log.turns.map((t) => t.id + t.state).join();
+  useEffect(onActivity, [standing]);
+  const own = isOwn(session, me);
+  const answers = !own && mayAnswer(session, me);
+  return (
+    <section class="conversation" aria-label="Conversation">
+      <Head session={session} title={title} own={own} talk={talk} running={running !== undefined} files={files} setFiles={setFiles} />
+      {files && <Files session={session} close={() => setFiles(false)} />}
+      <Scroll mark={talk?.messages.length ?? 0}>
+        <ErrorNote error={talk?.away || talk?.problem} />
+        {talk && !talk.log.ready && !talk.away && <Loading />}
+        {talk?.log.ready && talk.log.turns.length === 0 && talk.log.spoken.length === 0 && talk.messages.length === 0 && <Empty>No messages yet.</Empty>}
+        {talk?.log.ready && <Earlier talk={talk} me={me} />}
+        {talk && <Turns talk={talk} me={me} />}
+      </Scroll>
+      {talk && own && <Composer key={session} session={session} running={running !== undefined} onSay={(text, files) => talk.say(text, files)} onStop={() => talk.say("/stop", [])} />}
+      {talk && answers && <OperatorComposer key={session} session={session} channel={parseKey(session).channel} onSay={(text) => talk.sayAsOperator(text)} />}
+      {!own && !answers && <p class="reading">This conversation{parseKey(session).channel && ` on ${parseKey(session).channel}`} is read-only. Start a new chat to talk to the agent.</p>}
+      <p class="away" role="status">{running ? "The agent is working" : "The agent is done"}</p>
+    </section>
+  );
+}
+
+function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
+  const { turns } = talk.log;
+  const asks = [...talk.log.asks.values()];
+  const said = unsaid(talk.log);
+  const ids = new Set(turns.map((t) => t.id));
+  const aside = talk.aside(said, ids);
+  return (
+    <>
+      <Aside said={aside.filter((a) => !ids.has(a.spoken.after))} me={me} />
+      {turns.map((t) => (
+        <Fragment key={t.id}>
+          <TurnView
+            turn={t}
+            version={t.version}
+            sent={talk.sentOf(t)}
+            said={said.filter((s) => s.turn === t.id)}
+            asks={asks.filter((a) => a.turn === t.id)}
+            beside={talk.log.besideOf(t.id)}
+            readJob={talk.readJob}
+            me={me}
+          />
+          <Aside said={aside.filter((a) => a.spoken.after === t.id)} me={me} />
+        </Fragment>
+      ))}
+      {talk.pending().map((m) => <Pending key={m.key} message={m} talk={talk} me={me} />)}
+    </>
+  );
+}
+
+// Aside shows what was said outside of turns, such as commands and their replies.
+function Aside({ said, me }: { said: { message?: Message; spoken: Spoken }[]; me: Me }): JSX.Element {
+  return (
+    <>
+      {said.map(({ message, spoken }) => (
+        <div key={spoken.id} class="turn">
+          {message && <Said text={message.text} />}
+          {spoken.operator ? <OperatorSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
+        </div>
+      ))}
+    </>
+  );
+}
+
+// Earlier shows the turns before the snapshot, on request, and what operators said among them.
+function Earlier({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
+  const [failed, setFailed] = useState<unknown>(null);
+  return (
+    <>
+      {talk.mayHaveEarlier() && <div class="earlier"><Button look="quiet" onPress={() => talk.readEarlier()} onError={setFailed}>Show earlier messages</Button></div>}
+      <ErrorNote error={failed} />
+      {talk.earlier.map((e) => "blocks" in e ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={[]} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} /> : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
+    </>
+  );
+}
+
+// Pending shows a message that the log doesn't have yet.
+function Pending({ message: m, talk, me }: { message: Message; talk: Talk; me: Me }): JSX.Element {
+  return (
+    <div class={"pending " + m.state + (m.operator ? " operator" : "")}>
+      <Said text={m.text} name={m.operator ? "Operator" : ""} files={m.files}>
+        {m.state === "refused" ? (
+          <div class="refused" role="alert">
+            <span>Not sent: {m.problem}</span>
+            <Button onPress={() => void talk.send(m)}>Send again</Button>
+            <Button look="quiet" onPress={() => talk.drop(m)}>Discard</Button>
+          </div>
+        ) : (
+          <>
+            <div class="faint">{m.state !== "sent" ? "Sending…" : m.operator ? "On its way." : "Sent. Waiting for the agent."}</div>
+            <MessageWhy of={m.id} me={me} />
+          </>
+        )}
+      </Said>
+    </div>
+  );
+}
+
+interface HeadProps {
+  session: string;
+  title: string;
+  own: boolean;
+  talk: Talk | null;
+  running: boolean;
+  files: boolean;
+  setFiles: (shown: boolean) => void;
+}
+
+function Head({ session, title, own, talk, running, files, setFiles }: HeadProps): JSX.Element {
+  const [asked, setAsked] = useState("");
+  const { agent, channel } = parseKey(session);
+  return (
+    <div class="head">
+      <a class="back" href={linkTo("chat")} aria-label="All sessions">‹</a>
+      <div class="head-title">
+        <h1>{title || readable(session)}</h1>
+        <div class="faint">{agent} · {channel}{talk && !talk.live && talk.log.ready && !talk.away && <span class="badge warn"> reconnecting…</span>}</div>
+      </div>
+      <Button look="quiet" onPress={() => setFiles(!files)} label={files ? "Hide files" : "Show files"}>Files</Button>
+      {own && talk && (
+        <Menu label="Commands">
+          <Button look="quiet" onPress={() => setAsked("/new")}>Start over…</Button>
+          <Button look="quiet" disabled={running} onPress={() => setAsked("/undo")}>Undo the last changes…</Button>
+          <Button look="quiet" disabled={running} onPress={() => talk.say("/compact", [])}>Summarize the conversation</Button>
+        </Menu>
+      )}
+      {asked === "/new" && (
+        <Dialog title="Start over?" confirm="Start over" onConfirm={() => talk?.say("/new", [])} onClose={() => setAsked("")}>
+          The agent forgets everything said in this session so far. You can still read it.
+        </Dialog>
+      )}
+      {asked === "/undo" && (
+        <Dialog title="Undo the last changes?" confirm="Undo" danger onConfirm={() => talk?.say("/undo", [])} onClose={() => setAsked("")}>
+          This restores the session's files to how they were before the last turn that changed any.
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+// Scroll follows its growing content, unless someone scrolled up. When mark changes, it jumps to the end.
+function Scroll({ children, mark }: { children: JSX.Element | (JSX.Element | null | false | undefined)[]; mark: number }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const follows = useRef(true);
+  const [up, setUp] = useState(false);
+  const end = () => {
+    const b = box.current;
+    if (b) b.scrollTop = b.scrollHeight;
+  };
+  useEffect(() => {
+    follows.current = true;
+    end();
+  }, [mark]);
+  useLayoutEffect(() => {
+    if (follows.current) end();
+  });
+  const scrolled = () => {
+    const b = box.current;
+    if (!b) return;
+    follows.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60;
+    setUp(!follows.current);
+  };
+  return (
+    <div class="scroll-frame">
+      <div ref={box} class="scroll" onScroll={scrolled} tabIndex={0} role="log" aria-label="Messages" aria-live="off">
+        <div class="column">{children}</div>
+      </div>
+      {up && <button type="button" class="button newest" onClick={() => { follows.current = true; end(); }}>Latest ↓</button>}
+    </div>
+  );
+}

@@ -1,0 +1,294 @@
+// Markdown as elements. Nothing that models and tools write becomes HTML. Unknown syntax stays as it was written.
+import { Component, type ComponentChildren, type JSX, type TargetedMouseEvent } from "preact";
+
+type Part = ComponentChildren;
+
+// Markdown shows a text. It parses the text again only when it changed, and only the end of a text that grows, as
+// an answer does while the model writes it.
+export class Markdown extends Component<{ text: string }> {
+  // The beginning of the text that was parsed before, and its elements. It ends before the last two blocks: whatever
+  // follows can change only these, as a number becomes the next item of a list above it.
+  #settled = "";
+  #parts: Part[] = [];
+
+  override shouldComponentUpdate(next: { text: string }): boolean {
+    return next.text !== this.props.text;
+  }
+
+  override render(): JSX.Element {
+    const { text } = this.props;
+    if (!text.startsWith(this.#settled)) {
+      this.#settled = "";
+      this.#parts = [];
+    }
+    const lines = text.slice(this.#settled.length).split("\n");
+    const found = cut(lines, 0);
+    const open = found.at(-2);
+    if (open && open.at > 0) {
+      this.#settled += lines.slice(0, open.at).join("\n") + "\n";
+      this.#parts.push(...found.splice(0, found.length - 2).map((b) => b.part));
+    }
+    return <div class="markdown">{[...this.#parts, ...found.map((b) => b.part)]}</div>;
+  }
+}
+
+// deepest is how deep lists and quotes can be nested. Deeper ones stay text.
+const deepest = 6;
+
+// blocks turns lines into elements.
+function blocks(lines: string[], depth: number): Part[] {
+  return cut(lines, depth).map((b) => b.part);
+}
+
+// cut returns the element of each block in lines, and the number of its first line.
+function cut(lines: string[], depth: number): { part: Part; at: number }[] {
+  const made: { part: Part; at: number }[] = [];
+  let at = 0;
+  while (at < lines.length) {
+    const line = lines[at] ?? "";
+    if (line.trim() === "") {
+      at++;
+      continue;
+    }
+    const [part, next] = fence(lines, at) ?? indented(lines, at) ?? heading(line, at) ?? rule(line, at) ?? table(lines, at) ?? quote(lines, at, depth) ?? list(lines, at, depth) ?? paragraph(lines, at);
+    made.push({ part, at });
+    at = next;
+  }
+  return made;
+}
+
+type Made = [Part, number]; // an element, and the number of the line after it
+
+function fence(lines: string[], at: number): Made | null {
+  const open = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/.exec(lines[at] ?? "");
+  if (!open) return null;
+  const mark = open[1] ?? "```";
+  const inside: string[] = [];
+  let n = at + 1;
+  for (; n < lines.length; n++) {
+    const line = lines[n] ?? "";
+    const trimmed = line.trim();
+    if (trimmed.startsWith(mark) && trimmed.replaceAll(mark[0] ?? "`", "") === "") break;
+    inside.push(line);
+  }
+  return [<Code text={inside.join("\n")} language={(open[2] ?? "").trim().split(/\s/)[0] ?? ""} />, n + 1];
+}
+
+// indented turns lines that are indented by four into code.
+function indented(lines: string[], at: number): Made | null {
+  const margin = /^( {4}|\t)/;
+  if (!margin.test(lines[at] ?? "")) return null;
+  const inside: string[] = [];
+  let n = at;
+  for (; n < lines.length && (margin.test(lines[n] ?? "") || (lines[n] ?? "").trim() === ""); n++) inside.push((lines[n] ?? "").replace(margin, ""));
+  return [<Code text={inside.join("\n").trimEnd()} />, n];
+}
+
+// Code shows code or output, with a button to copy it.
+export function Code({ text, language = "" }: { text: string; language?: string }): JSX.Element {
+  const copy = (e: TargetedMouseEvent<HTMLButtonElement>) => {
+    const button = e.currentTarget;
+    void navigator.clipboard?.writeText(text).then(() => {
+      button.textContent = "Copied";
+    });
+  };
+  return (
+    <div class="code">
+      <div class="code-bar"><span>{language}</span><button type="button" onClick={copy}>Copy</button></div>
+      <pre tabIndex={0}><code>{text}</code></pre>
+    </div>
+  );
+}
+
+function heading(line: string, at: number): Made | null {
+  const found = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+  if (!found) return null;
+  const text = inline(found[2] ?? "");
+  // The page itself uses the first levels.
+  const level = found[1]?.length ?? 1;
+  if (level === 1) return [<h3 class="large">{text}</h3>, at + 1];
+  return [level === 2 ? <h3>{text}</h3> : <h4>{text}</h4>, at + 1];
+}
+
+function rule(line: string, at: number): Made | null {
+  return /^ {0,3}([-*_])\s*(\1\s*){2,}$/.test(line) ? [<hr />, at + 1] : null;
+}
+
+const cells = (line: string): string[] => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((c) => c.trim().replaceAll("\\|", "|"));
+
+function table(lines: string[], at: number): Made | null {
+  const head = lines[at] ?? "";
+  if (!head.includes("|") || !/^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[at + 1] ?? "")) return null;
+  const titles = cells(head);
+  if (titles.length !== cells(lines[at + 1] ?? "").length) return null;
+  const rows: string[][] = [];
+  let n = at + 2;
+  for (; n < lines.length && (lines[n] ?? "").includes("|"); n++) rows.push(cells(lines[n] ?? ""));
+  const shown = (
+    <div class="table" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead><tr>{titles.map((t) => <th scope="col">{inline(t)}</th>)}</tr></thead>
+        <tbody>{rows.map((r) => <tr>{titles.map((_, i) => <td>{inline(r[i] ?? "")}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  );
+  return [shown, n];
+}
+
+function quote(lines: string[], at: number, depth: number): Made | null {
+  if (depth >= deepest || !/^ {0,3}>/.test(lines[at] ?? "")) return null;
+  const inside: string[] = [];
+  let n = at;
+  for (; n < lines.length && /^ {0,3}>/.test(lines[n] ?? ""); n++) inside.push((lines[n] ?? "").replace(/^ {0,3}> ?/, ""));
+  return [<blockquote>{blocks(inside, depth + 1)}</blockquote>, n];
+}
+
+const bullet = /^( *)([-*+]|\d{1,9}[.)])(?:\s+(.*))?$/;
+
+// kindOf returns what the items of a list share: their mark, or the sign after their numbers.
+const kindOf = (mark: string): string => mark.slice(-1);
+
+const indentOf = (line: string): number => line.length - line.trimStart().length;
+
+function list(lines: string[], at: number, depth: number): Made | null {
+  const first = bullet.exec(lines[at] ?? "");
+  if (!first || depth >= deepest) return null;
+  const margin = (first[1] ?? "").length;
+  const mark = first[2] ?? "";
+  const items: string[][] = [];
+  let loose = false; // whether it contains empty lines
+  let n = at;
+  let width = 0; // where the text of the current item begins
+  while (n < lines.length) {
+    const line = lines[n] ?? "";
+    const found = bullet.exec(line);
+    const next = found !== null && indentOf(line) < margin + 2 && indentOf(line) >= margin;
+    if (line.trim() === "") {
+      let behind = n + 1;
+      while (behind < lines.length && (lines[behind] ?? "").trim() === "") behind++;
+      const after = lines[behind] ?? "";
+      const goesOn = bullet.exec(after);
+      const sameList = goesOn !== null && indentOf(after) >= margin && kindOf(goesOn[2] ?? "") === kindOf(mark);
+      if (behind === lines.length || !(sameList || indentOf(after) >= width)) break;
+      loose ||= indentOf(after) < width + 2;
+      items.at(-1)?.push("");
+      n = behind;
+    } else if (next) {
+      if (kindOf(found[2] ?? "") !== kindOf(mark)) break;
+      width = indentOf(line) + (found[2] ?? "").length + 1;
+      items.push([found[3] ?? ""]);
+      n++;
+    } else if (indentOf(line) > margin) {
+      items.at(-1)?.push(line.slice(Math.min(indentOf(line), width)));
+      n++;
+    } else {
+      break;
+    }
+  }
+  const shown = items.map((i) => <li>{loose ? blocks(i, depth + 1) : tight(i, depth)}</li>);
+  return [/\d/.test(mark) ? <ol start={Number.parseInt(mark, 10)}>{shown}</ol> : <ul>{shown}</ul>, n];
+}
+
+// tight returns an item's elements, without a paragraph around its first lines.
+function tight(lines: string[], depth: number): Part {
+  const [first = "", ...rest] = lines;
+  const task = /^\[([ xX])\]\s+(.*)$/.exec(first);
+  const text = [task ? (task[2] ?? "") : first];
+  while (rest.length > 0 && (rest[0] ?? "").trim() !== "" && !bullet.test(rest[0] ?? "") && !/^ {0,3}(```|~~~|>|#)/.test(rest[0] ?? "")) text.push(rest.shift() ?? "");
+  const box = task ? (task[1] === " " ? "☐ " : "☑ ") : null;
+  return [box, inline(text.join("\n")), rest.some((l) => l.trim()) ? blocks(rest, depth + 1) : null];
+}
+
+function paragraph(lines: string[], at: number): Made {
+  const inside: string[] = [];
+  let n = at;
+  for (; n < lines.length; n++) {
+    const line = lines[n] ?? "";
+    if (line.trim() === "" || (n > at && /^ {0,3}(`{3,}|~{3,}|#{1,6}\s|>|[-*+]\s|\d{1,9}[.)]\s)/.test(line))) break;
+    inside.push(line);
+  }
+  return [<p>{inline(inside.join("\n"))}</p>, n];
+}
+
+// What can be within a line. The first one that matches counts.
+const spans: { at: RegExp; make: (m: RegExpExecArray) => Part }[] = [
+  { at: /^\\([!-/:-@[-`{-~])/, make: (m) => m[1] },
+  { at: /^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, make: (m) => <code>{(m[2] ?? "").replace(/^ (.*) $/, "$1")}</code> },
+  { at: /^!?\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s<>()]*(?:\([^\s()]*\)[^\s<>()]*)*)>?(?:\s+"[^"]*")?\s*\)/, make: (m) => link(m[2] ?? "", inline(m[1] ?? ""), m[0]) },
+  { at: /^<(https?:\/\/[^\s<>]+|mailto:[^\s<>]+)>/, make: (m) => link(m[1] ?? "", m[1] ?? "", m[0]) },
+  { at: /^https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]}*_~]/, make: (m) => link(m[0], m[0], m[0]) },
+  { at: /^\*\*\*(?=[^\s*])([^*]*?[^\s*])\*\*\*/, make: (m) => <strong><em>{inline(m[1] ?? "")}</em></strong> },
+  { at: /^\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*/, make: (m) => <strong>{inline(m[1] ?? "")}</strong> },
+  { at: /^__(?=\S)((?:[^_]|_(?!_))*?\S)__(?!\w)/, make: (m) => <strong>{inline(m[1] ?? "")}</strong> },
+  { at: /^\*(?=[^\s*])([^*]*?[^\s*])\*(?!\*)/, make: (m) => <em>{inline(m[1] ?? "")}</em> },
+  { at: /^_(?=[^\s_])([^_]*?[^\s_])_(?!\w)/, make: (m) => <em>{inline(m[1] ?? "")}</em> },
+  { at: /^~~(?=\S)([^~]*?\S)~~/, make: (m) => <s>{inline(m[1] ?? "")}</s> },
+  { at: /^(?: *|\\)\n */, make: () => <br /> }, // people and models break a line where they want a new one
+  { at: /^&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});/, make: (m) => character(m[0]) },
+];
+
+// character returns the character that an entity stands for, or the entity if there is none.
+function character(entity: string): string {
+  return new DOMParser().parseFromString(entity, "text/html").body.textContent ?? entity;
+}
+
+// special finds where a span may begin.
+const special = /[\\`![<*_~h&]| *\n/g;
+
+// inline returns the elements of a text within a block.
+export function inline(text: string): Part[] {
+  const made: Part[] = [];
+  let plain = "";
+  let at = 0;
+  while (at < text.length) {
+    special.lastIndex = at;
+    const next = special.exec(text);
+    if (!next) break;
+    plain += text.slice(at, next.index);
+    at = next.index;
+    const found = spanAt(text, at);
+    if (!found) {
+      plain += text[at];
+      at++;
+      continue;
+    }
+    if (plain) made.push(plain);
+    plain = "";
+    made.push(found.part);
+    at += found.length;
+  }
+  plain += text.slice(at);
+  if (plain) made.push(plain);
+  return made;
+}
+
+// longest is how long a span may be, so that a text full of marks stays fast.
+const longest = 2000;
+
+function spanAt(text: string, at: number): { part: Part; length: number } | null {
+  const before = text[at - 1] ?? " ";
+  const here = text[at] ?? "";
+  const word = here === "_" || here === "h" || (here === "*" && text[at + 1] !== "*");
+  if (word && /\w/.test(before)) return null; // inside a word
+  const rest = text.slice(at, at + longest);
+  for (const span of spans) {
+    const m = span.at.exec(rest);
+    if (m) return { part: span.make(m), length: m[0].length };
+  }
+  return null;
+}
+
+// link returns a link to the web or to an email address. For anything else, it shows the address as text.
+function link(to: string, shown: Part, written: string): Part {
+  if (!isSafe(to)) return written.startsWith("<") ? written : [shown, ` (${to})`];
+  return <a href={to} target="_blank" rel="noopener noreferrer">{shown}</a>;
+}
+
+// isSafe reports whether a link leads to the web or to an email address.
+export function isSafe(to: string): boolean {
+  try {
+    return /^(https?:\/\/|mailto:)/i.test(to) && ["http:", "https:", "mailto:"].includes(new URL(to).protocol);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+// A part of a conversation around one entry of its log, such as one that a search found.
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button, Empty, ErrorNote, Loading } from "../parts.tsx";
+import { linkTo } from "../route.ts";
+import type { Entry, Me } from "../schemas.ts";
+import { fold, readBetween } from "./earlier.ts";
+import { Markdown } from "./markdown.tsx";
+import { readable } from "./sending.ts";
+import { OperatorSaid, TurnView } from "./turn.tsx";
+
+// How many entries before and after the one that is sought are read, and how many each further reading adds.
+const around = 60;
+
+interface Part {
+  entries: Entry[];
+  from: number; // the first entry that was read
+  to: number; // the last one
+  last: boolean; // whether the log has none after it
+}
+
+interface PastProps {
+  me: Me;
+  session: string;
+  title: string;
+  at: number; // the number of the entry
+}
+
+export function Past({ me, session, title, at }: PastProps): JSX.Element {
+  const [part, setPart] = useState<Part | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const left = useRef(new AbortController());
+  const read = async (from: number, to: number): Promise<Part> => {
+    const { entries, last } = await readBetween(session, from - 1, to, left.current.signal);
+    return { entries, from, to, last };
+  };
+  const begin = () => {
+    setError(null);
+    read(Math.max(1, at - around), at + around).then(setPart, (err: unknown) => left.current.signal.aborted || setError(err));
+  };
+  useEffect(() => {
+    begin();
+    return () => left.current.abort();
+  }, []);
+  const before = async (p: Part) => {
+    const more = await read(Math.max(1, p.from - around), p.from - 1);
+    setPart({ ...p, entries: [...more.entries, ...p.entries], from: more.from });
+  };
+  const after = async (p: Part) => {
+    const more = await read(p.to + 1, p.to + around);
+    setPart({ ...p, entries: [...p.entries, ...more.entries], to: more.to, last: more.last });
+  };
+  return (
+    <section class="conversation" aria-label="Conversation">
+      <div class="head">
+        <a class="back" href={linkTo("chat")} aria-label="All sessions">‹</a>
+        <div class="head-title">
+          <h1>{title || readable(session)}</h1>
+          <div class="faint">An earlier part of the conversation</div>
+        </div>
+        <a class="button" href={linkTo("chat", session)}>Latest messages</a>
+      </div>
+      <div class="scroll-frame">
+        <div class="scroll" tabIndex={0} role="log" aria-label="Messages" aria-live="off">
+          <div class="column">
+            <ErrorNote error={error} again={begin} />
+            {!part && !error && <Loading />}
+            {part && part.from > 1 && <div class="earlier"><Button look="quiet" onPress={() => before(part)} onError={setError}>Show earlier messages</Button></div>}
+            {part && <Turns entries={part.entries} at={at} me={me} />}
+            {part && !part.last && <div class="earlier"><Button look="quiet" onPress={() => after(part)} onError={setError}>Show later messages</Button></div>}
+          </div>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+// Turns shows entries as turns, and once scrolls to the one that is sought, or to what is next before it.
+function Turns({ entries, at, me }: { entries: Entry[]; at: number; me: Me }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const all = fold(entries, true);
+  useLayoutEffect(() => {
+    const shown = [...(box.current?.querySelectorAll<HTMLElement>("[data-n]") ?? [])];
+    const found = shown.findLast((e) => Number(e.dataset["n"]) <= at) ?? shown[0];
+    if (!found) return;
+    found.classList.add("sought");
+    found.tabIndex = -1;
+    found.focus({ preventScroll: true });
+    found.scrollIntoView({ block: "center" });
+  }, []);
+  return (
+    <div ref={box} class="past">
+      {all.length === 0 && <Empty>These messages have been erased.</Empty>}
+      {all.map((e) => "blocks" in e
+        ? <TurnView key={e.id} turn={e} version={e.blocks.length} sent={[]} said={[]} asks={[]} beside={[]} readJob={() => undefined} me={me} numbered />
+        : <div key={e.id} class="turn">{e.operator ? <OperatorSaid spoken={e} me={me} /> : <Markdown text={e.text} />}</div>)}
+    </div>
+  );
+}

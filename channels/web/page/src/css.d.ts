@@ -1,0 +1,2 @@
+// Importing a style sheet makes the builder add it to page.css.
+declare module "*.css";
