@@ -13,23 +13,23 @@ import (
 // Optional interfaces: abilities that only some channels have. Every optional interface of
 // a Channel is asserted here and nowhere else.
 
-// A Typer shows that the bot is at work in a chat. The sign fades within the period that
-// Typing returns, so the caller repeats the call until the answer is there.
+// A Typer shows that the bot is at work in a chat. The indicator fades within the period
+// that Typing returns, so the caller repeats the call until the answer is sent.
 type Typer interface {
 	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
 }
 
-// A Reconciler finds out whether a part whose sending was cut off has arrived.
+// A Reconciler finds out whether a part has arrived after its sending was interrupted.
 type Reconciler interface {
 	// FindSent returns the platform's id of the part and true if the part has arrived, and false if
-	// the part certainly has not. An error means that nobody can tell.
+	// the part certainly has not. An error means that it is unknown.
 	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
 }
 
 // An Editor replaces the text of a part that was sent.
 type Editor interface {
 	// Edit replaces the text of the part with the platform's id `id`; errors are those of
-	// Channel.Send. The fault Rejected means that this part cannot be edited (any more).
+	// Channel.Send. The fault Rejected means that this part cannot be edited (anymore).
 	Edit(ctx context.Context, to bus.Address, id string, part Part) error
 }
 
@@ -64,8 +64,8 @@ type Inviter interface {
 // workspace): its full members, but no guests, no strangers from connected workspaces and
 // no bots.
 type MembershipChecker interface {
-	// Member reports whether the person is a full member. An error means that nobody can
-	// tell now; Receive then hands on the person's message again later.
+	// Member reports whether the person is a full member. An error means that it is unknown
+	// now; Receive then passes on the person's message again later.
 	Member(ctx context.Context, person string) (bool, error)
 }
 
@@ -88,10 +88,10 @@ func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 // A ThreadReader reads what was said in threads before the bot was called into them.
 type ThreadReader interface {
 	// Before returns, as quotes of the kind Earlier, the newest messages of a thread that
-	// precede `in`, a message that Receive has handed on. The oldest comes first. Of more
-	// than `most` messages it returns `most`, the one that began the thread among them. Where
-	// the bot takes part in the thread already it returns none, unless `joined` asks for them
-	// all the same. Its errors are *SendError.
+	// precede `in`, a message that Receive has passed on. The oldest comes first. It returns
+	// at most `most` messages, including the one that began the thread. If the bot takes part
+	// in the thread already, it returns none, unless `joined` asks for them anyway. Its
+	// errors are *SendError.
 	Before(ctx context.Context, in bus.Inbound, most int, joined bool) ([]bus.Quote, error)
 }
 
@@ -119,14 +119,14 @@ func CaptionLength(ch Channel, length int) int {
 // AsEditor returns the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
-// A Previewer shows an unfinished answer as something that is not a message: the preview fades
-// by itself, and is gone once a message is sent to the chat.
+// A Previewer shows an unfinished answer as a preview, which is not a message: it fades by
+// itself, and disappears once a message is sent to the chat.
 type Previewer interface {
 	// Previews returns the least time between two previews in a chat; 0 means that the chat
 	// cannot show any.
 	Previews(chat string) time.Duration
-	// Preview shows the part of a turn's answer that exists so far, and returns after what
-	// time the preview fades. Its errors are *SendError: Rejected where the chat shows no
+	// Preview shows the part of a turn's answer that exists so far, and returns how long
+	// until the preview fades. Its errors are *SendError: Rejected if the chat shows no
 	// previews.
 	Preview(ctx context.Context, to bus.Address, turn string, part Part) (fades time.Duration, err error)
 }
@@ -139,9 +139,9 @@ var ErrTooLarge = errors.New("it is larger than it may be")
 
 // A Fetcher downloads the attachments of messages.
 type Fetcher interface {
-	// Fetch opens an attachment with the platform's credentials; it works in every process,
-	// whichever one runs Receive. The reader returns at most `most` bytes and then
-	// ErrTooLarge. Errors are *SendError: Rejected where the attachment is gone for good.
+	// Fetch opens an attachment with the platform's credentials. It works in every process,
+	// no matter which one runs Receive. The reader returns at most `most` bytes and then
+	// ErrTooLarge. Errors are *SendError: Rejected if the attachment is gone for good.
 	Fetch(ctx context.Context, at bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error)
 }
 
@@ -182,7 +182,7 @@ func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch
 // AsReconciler returns the channel as a Reconciler; false if it is none.
 func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
-// A Reactor marks a person's message with a reaction that shows what became of it.
+// A Reactor marks a person's message with a reaction that shows its state.
 type Reactor interface {
 	// Seen shows that the bot has the message safely, Answered that its answer was sent,
 	// and Failed that there is no answer: the turn failed, or the message was refused.
@@ -193,7 +193,7 @@ type Reactor interface {
 }
 
 // A Replier says where replies to a message are posted, on platforms where that is not the
-// address to which the message was sent.
+// message's own address.
 type Replier interface {
 	// ReplyAddress returns the address at which people's replies to a message would appear. The
 	// message was sent to `to` and has the platform's id `id`. Its errors are *SendError.
@@ -239,8 +239,8 @@ type RefusalReader interface {
 	Refusal(code string) Refusal
 }
 
-// RefusalOf translates a channel's error code into what is wrong with the place; "" where
-// nothing is, or the channel cannot translate codes.
+// RefusalOf translates a channel's error code into what is wrong with the place; "" if
+// nothing is wrong, or the channel cannot translate codes.
 func RefusalOf(ch Channel, code string) Refusal {
 	if r, ok := ability[RefusalReader](ch); ok {
 		return r.Refusal(code)
@@ -248,9 +248,9 @@ func RefusalOf(ch Channel, code string) Refusal {
 	return ""
 }
 
-// An HTTPReceiver is a channel whose platform can send what people say by HTTP requests, instead of
-// over a connection that the bot opens. Each request may go to any process of the fleet in which
-// Receive runs. The channel itself checks that requests come from the platform.
+// An HTTPReceiver is a channel whose platform can send people's messages by HTTP requests, instead
+// of over a connection that the bot opens. Each request may go to any process of the fleet that
+// runs Receive. The channel itself checks that requests come from the platform.
 type HTTPReceiver interface {
 	// ServeHTTP answers a request with 200 once the messages in it are published by the
 	// function that Receive was given, and with 503 if they cannot be published now or
@@ -279,8 +279,22 @@ func Connected(ch Channel) bool {
 	return !ok || c.Connected()
 }
 
+// A Named channel knows what the bot is called on its platform.
+type Named interface {
+	// BotName returns the name as people see it; "" while it is not known. It asks nobody.
+	BotName() string
+}
+
+// BotName returns what the bot is called on a channel; "" if that is not known.
+func BotName(ch Channel) string {
+	if n, ok := ability[Named](ch); ok {
+		return n.BotName()
+	}
+	return ""
+}
+
 // InviteLink returns a link that opens a chat with the bot, in which the person's first
-// message carries the code; "" where the channel makes no such links, or cannot yet.
+// message carries the code; "" if the channel makes no such links, or can't yet.
 func InviteLink(ch Channel, code string) string {
 	if i, ok := ability[Inviter](ch); ok {
 		return i.Invite(code)
@@ -308,18 +322,26 @@ func ability[A any](ch Channel) (A, bool) {
 	return a, ok
 }
 
-// A Historian reads back what people have said in a chat. Its errors are *SendError:
-// Rejected where there is no such chat, or the bot is not in it.
+// A Roster knows who is in the bot's chats. Its errors are *SendError: Rejected if there is no such chat, or the bot
+// is not in it.
+type Roster interface {
+	// IsIn reports whether a person, whose id is written as in bus.Person, is a member of a chat.
+	IsIn(ctx context.Context, chat, person string) (bool, error)
+}
+
+// AsRoster returns the channel as a Roster; false if it is none.
+func AsRoster(ch Channel) (Roster, bool) { return ability[Roster](ch) }
+
+// A Historian reads back what people have said in a chat. Its errors are those of a Roster.
 type Historian interface {
+	Roster
 	// History returns the newest utterances at an address since that time, at most `most` of them,
-	// oldest first: those of a thread if the address has one, and else those of the chat with all
+	// oldest first: those of a thread if the address has one, otherwise those of the chat with all
 	// its threads. The zero time means from the beginning. `more` reports that there are older ones
 	// since that time.
 	History(ctx context.Context, at bus.Address, since time.Time, most int) (said []Utterance, more bool, err error)
-	// IsIn reports whether a person, whose id is written as in bus.Person, is a member of a chat.
-	IsIn(ctx context.Context, chat, person string) (bool, error)
-	// FindChat returns the id of the chat that people call by that name, among those that
-	// the bot is in; "" if there is none.
+	// FindChat returns the id of the chat with that name, among the bot's chats; "" if
+	// there is none.
 	FindChat(ctx context.Context, name string) (chat string, err error)
 }
 
@@ -333,3 +355,18 @@ type Utterance struct {
 
 // AsHistorian returns the channel as a Historian; false if it is none.
 func AsHistorian(ch Channel) (Historian, bool) { return ability[Historian](ch) }
+
+// A ThreadKeeper has threads that only some of a chat's members read.
+type ThreadKeeper interface {
+	// IsClosed reports whether the thread of an address is such a thread. An error means that it is unknown now.
+	IsClosed(ctx context.Context, at bus.Address) (bool, error)
+}
+
+// IsClosed reports whether only some of a chat's members read the thread of an address. On a channel that is no
+// ThreadKeeper, all do.
+func IsClosed(ctx context.Context, ch Channel, at bus.Address) (bool, error) {
+	if k, ok := ability[ThreadKeeper](ch); ok && at.Thread != "" {
+		return k.IsClosed(ctx, at)
+	}
+	return false, nil
+}

@@ -20,13 +20,13 @@ type ButtonShower interface {
 }
 
 // ErrNotAdmitted says that the person who pressed a button may not talk to the bot. The
-// press was not published; a ButtonShower tells the person so and does not hand it on
+// press was not published; a ButtonShower tells the person so and does not pass it on
 // again.
 var ErrNotAdmitted = errors.New("whoever pressed the button may not talk to the bot")
 
-// NotAdmitted is what a ButtonShower shows to a person who may not talk to the bot and
-// presses a button.
-const NotAdmitted = "I don't know you, so this button does nothing for you."
+// NotAdmitted is the text that a ButtonShower shows to a person who presses a button and
+// may not talk to the bot.
+const NotAdmitted = "I don't know you, so this button won't work for you."
 
 // maxLabelUnits is the longest label that buttons show, in UTF-16 units: every platform accepts
 // that many.
@@ -36,7 +36,7 @@ const maxLabelUnits = 75
 func AsButtonShower(ch Channel) (ButtonShower, bool) { return ability[ButtonShower](ch) }
 
 // ShownButtons returns those buttons that the channel can show, with their labels shortened
-// as needed; none where the channel shows no buttons.
+// as needed; none if the channel shows no buttons.
 func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
 	s, ok := AsButtonShower(ch)
 	if !ok {

@@ -1,16 +1,17 @@
-// Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
+// Package channels is the contract for reaching people: what a channel is, and what the channel side of
+// the bot must remember.
 //
-// A Channel (channels.go) is one account on one chat platform. abilities.go holds what only
-// some channels can do, buttons.go and welcome.go (places that people open) two more of
-// these; mention.go says what in groups is meant for the bot. Adapters know nothing of
-// retries, deduplication, splitting or permissions; they translate. They use commands.go
-// (what people mean by /stop), reachability.go, lease_check.go (the transport under which
-// they call their platform) and channels/backoff. book.go is the Book: what was sent, who
-// was admitted, and what people were asked.
+// A Channel (channels.go) is one account on one chat platform. abilities.go holds abilities
+// that only some channels have; buttons.go and welcome.go (places that people open) hold
+// two more. mention.go says which messages in groups are meant for the bot. Adapters only
+// translate; they know nothing about retries, deduplication, splitting or permissions. They
+// use commands.go (what people mean by /stop), reachability.go, lease_check.go (the
+// transport for calls to their platform) and channels/backoff. book.go is the Book: what
+// was sent, who was admitted, and what people were asked.
 //
 // channels/gateway publishes what people say; channels/dispatch sends what the bot says.
-// Both keep to channels/pacing and show channels/reactions. channels/asks ends what people
-// were asked, by their answers or when its time is over.
+// Both keep to channels/pacing and show channels/reactions. channels/asks ends asks, by
+// people's answers or at their expiry.
 package channels
 
 import (
@@ -25,15 +26,15 @@ import (
 	"parley/channels/markup"
 )
 
-// A Channel is one account on one chat platform. channelstest.RunChannel checks what
-// is promised here, and in abilities.go, on each adapter with a fake of its platform.
+// A Channel is one account on one chat platform. channelstest.RunChannel checks the
+// promises here, and in abilities.go, on each adapter with a fake of its platform.
 type Channel interface {
 	// Receive hands what people say to publish until ctx is done. It acknowledges a message to the
-	// platform only after publish has returned nil; when publish fails it hands on the same message
-	// again, a little later, and no later message of the same chat before it. It survives outages
+	// platform only after publish has returned nil; if publish fails, it passes on the same message
+	// again a little later, and no later message of the same chat before it. It survives outages
 	// with backoff; it returns a *SendError of kind Stop when the platform refuses this account. It
-	// may call publish for several chats at once. If publish returns ErrUnjudged, that is about one
-	// person: other people's messages of the chat need not wait.
+	// may call publish for several chats at once. ErrUnjudged from publish concerns one person:
+	// other people's messages in the chat need not wait.
 	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
 
 	// Send delivers one part, whose text is in the dialect that Limits names and not longer than
@@ -41,18 +42,19 @@ type Channel interface {
 	// error counts as Unknown.
 	Send(ctx context.Context, to bus.Address, part Part) (id string, err error)
 
-	// Limits returns what the platform demands of those who send.
+	// Limits returns the platform's limits for sending.
 	Limits() Limits
 }
 
-// ErrUnjudged says that nobody can tell now whether the sender of a message may talk to the
+// ErrUnjudged says that it is unknown now whether the sender of a message may talk to the
 // bot, because the platform does not say who the sender is.
 var ErrUnjudged = errors.New("the platform does not tell now who this is")
 
 // A Part is one message in the form in which a platform accepts it; a long text becomes
 // several parts.
 type Part struct {
-	// Key names the part for good: PartKey makes it of the message's id and the part's number.
+	// Key permanently identifies the part: PartKey derives it from the message's id and the
+	// part's number.
 	Key string
 	// Session is the session that wrote the message; "" if none did.
 	Session string
@@ -60,8 +62,8 @@ type Part struct {
 	// that refuse a text whose markup they cannot read.
 	Text  string
 	Plain string
-	// Markdown is the same text as Markdown, where the platform shows that better than
-	// Text; "" means that it does not. A platform that refuses it is sent Text.
+	// Markdown is the same text as Markdown, if the platform shows that better than Text;
+	// otherwise "". A platform that refuses it gets Text.
 	Markdown string
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string
@@ -78,13 +80,13 @@ type Part struct {
 	Growing *Growth
 }
 
-// A Growth is the state of an answer that is being made.
+// A Growth is the state of an answer that is being written.
 type Growth struct {
 	// Turn is the id of the turn, which is the id of the message that began it, if a
 	// message did.
 	Turn string
-	// Answer is the number of the text among those that the turn says: after a tool has run the
-	// turn begins another.
+	// Answer is the number of the text among the turn's texts: after a tool has run, the turn
+	// begins another.
 	Answer int
 	Text   string // the answer as far as it is said, as Markdown
 	// Step counts the tools that the turn has begun. Doing describes the last of them as
@@ -107,7 +109,7 @@ func AnsweredTurn(key string) (turn string, ok bool) {
 	return turn, true
 }
 
-// Limits is what a platform demands of those who send.
+// Limits are a platform's limits for sending.
 type Limits struct {
 	Dialect markup.Dialect
 	Length  int // the longest text of one part, in the dialect's unit
@@ -129,7 +131,7 @@ type Limits struct {
 	// answer in a chat; 0 means that answers are shown only when they are finished.
 	DraftEvery time.Duration
 	// Drafts is the pace of edits in all chats together. Posting a draft counts as an edit too,
-	// because the answer will edit the draft at last.
+	// because the answer will finally edit the draft.
 	Drafts Pace
 }
 
@@ -151,14 +153,14 @@ const (
 	Rejected Fault = "rejected"
 	// Stop: the platform refuses this account, so no request will succeed.
 	Stop Fault = "stop"
-	// Unknown: nobody can tell whether the part was sent.
+	// Unknown: it is unknown whether the part was sent.
 	Unknown Fault = "unknown"
 )
 
 // A SendError says why a platform refused a request, or why a request failed.
 type SendError struct {
 	Fault      Fault
-	RetryAfter time.Duration // with Retry: the wait that the platform asks for; 0 where it asks for none
+	RetryAfter time.Duration // with Retry: the wait that the platform asks for; 0 if it asks for none
 	// Limited says, with Retry, that a rate limit was the cause: the send does not count as
 	// an attempt. Account says that the limit is that of the whole account.
 	Limited bool

@@ -9,7 +9,7 @@ import (
 
 // Commands lists the names of the commands that people can give in a chat.
 func Commands() []string {
-	return []string{"new", "stop", "status", "usage", "context", "compact", "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "help"}
+	return []string{"new", "stop", "status", "usage", "context", "compact", "approve", "deny", "answer", "forget", "export", "memory", "recall", "link", "undo", "ui", "help"}
 }
 
 // AsCommand turns a message that begins with a slash and the name of a known command into
@@ -24,7 +24,7 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	name = strings.ToLower(name)
 	switch name {
-	case "new", "compact", "help", "undo", "forget", "export", "memory", "link":
+	case "new", "compact", "help", "undo", "forget", "export", "memory", "recall", "link", "ui":
 	case "stop", "status", "usage", "context", "approve", "deny", "answer":
 		urgent = true
 	case "start":
@@ -36,9 +36,9 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	return in, urgent
 }
 
-// UnknownCommand returns the name in a text that is written like a command, if no command has that name, so
-// that no model is asked to make sense of a typing error. It returns "" for any other text, such as one
-// that begins with a path.
+// UnknownCommand returns the name in a text that is written like a command, if no command has that name,
+// so that a typo does not reach a model. It returns "" for any other text, such as one that begins with
+// a path.
 func UnknownCommand(text string) string {
 	first, _ := cutWord(text)
 	name, is := strings.CutPrefix(first, "/")
@@ -51,14 +51,15 @@ func UnknownCommand(text string) string {
 	return strings.ToLower(name)
 }
 
-// IsOwnData reports whether a command concerns the sender's own data: what they said, what
-// is remembered of them, and who they are on other channels.
+// IsOwnData reports whether a command concerns the sender and no session's turns: what they said, what
+// is remembered about them, what they look for in either, their accounts on other channels, and their link to the
+// web page.
 func IsOwnData(command bus.Inbound) bool {
 	if command.Kind != bus.Command {
 		return false
 	}
 	switch command.Text {
-	case "forget", "export", "memory", "link":
+	case "forget", "export", "memory", "recall", "link", "ui":
 		return true
 	}
 	return false

@@ -17,8 +17,8 @@ import (
 // lease of the mailbox meanwhile: another process may be sending the same message by now.
 var errLeaseLost = errors.New("too late to be sent")
 
-// LeasePatience is how long after a successful check a process may assume, without asking again,
-// that it still holds the lease: less than the time that the lease then has left.
+// LeasePatience is how long after a successful check a process may assume, without checking
+// again, that it still holds the lease. It is shorter than the lease's remaining time.
 const LeasePatience = 2 * time.Second
 
 // A LeaseCheck finds out whether this process still holds the lease under which it sends:
@@ -45,9 +45,9 @@ func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next: next}
 }
 
-// LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that speaks nothing but HTTP/1, where
-// each request has its connection to itself: header and body are written together, which is half of
-// the work.
+// LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that uses only HTTP/1, where each
+// request has its connection to itself: header and body are written together, which halves the
+// work.
 func LeaseCheckedHTTP1(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next: next, exclusive: true}
 }

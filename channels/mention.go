@@ -7,7 +7,7 @@ type Mention string
 const (
 	// MentionAlways: only messages that address the bot, by its name or as a reply to it.
 	MentionAlways Mention = "always"
-	// MentionThreads: those that MentionAlways means, and all messages in a thread in which the bot
+	// MentionThreads: the same as MentionAlways, and all messages in a thread in which the bot
 	// takes part.
 	MentionThreads Mention = "threads"
 	// MentionNever: all messages of the group, whether or not they mention the bot.
@@ -16,9 +16,9 @@ const (
 	MentionNowhere Mention = "nowhere"
 )
 
-// MentionIn returns which messages in a group are meant for the bot. Adapters are given
-// such a function so that they do not hand on the other messages, nor look anything up
-// about them. Its answers may change while they run.
+// MentionIn returns which messages in a group are meant for the bot. Adapters get such a
+// function so that they neither pass on the other messages nor look anything up about them.
+// Its answers may change while they run.
 type MentionIn func(chat string) Mention
 
 // In returns the Mention of a chat; MentionThreads if m is nil.

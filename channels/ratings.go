@@ -25,8 +25,8 @@ type Ratings interface {
 	// thread. Rate returns the stored rating, and false if the book knows no answer there or has
 	// the same rating already. The rating is durable when Rate returns.
 	Rate(ctx context.Context, r Rating) (kept Rating, changed bool, err error)
-	// Rated looks up to which answer the message belongs that r names, and returns r with Session,
-	// Turn and the thread; false if the book knows no answer there.
+	// Rated looks up the answer that the message named by r belongs to, and returns r with
+	// Session, Turn and the thread; false if the book knows no answer there.
 	Rated(ctx context.Context, r Rating) (found Rating, ok bool, err error)
 	// Unrate deletes the rating r, unless the person has given another one since.
 	Unrate(ctx context.Context, r Rating) error

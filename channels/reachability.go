@@ -7,11 +7,11 @@ import (
 )
 
 // A Reachability remembers whether the last call reached the platform. An adapter that embeds one
-// is a Connector. At first the platform counts as reached.
+// is a Connector. Initially, the platform counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
 // Note records how a call of the platform ended. An error does not count against the
-// connection if this side cancelled the call, or if the platform answered with a rate limit
+// connection if this side canceled the call, or if the platform answered with a rate limit
 // or refused that one message.
 func (c *Reachability) Note(err error) {
 	if errors.Is(err, context.Canceled) {

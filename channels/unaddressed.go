@@ -6,8 +6,8 @@ import (
 	"parley/bus"
 )
 
-// An UnaddressedTeller tells of messages in groups that it does not hand on, because they are not meant for
-// the bot: so that operators can find out why a message was not answered.
+// An UnaddressedTeller reports messages in groups that it does not pass on because they are not meant
+// for the bot. So operators can find out why a message was not answered.
 type UnaddressedTeller interface {
 	// TellUnaddressed has f called with the id of each such message and where it was said. f must not
 	// wait.
@@ -17,7 +17,8 @@ type UnaddressedTeller interface {
 // AsUnaddressedTeller returns the channel as an UnaddressedTeller; false if it is none.
 func AsUnaddressedTeller(ch Channel) (UnaddressedTeller, bool) { return ability[UnaddressedTeller](ch) }
 
-// An Unaddressed is an UnaddressedTeller for a channel to have. Its zero value tells nobody.
+// An Unaddressed is an UnaddressedTeller for channels to embed. Its zero value reports to
+// nobody.
 type Unaddressed struct {
 	tell atomic.Pointer[func(id string, at bus.Address)]
 }
@@ -25,7 +26,7 @@ type Unaddressed struct {
 // TellUnaddressed implements UnaddressedTeller.
 func (u *Unaddressed) TellUnaddressed(f func(id string, at bus.Address)) { u.tell.Store(&f) }
 
-// Note tells of a message that is not handed on.
+// Note reports a message that is not passed on.
 func (u *Unaddressed) Note(id string, at bus.Address) {
 	if f := u.tell.Load(); f != nil {
 		(*f)(id, at)

@@ -31,6 +31,7 @@ type Book interface {
 	channels.Processes
 	channels.Links
 	channels.Memories
+	channels.EditableMemories
 	Close() error
 }
 
@@ -83,6 +84,8 @@ func RunBook(t *testing.T, h Harness) {
 		{"links", testLinks},
 		{"a code links once", testLinkRace},
 		{"memories", testMemories},
+		{"sign-ins", testSignIns},
+		{"a code signs in once", testSignInRace},
 		{"what is noted first is kept", testNoteRace},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {

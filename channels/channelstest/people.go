@@ -317,6 +317,7 @@ func testMemories(t *testing.T, s suite) {
 	flag("k3", false, true, true)
 	flag("k4", false, false, true)
 	flag("k5", true, false, false)
+	testKeptMemories(t, b)
 	must(t, b.Forget(t.Context(), channels.OfPerson, "c:1"))
 	wantMemory(t, b, "c:1", "")
 	var wg sync.WaitGroup
@@ -325,4 +326,39 @@ func testMemories(t *testing.T, s suite) {
 	}
 	wg.Wait()
 	wantMemory(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
+}
+
+// testKeptMemories tests what whoever looks through all memories finds, and erases.
+func testKeptMemories(t *testing.T, b Book) {
+	t.Helper()
+	remember(t, b, channels.OfPerson, "c:9", "k6", "ä")
+	must(t, b.Remember(t.Context(), channels.OfPerson, "c:8", "k7", true, true, func(string) (string, error) { return "", nil }))
+	want := func(scope, owner string, limit int, want string) {
+		t.Helper()
+		found, err := b.KeptMemories(t.Context(), scope, owner, limit)
+		must(t, err)
+		var got []string
+		for _, k := range found {
+			if got = append(got, fmt.Sprint(k.Scope, " ", k.Owner, " ", k.Bytes, " ", k.Untrusted)); time.Since(k.Changed) > time.Hour {
+				t.Errorf("%s was changed %v", k.Owner, k.Changed)
+			}
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("after %s %s there are %v, want %s", scope, owner, got, want)
+		}
+	}
+	want("", "", 9, "[agent c:1 11 false person c:1 2 false person c:9 2 false]")
+	want("agent", "c:1", 1, "[person c:1 2 false]")
+	want("person", "c:9", 9, "[]")
+	no := errors.New("no")
+	if err := b.ForgetIf(t.Context(), channels.OfPerson, "c:9", func(string) error { return no }); !errors.Is(err, no) {
+		t.Errorf("refused with %v", err)
+	}
+	wantMemory(t, b, "c:9", "ä")
+	seen := ""
+	must(t, b.ForgetIf(t.Context(), channels.OfPerson, "c:9", func(content string) error { seen = content; return nil }))
+	wantMemory(t, b, "c:9", "")
+	if seen != "ä" {
+		t.Errorf("erased %q", seen)
+	}
 }

@@ -8,11 +8,14 @@ import (
 )
 
 // localCommands are the commands that the terminal carries out itself.
-func localCommands() []string { return []string{"clear", "quit", "exit", "sessions", "model"} }
+func localCommands() []string { return append([]string{"clear", "quit", "exit"}, ownCommands()...) }
+
+// ownCommands are those of them that Config.Own carries out.
+func ownCommands() []string { return []string{"sessions", "model", "recall"} }
 
 // keysHelp says what keys mean at the line that is typed.
-const keysHelp = `Keys here: Tab completes a command or a file · @path sends a file or picture along, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C empties the line, and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit leaves
-Commands here: /sessions lists your conversations, /sessions N goes to one · /model says which model answers, and how to change that`
+const keysHelp = `Keys here: Tab completes a command or a file · @path attaches a file or picture, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C clears the line and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit exits
+Commands here: /sessions lists your conversations, /sessions N opens one · /recall WORDS finds what was said · /model says which model answers, and how to change that`
 
 // matches returns the commands that a typed line may become, each with its slash, sorted; none if
 // the line is no beginning of a command.

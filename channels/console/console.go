@@ -81,7 +81,7 @@ type Config struct {
 	Past []past.Exchange
 	// Commands are the names of the commands that the line completes, without a slash.
 	Commands []string
-	// Own, if set, carries out a command that only a terminal has (/sessions, /model), and returns what to say
+	// Own, if set, carries out a command that only a terminal has (/sessions, /model, /recall), and returns what to say
 	// about it, and whether that ends the conversation.
 	Own func(ctx context.Context, name, args string) (said string, leave bool)
 	// Refuse, if set, returns why a text must not be sent; "" if it may.

@@ -114,12 +114,15 @@ func (k *talk) answer(t *testing.T, id, text string) {
 }
 
 // text are the events of a block of text that is said in pieces.
-func text(block int, pieces ...string) []bus.Event {
-	events := []bus.Event{{Type: bus.BlockStart, Block: block, Kind: "text"}}
+func text(number int, pieces ...string) []bus.Event { return block(number, "text", pieces...) }
+
+// block are the events of a block of some kind that comes in pieces.
+func block(number int, kind string, pieces ...string) []bus.Event {
+	events := []bus.Event{{Type: bus.BlockStart, Block: number, Kind: kind}}
 	for _, p := range pieces {
-		events = append(events, bus.Event{Type: bus.BlockDelta, Block: block, Kind: "text", Delta: p})
+		events = append(events, bus.Event{Type: bus.BlockDelta, Block: number, Kind: kind, Delta: p})
 	}
-	return append(events, bus.Event{Type: bus.BlockStop, Block: block, Kind: "text"})
+	return append(events, bus.Event{Type: bus.BlockStop, Block: number, Kind: kind})
 }
 
 func TestOnceTheAnswerAloneIsPrinted(t *testing.T) {

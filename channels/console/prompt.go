@@ -82,7 +82,7 @@ func (p *prompt) aid() string {
 	if p.search != nil {
 		found := "nothing has it"
 		if p.search.at >= 0 {
-			found = "Ctrl-R: an older one · Enter takes it · Esc leaves"
+			found = "Ctrl-R: older match · Enter: use it · Esc: cancel"
 		}
 		return "search for “" + p.search.words + "” · " + found
 	}
@@ -96,10 +96,12 @@ func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 	case tea.WindowSizeMsg: // the library does not know the size: it draws nothing
 		return nil
 	case sizeMsg:
-		p.width = msg.width
-		p.editor.MaxHeight = max(min(mostTypedLines, msg.height/3), 1)
-		p.editor.SetWidth(msg.width)
-		p.window.resize(msg.width, msg.height)
+		if width, height, ok := p.window.size(); ok {
+			p.width = width
+			p.editor.MaxHeight = max(min(mostTypedLines, height/3), 1)
+			p.editor.SetWidth(width)
+			p.window.resize(width, height)
+		}
 		return nil
 	case questionMsg:
 		if msg != "" {

@@ -174,7 +174,9 @@ func (s *screen) handleEvent(e bus.Event) {
 	case bus.BlockStart, bus.BlockDelta:
 		s.growBlock(t, e)
 	case bus.BlockStop:
-		s.finishBlock()
+		if s.growing != nil && s.growing.n == e.Block {
+			s.finishBlock()
+		}
 	case bus.BlockReset:
 		s.withdrawBlocks(t, e.Block)
 	case bus.ToolStart:

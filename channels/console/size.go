@@ -8,18 +8,23 @@ import (
 	"golang.org/x/term"
 )
 
-// A sizeMsg tells the prompt the size of the terminal.
-type sizeMsg struct{ width, height int }
+// A sizeMsg tells the prompt that the terminal may have another size. It doesn't say which: of two messages that
+// overtake each other, the later one would bring an old size back.
+type sizeMsg struct{}
 
-// followSize tells the prompt the terminal's size, now and whenever it changes, until stop is called.
+// size returns the terminal's size; false if it has none.
+func (w *window) size() (width, height int, ok bool) {
+	width, height, err := term.GetSize(w.fd)
+	return width, height, err == nil && width > 0 && height > 0
+}
+
+// followSize tells the prompt to look at the terminal's size, now and whenever it changes, until stop is called.
 func (w *window) followSize() (stop func()) {
 	changes, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(changes, syscall.SIGWINCH)
 	go func() {
 		for {
-			if width, height, err := term.GetSize(w.fd); err == nil && width > 0 && height > 0 {
-				w.program.Send(sizeMsg{width, height})
-			}
+			w.program.Send(sizeMsg{})
 			select {
 			case <-changes:
 			case <-done:

@@ -163,10 +163,11 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 // the conversation is over.
 func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) {
 	name, args, _ := strings.Cut(text, " ")
-	if c.cfg.Own == nil || name != "/sessions" && name != "/model" {
+	name, is := strings.CutPrefix(name, "/")
+	if c.cfg.Own == nil || !is || !slices.Contains(ownCommands(), name) {
 		return false, false
 	}
-	said, leave := c.cfg.Own(ctx, name[1:], strings.TrimSpace(args))
+	said, leave := c.cfg.Own(ctx, name, strings.TrimSpace(args))
 	if said != "" {
 		c.screen.printNote(said)
 	}

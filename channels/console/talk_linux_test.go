@@ -132,17 +132,21 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.see(t, "› hello\n")
 	d.see(t, "working")
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
+	d.emit(in.ID, block(7, "user", "as was said")...)
 	d.emit(in.ID, bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "hmm"})
 	d.see(t, "hmm")
+	d.emit(in.ID, block(1, "tool_use", `{"path":`, `"notes.txt"}`)...)
+	d.emit(in.ID, bus.Event{Type: bus.BlockStop, Kind: "thinking"})
 	d.emit(in.ID, bus.Event{Type: bus.ToolStart, Tool: "read_file", Call: "c1", Delta: "notes.txt"})
 	d.see(t, "· read_file notes.txt …\n… working; Ctrl-C stops it\n›")
+	d.emit(in.ID, block(3, "tool_result", `{"content":"a pear"}`)...)
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
 	d.see(t, "· read_file notes.txt … ok\n")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
 	d.see(t, "· less of the past is shown to the model: about 2000 tokens in place of 7000\n")
-	d.emit(in.ID, text(2, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
+	d.emit(in.ID, text(4, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
 	d.see(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
-	d.emit(in.ID, text(2, "more.")[1:]...)
+	d.emit(in.ID, text(4, "more.")[1:]...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
 	onScreen := d.ends(t, "And more.\n(Stopped.)\n›")
@@ -150,6 +154,9 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 		t.Errorf("the text is shown %d times:\n%s", n, onScreen)
 	}
 	shown := d.shown.String()
+	if strings.Contains(shown, "as was said") || strings.Contains(shown, `"path"`) || strings.Contains(shown, `"content"`) {
+		t.Errorf("what only the log shows is on the terminal: %q", shown)
+	}
 	if !strings.Contains(shown, "\x1b[1msays\x1b[22m") {
 		t.Errorf("bold is not shown as bold: %q", shown)
 	}
@@ -387,7 +394,7 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 	}
 }
 
-// A call that needs an approval is asked about at the line that is typed.
+// A call that needs approval is asked about at the line that is typed.
 func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 	request := func(id string) bus.Event {
 		return bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: id, Kind: bus.AskApproval, Tool: "exec_shell"}}

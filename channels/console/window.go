@@ -211,8 +211,8 @@ func (w *window) resize(width, height int) {
 
 // drawSoon draws the window, unless the terminal has another size now. The caller holds w.mu.
 func (w *window) drawSoon() {
-	if width, height, err := term.GetSize(w.fd); err == nil && width > 0 && height > 0 && (width != w.width || height != w.height) {
-		go w.program.Send(sizeMsg{width, height}) // then the typed line is laid out for it, and all is drawn
+	if width, height, ok := w.size(); ok && (width != w.width || height != w.height) {
+		go w.program.Send(sizeMsg{}) // then the typed line is laid out for it, and all is drawn
 		return
 	}
 	_ = w.draw() // what cannot be written now is written with the rest at the end, or never

@@ -45,6 +45,7 @@ func slashCommands() []slashCommand {
 		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
 		"context": {Description: "Say how much of the conversation the bot can still read at once"},
 		"compact": {Description: "Sum up what is past, so that the bot can read more"},
+		"recall":  {Description: "Find what was said here or to the bot", Options: []commandOption{textOption("words", "that were used", true)}},
 		"help":    {Description: "Say what the bot understands"},
 		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{textOption("id", "of the request", true)}},
 		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{textOption("id", "of the request", true), textOption("reason", "for the bot", false)}},

@@ -210,14 +210,14 @@ func (d *directory) applyEvent(kind string, data json.RawMessage) (fresh []strin
 	return fresh
 }
 
-// threadsOf returns the ids of a channel's known threads, those with the newest messages
-// first.
-func (d *directory) threadsOf(parent string) []string {
+// openThreadsOf returns the ids of a channel's known threads that all of its members may read, those with the
+// newest messages first.
+func (d *directory) openThreadsOf(parent string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []place
 	for _, p := range d.places {
-		if p.isThread() && p.Parent == parent {
+		if p.isThread() && p.Type != discordgo.ChannelTypeGuildPrivateThread && p.Parent == parent {
 			all = append(all, p)
 		}
 	}

@@ -101,6 +101,7 @@ var (
 	_ channels.FileSender    = (*Channel)(nil)
 	_ channels.Reconciler    = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
+	_ channels.Named         = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 	_ channels.Fetcher       = (*Channel)(nil)
 	_ channels.Typer         = (*Channel)(nil)
@@ -166,6 +167,14 @@ func tokenProblem(token string) string {
 		return "it has characters that no token has, such as spaces or quotes"
 	case strings.Count(token, ".") != 2:
 		return "want three parts with dots between them, as the developer portal gives it under Bot"
+	}
+	return ""
+}
+
+// BotName returns the bot's name, with @; "" before the first session.
+func (c *Channel) BotName() string {
+	if me := c.historian.directory.botUser(); me.Username != "" {
+		return "@" + me.Username
 	}
 	return ""
 }

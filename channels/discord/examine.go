@@ -26,8 +26,8 @@ func neededRights() []neededRight {
 		{"View Channels", discordgo.PermissionViewChannel, true},
 		{"Send Messages", discordgo.PermissionSendMessages, true},
 		{"Attach Files", discordgo.PermissionAttachFiles, true},
-		{"Send Messages in Threads", discordgo.PermissionSendMessagesInThreads, false},
-		{"Read Message History", discordgo.PermissionReadMessageHistory, false},
+		{textSendInThreads, discordgo.PermissionSendMessagesInThreads, false},
+		{textReadHistory, discordgo.PermissionReadMessageHistory, false},
 		{"Add Reactions", discordgo.PermissionAddReactions, false},
 	}
 }

@@ -81,11 +81,11 @@ const (
 
 // History implements channels.Historian: it reads the newest messages of a channel or a thread. Of
 // a channel's threads it reads those ten that have the newest messages, among the threads that this
-// process knows.
+// process knows and that are no private ones.
 func (h *historian) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {
-		threads := h.directory.threadsOf(at.Chat)
+		threads := h.directory.openThreadsOf(at.Chat)
 		places = append(places, threads[:min(len(threads), historyThreads)]...)
 	}
 	var said []channels.Utterance

@@ -3,6 +3,7 @@ package discord_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,43 @@ import (
 	"parley/channels/discord"
 	"parley/channels/discord/discordtest"
 )
+
+// A thread is closed unless Discord says that it is a public one.
+func TestWhichThreadsAreClosed(t *testing.T) {
+	l := newListener(t)
+	l.server.AddChannel("300", "incident")
+	l.server.AddThread("310", "300", "open")
+	l.server.AddPrivateThread("311", "300", "invited")
+	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	for thread, want := range map[string]bool{"": false, "310": false, "311": true, "399": true} {
+		if closed, err := channels.IsClosed(t.Context(), c, bus.Address{Channel: "dc", Chat: "300", Thread: thread}); err != nil || closed != want {
+			t.Errorf("thread %q is closed: %v, %v", thread, closed, err)
+		}
+	}
+}
+
+// What was said in a private thread is not read with the channel: members of the channel were not invited.
+func TestPrivateThreadsAreNotReadWithTheirChannel(t *testing.T) {
+	l := newListener(t)
+	l.server.AddChannel("300", "incident")
+	l.server.AddThread("310", "300", "open")
+	l.server.AddPrivateThread("311", "300", "invited")
+	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	for _, place := range []string{"300", "310", "311"} {
+		l.server.Say(place, "11", "said in "+place)
+		if _, err := channels.IsClosed(t.Context(), c, bus.Address{Channel: "dc", Chat: "300", Thread: place}); err != nil { // it knows the thread then
+			t.Fatal(err)
+		}
+	}
+	said, _, err := c.History(t.Context(), bus.Address{Channel: "dc", Chat: "300"}, time.Time{}, 10)
+	var texts []string
+	for _, u := range said {
+		texts = append(texts, u.Text)
+	}
+	if want := []string{"said in 300", "said in 310"}; err != nil || !slices.Equal(texts, want) {
+		t.Errorf("the channel has %q, %v, want %q", texts, err, want)
+	}
+}
 
 func TestAChannelIsReadForItsMembers(t *testing.T) {
 	l := newListener(t)

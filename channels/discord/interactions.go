@@ -121,10 +121,10 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	case err != nil && ctx.Err() != nil:
 		return // no other process knows the interaction, and Discord tells the person that it failed
 	case err != nil:
-		words = "I couldn't save this, so nothing happened. Please try again."
+		words = textNotSaved
 		r.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; they are told so", slog.Any("error", err))
 	case deferred || d.Type == discordgo.InteractionApplicationCommand:
-		words = "I've got `" + strings.ReplaceAll(d.typedText(), "`", "") + "`."
+		words = textGot(strings.ReplaceAll(d.typedText(), "`", ""))
 	}
 	r.responder.finishInteraction(context.WithoutCancel(ctx), d, deferred, words)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
+	"parley/bus"
 	"parley/channels"
 )
 
@@ -30,6 +31,13 @@ func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error)
 	}
 	const needed = discordgo.PermissionViewChannel | discordgo.PermissionReadMessageHistory
 	return err == nil && permissionsOf(user, &guild, &where, &who)&needed == needed, err
+}
+
+// IsClosed implements channels.ThreadKeeper: it reports whether a thread is for those who were invited. What is
+// not known to be a public thread counts as closed.
+func (h *historian) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
+	p, err := h.directory.findPlace(ctx, at.Thread)
+	return p.Type != discordgo.ChannelTypeGuildPublicThread && p.Type != discordgo.ChannelTypeGuildNewsThread, err
 }
 
 // permissionsOf returns the permissions that a member of a server has in one of its

@@ -87,7 +87,7 @@ func (p *position) tryLoad(ctx context.Context, now uint64) error {
 	p.last = snowflake(cursor)
 	if p.last == 0 {
 		p.last = now
-		if err := p.write(ctx, now); err != nil {
+		if err := p.saveCursor(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (p *position) tryLoad(ctx context.Context, now uint64) error {
 	return nil
 }
 
-// write writes the cursor to the book.
-func (p *position) write(ctx context.Context, to uint64) error {
+// saveCursor writes the cursor to the book.
+func (p *position) saveCursor(ctx context.Context, to uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	return p.book.SetCursor(ctx, p.cursorAddress(), strconv.FormatUint(to, 10)) //nolint:wrapcheck // likewise
@@ -162,7 +162,7 @@ func (p *position) save(ctx context.Context) {
 	if to == p.written || again {
 		return
 	}
-	if err := p.write(ctx, to); err != nil {
+	if err := p.saveCursor(ctx, to); err != nil {
 		if ctx.Err() == nil {
 			p.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
 		}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,11 @@ func (d *delivery) hasArrived() bool {
 		sent = sent || p.State == channels.Sent
 	}
 	return sent
+}
+
+// mayHaveArrived reports whether a part of the message was sent, or may have been.
+func (d *delivery) mayHaveArrived() bool {
+	return slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Sent || p.State == channels.Unsure })
 }
 
 // hasExpired reports whether the message is past its expiry, so that nobody wants it any more.

@@ -43,13 +43,11 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {
 		return nil
 	}
-	text := "I had an answer here"
+	more := false
 	for i := range d.record.Parts {
-		if d.isSettled(i) {
-			text = "There's more to this answer"
-		}
+		more = more || d.isSettled(i)
 	}
-	text += ", but I can't show it: " + reasonInWords(n.channel, code) + ". Please ask again, perhaps for something shorter or plainer."
+	text := textNotShown(more, reasonInWords(n.channel, code))
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
 	err := publish(work, n.bus, d, out)
 	switch {
@@ -64,13 +62,23 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 	return nil
 }
 
+// isAboutContent reports whether a code refuses only this message's content, so that
+// another message could still be sent to the same place.
+func isAboutContent(ch channels.Channel, code string) bool {
+	switch code {
+	case expired, gaveUp, unknownOutcome, badAddress:
+		return false
+	}
+	return channels.RefusalOf(ch, code) == ""
+}
+
 // withoutFile tells the sending session that the file of a part was left out, and the chat too.
 func (n *notices) withoutFile(work context.Context, d *delivery, part int, file, why string) error {
 	id := bus.DerivedID(d.record.ID, fmt.Sprintf("#file/%d", part))
 	if d.out.Session != "" {
 		err := bus.PublishNotice(work, n.bus, d.out.Session, bus.Inbound{
 			ID: id, Kind: bus.Notice, At: d.out.To, SentAt: time.Now(),
-			Text: fmt.Sprintf("The file %s of a message to %s was not delivered: %s.", file, d.out.To, why),
+			Text: fmt.Sprintf(textFileLeftOut, file, d.out.To, why),
 		})
 		if err != nil && !errors.Is(err, bus.ErrInvalid) {
 			n.log.Warn("session could not be told of a file", slog.String("id", d.record.ID), slog.Any("error", err))
@@ -79,7 +87,7 @@ func (n *notices) withoutFile(work context.Context, d *delivery, part int, file,
 	}
 	out := bus.Outbound{
 		ID: id, To: d.out.To, At: time.Now(),
-		Text: fmt.Sprintf("(I couldn't send the file %s: %s.)", markup.Verbatim(file), why),
+		Text: fmt.Sprintf(textFileNotSent, markup.Verbatim(file), why),
 	}
 	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		n.log.Warn("chat could not be told of a file", slog.String("id", d.record.ID), slog.Any("error", err))
@@ -116,11 +124,15 @@ func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason s
 		if out.Session == "" {
 			return nil
 		}
+		text := textMessageUndelivered
+		if out.Told != nil && out.Told.Operator {
+			text = textOperatorUndelivered
+		}
 		return bus.PublishNotice(ctx, b, out.Session, bus.Inbound{
 			ID:     bus.DerivedID(out.ID, "#undelivered"),
 			Kind:   bus.Notice,
 			At:     out.To,
-			Text:   fmt.Sprintf("A message to %s was not delivered: %s.", out.To, reason),
+			Text:   fmt.Sprintf(text, out.To, reason),
 			SentAt: time.Now(),
 		})
 	}

@@ -144,3 +144,78 @@ func TestKillPointsOfNotices(t *testing.T) {
 		})
 	}
 }
+
+// operatorsAnswer is what an operator says in a chat.
+func operatorsAnswer(id, chat, words string) bus.Outbound {
+	out := outbound(id+"/0", chat, "**Operator:**\n\n"+words)
+	out.Session = "main:c:" + chat
+	out.Told = &bus.Telling{For: bus.Person{ID: "web:owner", Owner: true}, At: out.To, Words: words, Own: true, Operator: true, Post: id}
+	return out
+}
+
+// The session that the message names learns what an operator has said in its chat, wherever a reply would go. It
+// learns so, too, if nobody can tell whether that has arrived, and also if it has not.
+func TestASessionLearnsWhatAnOperatorSaid(t *testing.T) {
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		d.SessionAt = func(context.Context, bus.Address) (string, error) { return "main:c:elsewhere", nil }
+		d.Policy.OnUnknown, d.Notify = "drop", dispatch.TellSession(s.Bus)
+		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+			switch to.Chat {
+			case "2":
+				return true, errors.New("connection reset")
+			case "3":
+				return false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"}
+			}
+			return true, nil
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, operatorsAnswer("a", "1", "I have repaired it"), operatorsAnswer("b", "2", "perhaps"), operatorsAnswer("c", "3", "no"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		notices := map[string]bus.Inbound{}
+		for _, in := range s.Mail(t) {
+			notices[in.ID] = in
+		}
+		if len(notices) != 3 {
+			t.Errorf("noted %+v", notices)
+		}
+		for id, want := range map[string]string{"a/0#told": "not you", "b/0#told": "may not have arrived"} {
+			in := notices[id]
+			if !in.IsOperators() || !strings.Contains(in.Text, want) || !in.Quotes[0].Own || in.Quotes[0].Chat != "" || in.Quotes[0].From.ID != "web:owner" || in.Of != id[:1] {
+				t.Errorf("%s is %+v", id, in)
+			}
+		}
+		if in := notices["a/0#told"]; in.Quotes[0].Text != "I have repaired it" || strings.Contains(in.Text, "may not") {
+			t.Errorf("what has arrived is noted as %+v", in)
+		}
+		if in := notices["c/0#undelivered"]; in.Kind != bus.Notice || in.IsOperators() || !strings.Contains(in.Text, "operator") || !strings.Contains(in.Text, "chat_not_found") {
+			t.Errorf("what was refused is noted as %+v", in)
+		}
+	})
+}
+
+// However an operator's answer is cut off, it is sent, and its session told, once.
+func TestKillPointsOfAnOperatorsAnswer(t *testing.T) {
+	for _, at := range []string{"send:begun 1", "send:held 1", "send:sent 1", "send:marked 1", "send:told 1", "send:settled 1"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := setStage(t, dir, bus.Caps{})
+			s.post(t, operatorsAnswer("a", "1", "one"), operatorsAnswer("b", "1", "two"))
+			s.Close()
+			killChild(t, killDir+"="+dir, killAt+"="+at)
+			s = setStage(t, dir, bus.Caps{})
+			defer s.Close()
+			file := filePlatform{filepath.Join(dir, "sent")}
+			drain(t, s, tracingFile{file, t}, nil)
+			mail := s.Mail(t)
+			if len(mail) != 2 || mail[0].ID != "a/0#told" || mail[1].ID != "b/0#told" || mail[1].Quotes[0].Text != "two" {
+				t.Errorf("noted %+v", mail)
+			}
+			if got := strings.Join(file.arrived(t)["1"], " "); got != "a/0/0 b/0/0" {
+				t.Errorf("arrived %s", got)
+			}
+		})
+	}
+}

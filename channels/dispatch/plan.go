@@ -58,7 +58,7 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	}
 	if draft != "" && len(p.rendering.render(text)) > 0 {
 		if parts = p.rendering.renderEdit(text); long {
-			parts = firstParts(parts, p.rendering.render(moreNotice))
+			parts = firstParts(parts, p.rendering.render(textMore))
 		}
 		parts[0].Edits = draft
 		parts = append(parts, fileParts(all)...)
@@ -67,11 +67,10 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 }
 
 // A text that needs more than mostMessages messages is sent as a file; the chat shows the
-// first firstShown of those messages, and moreNotice.
+// first firstShown of those messages, and textMore.
 const (
 	mostMessages = 15
 	firstShown   = 2
-	moreNotice   = "_(There's more: the whole text is in the file below.)_"
 )
 
 // shorten cuts a very long text of a session so that its beginning is shown and the whole can be
@@ -83,7 +82,7 @@ func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPa
 		size > channels.MostFileBytes(p.rendering.channel, size) || p.mayShorten == nil || !p.mayShorten(ctx) {
 		return parts, false
 	}
-	return firstParts(parts, p.rendering.render(moreNotice)), true
+	return firstParts(parts, p.rendering.render(textMore)), true
 }
 
 // firstParts returns the first firstShown parts, followed by more.

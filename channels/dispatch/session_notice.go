@@ -12,7 +12,7 @@ import (
 )
 
 // A sessionNotice is the stage that tells the session of a chat what was posted there on somebody's
-// behalf, so that a reply reaches an agent that knows what it is about. It publishes this notice
+// behalf or by an operator, so that a reply reaches an agent that knows what it is about. It publishes this notice
 // once the message is known to have arrived, and before its mail is settled: after a crash in
 // between, the notice is published again under the same id.
 type sessionNotice struct {
@@ -25,7 +25,12 @@ type sessionNotice struct {
 }
 
 func (t *sessionNotice) run(_, work context.Context, d *delivery) error {
-	if d.out.Told == nil || t.sessionAt == nil || !d.hasArrived() {
+	switch {
+	case d.out.Told == nil:
+		return nil
+	case d.out.Told.Operator:
+		return t.tellOfOperator(work, d)
+	case t.sessionAt == nil || !d.hasArrived():
 		return nil
 	}
 	at, err := t.replyAddress(work, d)
@@ -43,7 +48,26 @@ func (t *sessionNotice) run(_, work context.Context, d *delivery) error {
 	if session == "" {
 		return nil
 	}
-	err = bus.PublishNotice(work, t.bus, session, toldNotice(d.record, d.out.Told, at))
+	return t.publish(work, d, session, toldNotice(d.record, d.out.Told, at))
+}
+
+// tellOfOperator tells the session that the message names what an operator has said in its conversation,
+// also if nobody can tell whether all of it has arrived: the agent must not answer as if nobody had spoken.
+func (t *sessionNotice) tellOfOperator(work context.Context, d *delivery) error {
+	if d.out.Session == "" || !d.mayHaveArrived() {
+		return nil
+	}
+	notice := toldNotice(d.record, d.out.Told, d.to)
+	notice.Text, notice.Of, notice.Quotes[0].Chat, notice.Quotes[0].Operator = textOperatorSaid, d.out.Told.Post, "", true
+	if !d.hasArrived() {
+		notice.Text = textOperatorMayHaveSaid
+	}
+	return t.publish(work, d, d.out.Session, notice)
+}
+
+// publish publishes a notice to a session. If the bus is away, the message is tried again later.
+func (t *sessionNotice) publish(work context.Context, d *delivery, session string, notice bus.Inbound) error {
+	err := bus.PublishNotice(work, t.bus, session, notice)
 	switch {
 	case errors.Is(err, bus.ErrInvalid):
 		t.log.Error("what was told cannot be noted in its session", slog.String("id", d.record.ID), slog.Any("error", err))
@@ -75,7 +99,7 @@ func (t *sessionNotice) replyAddress(work context.Context, d *delivery) (bus.Add
 func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
 	return bus.Inbound{
 		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),
-		Text: fmt.Sprintf("You have told this chat something on behalf of %s.", told.For.ID),
+		Text: fmt.Sprintf(textTold, told.For.ID),
 		Quotes: []bus.Quote{{
 			Kind: bus.Told, From: told.For, Chat: told.At.String(), At: send.At, Text: told.Words, Own: told.Own,
 		}},

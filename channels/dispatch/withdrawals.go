@@ -9,9 +9,6 @@ import (
 	"parley/channels/drafts"
 )
 
-// withdrawn is the text that replaces a draft which the answer could not replace.
-const withdrawn = "_(The answer is below.)_"
-
 // withdrawals takes back the drafts that messages were to replace and cannot.
 type withdrawals struct {
 	ledger      *ledger
@@ -33,7 +30,7 @@ func (w *withdrawals) withdraw(work context.Context, d *delivery, draft string) 
 	}
 	ctx, cancel := context.WithTimeout(d.checking(work, time.Now()), w.retryPolicy.policy.Timeout)
 	defer cancel()
-	instead := w.rendering.render(withdrawn)[0]
+	instead := w.rendering.render(textAnswerBelow)[0]
 	err := e.Edit(ctx, d.to, draft, channels.Part{Key: channels.PartKey(d.record.ID, 0), Text: instead.Text, Plain: instead.Plain})
 	if err == nil || channels.FaultOf(err).Fault == channels.Rejected || w.retryPolicy.triedLongEnough(d) {
 		return nil

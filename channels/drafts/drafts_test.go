@@ -95,6 +95,13 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 		s.wantShown(t, "1")
 		a.Says("Let me see.")
 		shows("Let me see.\n\n…")
+		a.Block++
+		for _, kind := range []string{"user", "tool_use", "tool_result"} { // which no draft shows
+			a.Emit(bus.Event{Type: bus.BlockStart, Kind: kind, Tool: "read_file"})
+			a.Emit(bus.Event{Type: bus.BlockDelta, Kind: kind, Delta: `{"path":"x"}`})
+			a.Emit(bus.Event{Type: bus.BlockStop, Kind: kind})
+		}
+		shows("Let me see.\n\n…")
 		a.Runs("read_file", "notes\n@here `.txt")
 		shows("Let me see.\n\n· read_file notes@here .txt")
 		a.Block++

@@ -83,7 +83,7 @@ func (f File) Load(s Store) (bus.File, error) {
 // sent.
 func (f File) NotAttachedNote() string {
 	if f.ref != nil && f.ref.Path != "" {
-		return fmt.Sprintf("(The file %s of %s is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
+		return fmt.Sprintf("(The file %s, %s, is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
 	}
 	return fmt.Sprintf("(I couldn't attach the file %s here; it's %s.)", markup.Verbatim(f.Name), formatSize(f.Size))
 }

@@ -58,9 +58,9 @@ func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked ch
 		return
 	}
 	asked.Name = in.From.Name
-	text, buttons := describe(asked)+" is asking to talk to me.", requestButtons(asked.Code)
+	text, buttons := describe(asked)+textAsksToTalk, requestButtons(asked.Code)
 	if len(channels.ShownButtons(d.Channel, buttons)) == 0 {
-		text += fmt.Sprintf(" To let them in, run this within the hour:\n\n```\nparley pairing approve %s\n```", asked.Code)
+		text += fmt.Sprintf(textApproveCommand, asked.Code)
 	}
 	for _, at := range owners {
 		id := bus.DerivedID(at.String()+" "+person, "#asks/"+day)
@@ -130,7 +130,7 @@ func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 			if !d.welcomed.add(p.Person+admitted, d.Now()) {
 				continue
 			}
-			text := "You can talk to me now: just write. I didn't keep what you wrote before, so please say it again."
+			text := textAdmitted
 			if !d.publishOwn(ctx, bus.Outbound{ID: bus.DerivedID(p.Person, admitted), To: at, Text: text, At: d.Now()}) {
 				d.welcomed.forget(p.Person + admitted)
 				waiting = true

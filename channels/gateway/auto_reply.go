@@ -21,7 +21,7 @@ import (
 func (d *receiver) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
 		d.reactions.Refused(in)
-		text += " I've marked what I didn't take."
+		text += textMarked
 	}
 	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }
@@ -68,7 +68,7 @@ func (d *receiver) whisperTo(in bus.Inbound) autoReply {
 // policy. For the policy "pairing" it records their request in the book.
 func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
 	person := in.From.ID
-	who := fmt.Sprintf("Your id is `%s`, and I don't know you yet.", person)
+	who := fmt.Sprintf(textUnknownID, person)
 	switch d.Gate.settings().policy() {
 	case byPairing:
 		chat := bus.Address{Channel: at.Channel, Chat: at.Chat}
@@ -77,16 +77,16 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 			return "", fmt.Errorf("ask for admission: %w", err)
 		}
 		if asked.Approved { // an owner approved the request meanwhile
-			return "You can talk to me now. Please say that again.", nil
+			return textAdmittedMeanwhile, nil
 		}
 		d.noteName(ctx, in.From)
 		d.announceRequest(ctx, in, asked)
-		return who + " Whoever runs this bot can let you in with this command, within the hour:\n\n```\nparley pairing approve " + asked.Code + "\n```", nil
+		return who + textAskForPairing(asked.Code), nil
 	case byList:
 		_, user, _ := strings.Cut(person, ":")
-		return who + fmt.Sprintf(" Whoever runs this bot can let you in by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", d.Name, user), nil
+		return who + fmt.Sprintf(textAskForListing, d.Name, user), nil
 	case byMembers:
-		return who + " Only full members of this workspace can talk to me.", nil
+		return who + textMembersOnly, nil
 	}
 	return who, nil
 }

@@ -42,8 +42,8 @@ func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResul
 		earlier, err = reader.Before(ctx, in, most, another)
 	}
 	if err != nil {
-		d.Log.Warn("what was said before in a thread cannot be read", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		earlier = []bus.Quote{{Kind: bus.Earlier, Text: "(What was said before in this thread could not be read.)"}}
+		d.Log.Warn("the earlier messages in a thread cannot be read", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		earlier = []bus.Quote{{Kind: bus.Earlier, Text: textNoEarlier}}
 	}
 	in.Quotes = append(newestFitting(earlier), in.Quotes...)
 	return in

@@ -69,7 +69,7 @@ func TestWhatWasSaidBeforeComesAlongAsQuotes(t *testing.T) {
 		if last := got[10].Text; len([]rune(last)) != 1500 || !strings.HasSuffix(last, " […]") {
 			t.Errorf("a long message is quoted in %d characters", len([]rune(last)))
 		}
-		if got := mail["e"].Quotes; len(got) != 1 || !strings.Contains(got[0].Text, "could not be read") || got[0].Kind != bus.Earlier {
+		if got := mail["e"].Quotes; len(got) != 1 || !strings.Contains(got[0].Text, "couldn't be read") || got[0].Kind != bus.Earlier {
 			t.Errorf("where it cannot be read: %+v", got)
 		}
 		if got := mail["f"].Quotes; len(got) > 0 {

@@ -47,7 +47,7 @@ type Gateway struct {
 	Gate   *Gate
 	// Route returns the session for a message. With ErrNotNow the message is handed on
 	// again later; any other error means that there is no session for it.
-	Route    func(context.Context, bus.Inbound) (RouteResult, error)
+	Route    RouteFunc
 	Chats    channels.Chats
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
@@ -86,6 +86,9 @@ type Gateway struct {
 	Log   *slog.Logger
 	Now   func() time.Time // the clock; nil means time.Now
 }
+
+// A RouteFunc returns the session for a message, as [Gateway.Route] says.
+type RouteFunc func(context.Context, bus.Inbound) (RouteResult, error)
 
 // A RouteResult says to which session a message goes. Gateway.Route returns it.
 type RouteResult struct {
@@ -220,7 +223,7 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 			}
 		}
 		d.refused(in, RuleUnreadable, "")
-		d.explain(in, "I can't read this message: something in it trips me up.")
+		d.explain(in, textUnreadable)
 		err = nil
 	}()
 	return d.handle(ctx, in)
@@ -294,6 +297,6 @@ func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, e
 		d.Decided(ctx, in.From.ID, in.From.ID, "owner")
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
-	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what I understand.")})
+	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText(textOwnsNow(channels.CommandPrefix(d.Channel)))})
 	return true, nil
 }

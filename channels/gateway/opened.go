@@ -56,11 +56,11 @@ func (w *welcomes) show(ctx context.Context, in bus.Inbound) error {
 
 // aboutText returns what the bot is, and what it may do for a person who may talk to it.
 func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
-	text := "Just write to me."
+	text := textJustWrite
 	if w.About != nil {
 		to, err := w.Route(ctx, in)
 		if err != nil {
-			return "You can't talk to me here: I found no session for this chat."
+			return textNoSessionToTalk
 		}
 		text = w.About(to.Session, in)
 	}
@@ -76,15 +76,15 @@ func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 
 // notAdmittedText returns a text that tells a person who is not admitted what would admit them.
 func (w *welcomes) notAdmittedText(person string) string {
-	text := fmt.Sprintf("You can't talk to me yet: your id is `%s`, and I don't know you.", person)
+	text := fmt.Sprintf(textNotYet, person)
 	_, user, _ := strings.Cut(person, ":")
 	switch w.Gate.settings().policy() {
 	case byPairing:
-		return text + " Write to me and I'll answer with a code that whoever runs this bot can let you in with."
+		return text + textWriteForCode
 	case byList:
-		return text + fmt.Sprintf(" Whoever runs this bot can let you in by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", w.Name, user)
+		return text + fmt.Sprintf(textAskForListing, w.Name, user)
 	case byMembers:
-		return text + " Only full members of this workspace can talk to me."
+		return text + textMembersOnly
 	}
 	return text
 }

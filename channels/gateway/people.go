@@ -73,9 +73,9 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 		person, done, err = told.person, told.done, nil
 	}
 	if errors.Is(err, channels.ErrNoCode) {
-		text := "This request is closed: somebody already decided it, or it's over an hour old. The person can write to me again."
+		text := textRequestClosed
 		if v.command == removeCommand {
-			text = "This person doesn't have access here."
+			text = textNoAccess
 		}
 		if v.command == admitCommand { // the process that admitted them may have died before it could tell them
 			d.welcomeAdmitted(ctx)

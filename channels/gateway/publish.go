@@ -34,7 +34,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	said.From = who
 	if decides {
 		if in.From = who; !who.Owner {
-			d.explain(in, "Only this bot's owners can decide who may talk to it.")
+			d.explain(in, textOwnersOnly)
 			return nil
 		}
 		return d.decide(ctx, in, v)
@@ -52,7 +52,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	if err != nil { // another attempt would fail the same way
 		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
-			compose: fixedText("I couldn't take what you pressed. Please write it instead.")})
+			compose: fixedText(textPressNotTaken)})
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.refused(in, RuleNoSession, "")
-		d.explain(in, "I couldn't take this message: I found no session for this chat.")
+		d.explain(in, textNoSession)
 		return nil
 	}
 	if to.Named {
@@ -131,12 +131,12 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	switch {
 	case errors.Is(err, bus.ErrFull):
 		d.refused(in, RuleFull, to.Session)
-		d.explain(in, "Too many messages are waiting here already, so I didn't take this one. Please say it again once I've answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
+		d.explain(in, textTooManyWait(channels.CommandPrefix(d.Channel)))
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
 		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.refused(in, RuleTooLong, to.Session)
-		d.explain(in, "I couldn't take this message: it's too long.")
+		d.explain(in, textTooLong)
 		return nil
 	case err != nil:
 		return err
@@ -151,11 +151,11 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 // refuseCommand tells a person that there is no command of that name.
 func (d *receiver) refuseCommand(ctx context.Context, in bus.Inbound, name string) error {
 	prefix := channels.CommandPrefix(d.Channel)
-	text := "I don't know the command " + markup.Verbatim(prefix+name) + "."
+	text := textUnknownCommand(markup.Verbatim(prefix + name))
 	if near := spelling.Nearest(name, channels.Commands()); near != "" {
-		text += " Did you mean " + markup.Verbatim(prefix+near) + "?"
+		text += textMeant(markup.Verbatim(prefix + near))
 	}
-	text += " Say " + markup.Verbatim(prefix+"help") + " to see what there is."
+	text += textSeeHelp(markup.Verbatim(prefix + "help"))
 	return d.replyOwn(ctx, bus.Outbound{ID: bus.DerivedID(in.ID, "#unknown"), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: d.Now()})
 }
 

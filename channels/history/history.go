@@ -20,17 +20,16 @@ import (
 	"parley/tools/history"
 )
 
-// A Channel is a channel whose chats may be read.
-type Channel struct {
+// A Source is a channel whose chats the agent may read.
+type Source struct {
 	channels.Channel
-	// Listens reports whether the bot listens in a group; groups in which it does not are not
-	// read.
+	// Listens reports whether the bot listens in a group. Other groups are not read.
 	Listens func(chat string) bool
 }
 
 // A Reader reads the earlier messages of chats.
 type Reader struct {
-	Channels map[string]Channel
+	Channels map[string]Source
 	Log      sessions.Reader
 }
 
@@ -49,7 +48,7 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 		return r.readLog(ctx, own, q)
 	}
 	if !isOwn {
-		if err := r.checkMayRead(ctx, h, at, q.Person); err != nil {
+		if err := r.checkMayRead(ctx, at, q.Person); err != nil {
 			return history.Answer{}, err
 		}
 	}
@@ -91,7 +90,7 @@ func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (
 	}
 	h, can := channels.AsHistorian(r.Channels[channel].Channel)
 	if !can {
-		return at, false, tools.Errorf(tools.PermissionDenied, "%s tells bots nothing of what was said in a chat. Of this conversation you can read what was said to you: leave channel and chat out.", channel)
+		return at, false, tools.Errorf(tools.PermissionDenied, "%s doesn't show bots earlier messages. In this conversation, you can read what was said to you: leave out channel and chat.", channel)
 	}
 	id, err := h.FindChat(ctx, chat)
 	if err != nil {
@@ -116,18 +115,41 @@ func errDenied(channel, chat string) error {
 	return tools.Errorf(tools.PermissionDenied, "%q on %s cannot be read: you and the person who asks both have to be in it. This conversation can always be read: leave channel and chat out.", chat, channel)
 }
 
-// checkMayRead returns nil if the person who asks may read another chat than the conversation's:
-// they and the bot are in it, and the bot listens there.
-func (r Reader) checkMayRead(ctx context.Context, h channels.Historian, at bus.Address, person string) error {
-	channel, _, _ := strings.Cut(person, ":")
-	if channel != at.Channel || !r.Channels[at.Channel].Listens(at.Chat) {
-		return errDenied(at.Channel, at.Chat)
+// MayRead reports whether a person may read another chat than the one in which they ask: they and the bot are in
+// it, and the bot listens there. An error says that this is not known now.
+func (r Reader) MayRead(ctx context.Context, at bus.Address, person string) (bool, error) {
+	source, ok := r.Channels[at.Channel]
+	if !ok || !strings.HasPrefix(person, at.Channel+":") || !source.Listens(at.Chat) {
+		return false, nil
 	}
-	in, err := h.IsIn(ctx, at.Chat, person)
+	roster, ok := channels.AsRoster(source.Channel)
+	if !ok {
+		return false, nil
+	}
+	in, err := roster.IsIn(ctx, at.Chat, person)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+		return false, nil
+	}
+	return in, err
+}
+
+// IsClosed reports whether only some of those who read a chat read the thread of the address. On a channel that
+// is not there any more, nobody knows, and it counts as such.
+func (r Reader) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
+	source, ok := r.Channels[at.Channel]
+	if !ok {
+		return true, nil
+	}
+	return channels.IsClosed(ctx, source.Channel, at)
+}
+
+// checkMayRead returns nil if the person who asks may read another chat than the conversation's.
+func (r Reader) checkMayRead(ctx context.Context, at bus.Address, person string) error {
+	may, err := r.MayRead(ctx, at, person)
 	if err != nil {
 		return errorForModel(at, err)
 	}
-	if !in {
+	if !may {
 		return errDenied(at.Channel, at.Chat)
 	}
 	return nil
@@ -150,7 +172,7 @@ func errorForModel(at bus.Address, err error) error {
 // readLog answers a question from the conversation's log, for platforms that give bots no
 // history.
 func (r Reader) readLog(ctx context.Context, own bus.Address, q history.Question) (history.Answer, error) {
-	a := history.Answer{Chat: own.String(), Note: fmt.Sprintf("%s tells bots nothing of what was said earlier: this is what was said to you here, and what you answered.", own.Channel)}
+	a := history.Answer{Chat: own.String(), Note: fmt.Sprintf("%s doesn't show bots earlier messages: these are the messages sent to you here, and your answers.", own.Channel)}
 	for e, err := range r.Log.Read(ctx, q.Session, 1) {
 		if errors.Is(err, sessions.ErrNotFound) {
 			break

@@ -63,7 +63,7 @@ func TestPlacesThatAModelNames(t *testing.T) {
 		{"tg", "7", []bus.Address{{Channel: "tg", Chat: "7"}}, ""},
 		{"tg:7/8", "", []bus.Address{{Channel: "tg", Chat: "7", Thread: "8"}}, ""},
 		{"tg", "", nil, "chat_id is missing: name the chat on tg."},
-		{"tg", "7\n", nil, "no address"},
+		{"tg", "7\n", nil, "isn't an address"},
 		{"irc", "7", nil, `there is no channel or target "irc". There are: ci, slack, tg.`},
 		{"cy", "", nil, `there is no channel or target "cy". There are: ci, slack, tg.`},
 	} {

@@ -46,6 +46,16 @@ type Request struct {
 	// stands for the whole request: the same key with another digest gives channels.ErrOtherBody.
 	Key    string
 	Digest string
+	// Answer is set if an operator answers in a session: then To is empty.
+	Answer *Answer
+}
+
+// An Answer is what an operator says in the conversation of a session in person. The text says so, the
+// session is told, and it goes to no fallback, because it is for the people there.
+type Answer struct {
+	Session string
+	At      bus.Address // where the conversation takes place
+	By      bus.Person  // Name is shown there, if it is set
 }
 
 // A Book is the part of the channels' book, the record of sends, chats, people and asks, that an Outbox needs.
@@ -112,7 +122,7 @@ func (e *FullError) Unwrap() error {
 // bus.ErrInvalid. Any further error means that it is not known whether the request is durable:
 // then the caller should accept the same request again.
 func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
-	to, err := o.Resolve(r.To)
+	to, err := o.destinations(r)
 	if err != nil {
 		return Status{}, err
 	}
@@ -239,6 +249,12 @@ func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission
 // outbound returns the message to a submission's nth destination.
 func (o *Outbox) outbound(r Request, p channels.Submission, n int) bus.Outbound {
 	to := p.Destinations[n]
+	if a := r.Answer; a != nil {
+		return bus.Outbound{
+			ID: outboundID(p.ID, n), To: to, Text: operatorText(a.By.Name, r.Text), At: p.At, Session: a.Session, Origin: p.Origin,
+			Told: &bus.Telling{For: a.By, At: to, Words: r.Text, Own: true, Operator: true, Post: p.ID},
+		}
+	}
 	return bus.Outbound{
 		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,
 		Subject: r.Subject, Origin: p.Origin, File: r.File,

@@ -62,6 +62,17 @@ func isFileName(name string) bool {
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 
+// destinations returns the addresses to which a request goes.
+func (o *Outbox) destinations(r Request) ([]bus.Address, error) {
+	if r.Answer == nil {
+		return o.Resolve(r.To)
+	}
+	if err := (Directory{Channels: o.Channels()}).CheckChannel(r.Answer.At.Channel); err != nil {
+		return nil, err
+	}
+	return []bus.Address{r.Answer.At}, nil
+}
+
 // Resolve returns the addresses that names stand for, each once, in the order of their
 // first mention.
 func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {

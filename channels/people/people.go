@@ -1,6 +1,6 @@
 // Package people shows people what is remembered about them, and links somebody's
 // accounts on several channels to one person, by /memory and /link in a chat with the bot
-// alone.
+// alone. There an owner also gets a link to the web page, by /ui.
 //
 // Each command is carried out before the platform is told that it has arrived. It may come
 // again; what it does is done once, and its answers have ids made of the command's.
@@ -39,39 +39,89 @@ type Book interface {
 // such notes after some days.
 const erased = "own_erased"
 
-// Commands carries out the commands /memory and /link.
+// Commands carries out the commands /memory, /link and /ui.
 type Commands struct {
 	Book   Book
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
-	Now    func() time.Time            // nil is time.Now
+	Page   PageLink
+	Now    func() time.Time // nil is time.Now
+	// Changed, if set, is called after people were linked or separated.
+	Changed func()
 }
 
-// IsPersonal reports whether a command is /memory or /link.
-func IsPersonal(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
+// IsPersonal reports whether a command is one of those that Commands carries out.
+func IsPersonal(command bus.Inbound) bool {
+	return command.Text == Memory || command.Text == Link || command.Text == UI
+}
 
 // Handle carries a command out. When it returns nil, the command is done and answered.
 func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
-	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
+	words := wordsOf(in)
 	switch {
 	case in.Group:
-		return d.reply(ctx, in, fmt.Sprintf("%s%s only works in a private chat with me: say it there.", p, in.Text))
+		return d.reply(ctx, in, fmt.Sprintf(textOnlyInPrivate, p, in.Text))
+	case in.Text == UI:
+		return d.openPage(ctx, in)
 	case in.Text == Memory && words == "":
 		return d.show(ctx, in)
 	case in.Text == Memory && words == "clear":
 		if err := d.clear(ctx, in); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, "I've erased it: I remember nothing about you beyond the logs and files of our conversations. "+fmt.Sprintf("`%sforget` erases those too.", p))
+		return d.reply(ctx, in, textErased+fmt.Sprintf(textForgetErasesThose, p))
 	case in.Text == Memory:
-		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]smemory` to see what I remember about you in all conversations, and `%[1]smemory clear` to erase it.", p))
+		return d.reply(ctx, in, fmt.Sprintf(textMemoryUsage, p))
 	case words == "":
 		return d.offer(ctx, in)
-	case words == "off":
+	}
+	text, err := d.relink(ctx, in, words, "")
+	if err != nil {
+		return err
+	}
+	return d.reply(ctx, in, text)
+}
+
+// LinkHere carries out /link where no platform is, such as on the web page, and returns the answer. No code is
+// made there: so nobody can be talked into saying, on a platform, the code of somebody who only has a token.
+func (d *Commands) LinkHere(ctx context.Context, in bus.Inbound) (answer string, err error) {
+	words := wordsOf(in)
+	if words != "" {
+		return d.relink(ctx, in, words, textReadsToo)
+	}
+	all, err := d.Book.Linked(ctx, in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	p := d.Prefix(in.At.Channel)
+	answer = fmt.Sprintf(textLinkHere, p)
+	if others := namesOf(all, in.From.ID); others != "" {
+		answer += fmt.Sprintf(textAlreadyLinked, others, p)
+	}
+	return answer, nil
+}
+
+// wordsOf returns what stands behind a command.
+func wordsOf(in bus.Inbound) string {
+	return strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
+}
+
+// relink links the sender by a code, or separates them from the others, and returns the answer. Those with whom
+// the sender is linked are also told more.
+func (d *Commands) relink(ctx context.Context, in bus.Inbound, words, more string) (answer string, err error) {
+	if words == "off" {
 		return d.unlink(ctx, in)
 	}
-	return d.link(ctx, in, words)
+	return d.link(ctx, in, words, more)
+}
+
+// noteChanged says that people may have been linked or separated, and not for each command: whoever guesses codes
+// costs nobody else anything.
+func (d *Commands) noteChanged() {
+	if d.Changed != nil {
+		d.Changed()
+	}
 }
 
 // clear erases what is remembered of a person, unless the same command has done it before.
@@ -98,9 +148,9 @@ func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	}
 	p := d.Prefix(in.At.Channel)
 	if content == "" {
-		return d.reply(ctx, in, "I don't remember anything about you across conversations. What a conversation keeps for itself is in its file MEMORY.md: ask me for it.")
+		return d.reply(ctx, in, textNothingRemembered)
 	}
-	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember about you in all our private conversations. `%smemory clear` erases it; or tell me what's wrong.", p)}
+	out := bus.Outbound{Text: fmt.Sprintf(textRemembered, p)}
 	if len(content) > maxShown {
 		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
 	} else {
@@ -121,42 +171,43 @@ func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	p := d.Prefix(in.At.Channel)
-	text := fmt.Sprintf("Within ten minutes, say `link %s` to me in a private chat on another channel, with whatever commands start with there. Then I'll know that both are you. "+
-		"I'll remember the same things about you in both places, and count both toward the same limits. Never give the code to anybody else.", code)
+	text := fmt.Sprintf(textLinkCode, code)
 	if others := namesOf(all, in.From.ID); others != "" {
-		text += fmt.Sprintf("\n\nYou're linked with %s; `%slink off` ends that.", others, p)
+		text += fmt.Sprintf(textAlreadyLinked, others, p)
 	}
 	return d.reply(ctx, in, text)
 }
 
-// link links the sender with the person who was given a code on another channel, and tells both.
-func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error {
+// link links the sender with the person who was given a code on another channel, and tells that one. It returns
+// the answer for the sender.
+func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) (answer string, err error) {
 	p := d.Prefix(in.At.Channel)
 	wrong, since, err := d.wrongCodes(ctx, in.From.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if wrong >= mostWrong {
-		return d.reply(ctx, in, fmt.Sprintf("You've entered %d wrong codes. I'll take the next one after %s UTC.", wrong, since.Add(wrongFor).UTC().Format("15:04")))
+		return fmt.Sprintf(textTooManyCodes, wrong, since.Add(wrongFor).UTC().Format("15:04")), nil
 	}
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	if errors.Is(err, channels.ErrNoCode) {
 		if err := d.Book.SetNote(ctx, wrongNote, in.From.ID, fmt.Sprintf("%d %d", wrong+1, since.Unix())); err != nil {
-			return err
+			return "", err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("This code doesn't work: it was used, is older than ten minutes, or you made it here. Say `%slink` on one channel for a new code, and say that code on the other.", p))
+		return fmt.Sprintf(textWrongCode, p), nil
 	}
+	d.noteChanged()
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, l := range all {
-		text := fmt.Sprintf("`%s` is now linked with you: I treat you as one person, with one memory and one set of limits. If that wasn't you, say `%slink off`, and tell an owner.",
+		text := fmt.Sprintf(textLinkedByOther,
 			in.From.ID, d.Prefix(channelOf(l.Person)))
-		if err := d.tellLinked(ctx, in, l, "#linked", text); err != nil {
-			return err
+		if err := d.tellLinked(ctx, in, l, "#linked", text+more); err != nil {
+			return "", err
 		}
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You're linked with %s: I treat you as one person, with one memory and one set of limits. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
+	return fmt.Sprintf(textLinked, namesOf(all, in.From.ID), p), nil
 }
 
 // A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
@@ -189,24 +240,26 @@ func (d *Commands) now() time.Time {
 
 // unlink separates a person from those they are linked with. These are told before the links are
 // removed, because nobody knows afterwards who they were. After a crash in between they are told
-// again, under the same ids, so nobody is told twice.
-func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
+// again, under the same ids, so nobody is told twice. It returns the answer for the sender.
+func (d *Commands) unlink(ctx context.Context, in bus.Inbound) (answer string, err error) {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(all) == 0 {
-		return d.reply(ctx, in, "You aren't linked with anybody.")
+		return textNotLinked, nil
 	}
 	for _, l := range all {
-		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. I'll keep what I've remembered so far about each of you.", in.From.ID)); err != nil {
-			return err
+		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf(textUnlinkedByOther, in.From.ID)); err != nil {
+			return "", err
 		}
 	}
-	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
-		return err
+	_, err = d.Book.Unlink(ctx, in.From.ID)
+	d.noteChanged()
+	if err != nil {
+		return "", err
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You're no longer linked with %s. I'll keep what I've remembered so far about each of you.", namesOf(all, in.From.ID)))
+	return fmt.Sprintf(textUnlinked, namesOf(all, in.From.ID)), nil
 }
 
 // tellLinked tells a linked person of what somebody has done with a command, in the chat where

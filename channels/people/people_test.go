@@ -107,6 +107,33 @@ func TestLinking(t *testing.T) {
 	s.says("telegram", "aren't linked")
 }
 
+// Where no platform is, codes are said and none is made; each change is noted.
+func TestLinkingWithoutAPlatform(t *testing.T) {
+	s := newStage(t)
+	changes := 0
+	s.commands.Changed = func() { changes++ }
+	here := func(args, want string) {
+		t.Helper()
+		answer, err := s.commands.LinkHere(t.Context(), s.command("web:ann", people.Link, args))
+		if err != nil || !strings.Contains(answer, want) {
+			t.Errorf("/link %s: %q, %v", args, answer, err)
+		}
+	}
+	here("", "`/link CODE` here")
+	here("abcdefghij", "doesn't work")
+	s.take(s.command("telegram:1", people.Link, ""))
+	code := linkCode.FindStringSubmatch(s.says("telegram").Text)[1]
+	here(code, "linked with `telegram:1`")
+	s.says("telegram", "`web:ann` is now linked", "web page")
+	here("", "linked with `telegram:1`")
+	here("off", "no longer linked")
+	s.says("telegram", "no longer linked")
+	here("off", "aren't linked")
+	if changes != 2 {
+		t.Errorf("%d changes were noted", changes)
+	}
+}
+
 func TestMemoryIsShownAndErased(t *testing.T) {
 	s := newStage(t)
 	s.take(s.command("telegram:1", "memory", ""))

@@ -135,8 +135,8 @@ func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at 
 // askAboutText is the question that the shortcut at a message asks. aloneText is what Slack
 // shows for a command that is answered in the person's own chat with the bot.
 const (
-	askAboutText = "Look at this message and tell me what it is about, and what I should know or do."
-	aloneText    = "I'm not in this conversation, so I'll answer in our own chat."
+	askAboutText = textAbout
+	aloneText    = textElsewhere
 )
 
 // actionInbound translates an action into what the agent gets, and returns what Slack is

@@ -60,6 +60,14 @@ func (i *identity) current(ctx context.Context) (Account, error) {
 	return i.Check(ctx)
 }
 
+// BotName returns the bot's name and its workspace; "" while they are not known.
+func (i *identity) BotName() string {
+	if a := i.account.Load(); a != nil {
+		return "@" + a.Username + " in " + a.TeamName
+	}
+	return ""
+}
+
 // await asks Slack who the bot is until Slack answers. It fails only when ctx ends or the
 // token is refused.
 func (i *identity) await(ctx context.Context) (Account, error) {

@@ -50,17 +50,11 @@ func (p *panes) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welc
 	case !w.Admitted:
 		return nil
 	}
-	prompts := []assistant.Prompt{
-		{Title: "What can you do?", Message: "What can you do for me here, and what can't you do?"},
-		{Title: "Help me with a text", Message: "Help me with a text. First ask me for it, and who it's for."},
-		{Title: "Look into a file", Message: "Which of our files do you have, and what's in them?"},
-	}
+	prompts := suggestedPrompts()
 	if name, takesPart, err := p.conversations.describeChat(ctx, opened.Args); err == nil && takesPart && name != "" {
-		prompts = append(prompts, assistant.Prompt{
-			Title: "Write to #" + name, Message: "Help me write a message for #" + name + ". First ask me what it should say.",
-		})
+		prompts = append(prompts, promptToWrite(name))
 	}
-	return p.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, "What would you like to do?", prompts)
+	return p.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, textSuggestions, prompts)
 }
 
 // beginsPane reports whether a message is the first in an assistant pane: nobody whom the gate

@@ -125,6 +125,7 @@ var (
 	_ channels.Reconciler        = (*Channel)(nil)
 	_ channels.MembershipChecker = (*Channel)(nil)
 	_ channels.Connector         = (*Channel)(nil)
+	_ channels.Named             = (*Channel)(nil)
 	_ channels.RefusalReader     = (*Channel)(nil)
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)
@@ -248,7 +249,7 @@ func (e *SettingError) Error() string {
 
 // check returns a *SettingError for the first setting that is wrong; nil if all are right.
 func (c Config) check() error {
-	if fault := tokenProblem(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
+	if fault := tokenProblem(c.BotToken, "xoxb-", textBotToken); fault != "" {
 		return &SettingError{c.Name, "bot_token", fault}
 	}
 	if c.AppToken != "" {

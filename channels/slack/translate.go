@@ -169,7 +169,7 @@ func asCommand(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
-	case "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "usage", "compact", "context": // people use these words in messages too
+	case "approve", "deny", "answer", "forget", "export", "memory", "recall", "link", "ui", "undo", "usage", "compact", "context": // people use these words in messages too
 		if marked {
 			return "/" + word + rest
 		}
@@ -283,7 +283,7 @@ func lettersOnly(text string) string {
 	for text != "" {
 		r, n := utf8.DecodeRuneInString(text)
 		if r == ':' {
-			if end := strings.IndexFunc(text[1:], notInShortcode); end > 0 && text[1+end] == ':' {
+			if end := strings.IndexFunc(text[1:], func(r rune) bool { return !isShortcodeRune(r) }); end > 0 && text[1+end] == ':' {
 				text = text[end+2:]
 				continue
 			}
@@ -296,7 +296,7 @@ func lettersOnly(text string) string {
 	return b.String()
 }
 
-// notInShortcode reports whether a character cannot be in an emoji's name.
-func notInShortcode(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
+// isShortcodeRune reports whether an emoji's name can contain a character.
+func isShortcodeRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("_+-'", r)
 }

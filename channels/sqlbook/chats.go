@@ -105,6 +105,20 @@ func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alo
 	return person, true, nil
 }
 
+// ChatAt returns what is known of the chat of an address, whose thread does not matter; false if nobody who is
+// admitted has spoken there. Like AloneAt, it takes a chat for private if one of its threads is.
+func (c *chats) ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error) {
+	found, err := queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
+		WHERE channel = ? AND chat = ? ORDER BY shared, thread LIMIT 1`, textArgs(at.Channel, at.Chat)...)
+	if err != nil {
+		return chat, false, fmt.Errorf("look up a chat: %w", err)
+	}
+	if len(found) == 0 {
+		return chat, false, nil
+	}
+	return found[0], true, nil
+}
+
 // SessionOf implements channels.Chats: it finds the sent part with that id, and returns the
 // session of its send.
 func (c *chats) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {

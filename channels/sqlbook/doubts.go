@@ -15,8 +15,9 @@ type uncertainSends struct {
 	at map[string]time.Time
 }
 
-// beginTime returns the time of a send's first Begin if that is in doubt, and else now. The
-// repeated Begin uses the same time, by which it recognizes its own record.
+// beginTime returns the time of a send's first Begin if it's unknown whether that Begin
+// committed; otherwise it returns now. Repeating Begin with the same time lets it recognize its
+// own record.
 func (d *uncertainSends) beginTime(id string, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -142,14 +142,32 @@ func (m *memories) Remember(ctx context.Context, scope, owner, call string, over
 // Forget implements channels.Memories: it deletes the memory and purges the database. If there is
 // none, it purges nothing, because others wait for that and everybody may call it.
 func (m *memories) Forget(ctx context.Context, scope, owner string) error {
+	return m.ForgetIf(ctx, scope, owner, func(string) error { return nil })
+}
+
+// ForgetIf is Forget for a memory that is only deleted if may, which gets its text, returns no error. It
+// returns may's error as it is.
+func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(content string) error) error {
 	there := false
+	var refused error
 	err := m.people.write(ctx, func(tx *sqldb.Tx) error {
+		there = false
+		if err := m.people.lockPeople(tx); err != nil {
+			return err
+		}
 		account := owner
 		if scope == channels.OfPerson {
 			var err error
 			if account, err = accountOf(tx, owner); err != nil {
 				return err
 			}
+		}
+		old, err := readMemory(tx, scope, account)
+		if err != nil {
+			return err
+		}
+		if refused = may(old.content); refused != nil {
+			return nil
 		}
 		n, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
 		there = n > 0
@@ -161,7 +179,25 @@ func (m *memories) Forget(ctx context.Context, scope, owner string) error {
 	if err != nil {
 		return fmt.Errorf("forget what is remembered: %w", err)
 	}
-	return nil
+	return refused
+}
+
+// KeptMemories lists the memories that hold something, without their texts, by scope and owner. It
+// begins after that owner's in that scope.
+func (m *memories) KeptMemories(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
+	found, err := queryAll(ctx, m.people.db.Read, func(scan func(...any) error) (k channels.KeptMemory, err error) {
+		var untrusted int
+		var changed int64
+		err = scan(&k.Scope, &k.Owner, &k.Bytes, &untrusted, &changed)
+		restoreTexts(&k.Scope, &k.Owner)
+		k.Untrusted, k.Changed = untrusted != 0, timeOf(changed)
+		return k, err
+	}, `SELECT scope, owner, octet_length(content), untrusted, changed FROM memories
+		WHERE content <> '' AND (scope, owner) > (?, ?) ORDER BY scope, owner LIMIT ?`, append(textArgs(scope, owner), limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list memories: %w", err)
+	}
+	return found, nil
 }
 
 // readMemory reads the memory of an owner; the zero memoryRow if there is none.

@@ -12,7 +12,7 @@
 // human; memories.go what agents remember of them; chats.go where people have spoken to the bot;
 // cursors.go how far chats were read; asks.go what parked turns wait for; notes.go what the bot has
 // told people; ratings.go what people think of answers; processes.go what running processes
-// understand. erase.go erases from all of them, in steps of which units.go has the statements.
+// understand; sign_ins.go who has signed in to the web page. erase.go erases from all of them, in steps of which units.go has the statements.
 //
 // Pairings, links and memories are read for each message: people.go lets the parts that write them
 // forget what cache.go has kept of it. columns.go has the forms in which values are stored.
@@ -44,6 +44,7 @@ type Book struct {
 	notes
 	ratings
 	processes
+	signIns
 	eraser
 }
 
@@ -77,6 +78,7 @@ func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
 		pairings: pairings{people: people}, links: links{people: people}, memories: memories{people: people},
 		chats: chats{db: db}, cursors: cursors{db: db}, asks: asks{db: db},
 		notes: notes{db: db}, ratings: ratings{db: db}, processes: processes{db: db},
+		signIns: signIns{db: db},
 	}
 	b.eraser = eraser{people: people, sends: &b.sends, now: time.Now}
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error {

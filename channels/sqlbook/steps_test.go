@@ -258,7 +258,8 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	if _, err := b.Erase(t.Context(), everything()); err != nil {
 		t.Fatal(err)
 	}
-	ofErasure := statements.List()
+	// The rewriting of the file asks the catalogue, which is small, and only SQLite has.
+	ofErasure := slices.DeleteFunc(statements.List(), func(s string) bool { return strings.Contains(s, "sqlite_schema") })
 	if len(ofErasure) < 25 {
 		t.Fatalf("only %d statements were seen", len(ofErasure))
 	}

@@ -63,6 +63,14 @@ func (i *identity) Invite(code string) string {
 	return "https://t.me/" + a.Username + "?start=" + code
 }
 
+// BotName returns the bot's name, with @; "" while it is not known.
+func (i *identity) BotName() string {
+	if a := i.account.Load(); a != nil && a.Username != "" {
+		return "@" + a.Username
+	}
+	return ""
+}
+
 // learnName asks Telegram for the bot's name until Telegram answers, refuses the token, or
 // ctx ends.
 func (i *identity) learnName(ctx context.Context) {

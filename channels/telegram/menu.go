@@ -27,21 +27,8 @@ type menu struct {
 // commandMenus returns two lists of commands: the one for all chats, and the one for chats with one
 // person.
 func commandMenus() []menu {
-	everywhere := []menuEntry{
-		{"new", "Begin a new conversation; files and memory stay"},
-		{"stop", "Stop what I'm doing"},
-		{"status", "Show what I'm doing"},
-		{"usage", "Show what you've used and what it cost"},
-		{"undo", "Take back what I changed last in this conversation's folder"},
-		{"context", "Show how much more I can read at once"},
-		{"compact", "Sum up the conversation so far"},
-		{"help", "List what I understand"},
-	}
-	alone := append(slices.Clone(everywhere),
-		menuEntry{"export", "Get a copy of what you've said to me"},
-		menuEntry{"memory", "Show what I remember about you across conversations"},
-		menuEntry{"link", "Tell me who you are on another channel"},
-		menuEntry{"forget", "Erase what you've said to me"})
+	everywhere := menuEverywhere()
+	alone := append(slices.Clone(everywhere), menuAlone()...)
 	return []menu{
 		{everywhere, map[string]string{"type": "default"}},
 		{alone, map[string]string{"type": "all_private_chats"}},

@@ -24,7 +24,7 @@ func TestTheMenuListsTheCommands(t *testing.T) {
 	box := newMailbox()
 	receive(t, r.Channel, box.publish)
 	until(t, "the menus", func() bool {
-		return listed(r.server.Menu("default")) == "new stop status usage undo context compact help" && listed(r.server.Menu("all_private_chats")) == "new stop status usage undo context compact help export memory link forget"
+		return listed(r.server.Menu("default")) == "new stop status usage undo context compact recall help" && listed(r.server.Menu("all_private_chats")) == "new stop status usage undo context compact recall help export memory link forget"
 	})
 	for _, one := range r.server.Menu("all_private_chats") {
 		if in, _ := channels.AsCommand(bus.Inbound{Text: "/" + one.Command}); in.Kind != bus.Command || one.Description == "" {

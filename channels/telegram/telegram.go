@@ -77,6 +77,7 @@ type Channel struct {
 	*pollReceiver
 	*webhookReceiver
 	*channels.Unaddressed
+	*roster
 
 	translator *translator
 	menus      *menus
@@ -93,10 +94,12 @@ var (
 	_ channels.Inviter       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
+	_ channels.Named         = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 	_ channels.HTTPReceiver  = (*Channel)(nil)
 	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
+	_ channels.Roster        = (*Channel)(nil)
 
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
@@ -137,6 +140,7 @@ func New(c Config) (*Channel, error) {
 		webhookReceiver: &webhookReceiver{identity: self, webhook: c.Webhook, deliveries: make(chan webhook.Delivery), book: book},
 		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, unaddressed: unaddressed, moves: moves, forums: forums},
 		menus:           &menus{a},
+		roster:          &roster{a, moves},
 		paced:           c.RateLimit != NoPace,
 	}, nil
 }

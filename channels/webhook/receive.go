@@ -115,7 +115,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	case GitHub:
 		d.event, d.key = r.Header.Get("X-GitHub-Event"), r.Header.Get("X-GitHub-Delivery")
 		if d.event == "" {
-			return d, &refusal{http.StatusBadRequest, "bad_request", "X-GitHub-Event is missing: this webhook takes GitHub's deliveries"}
+			return d, &refusal{http.StatusBadRequest, "bad_request", "X-GitHub-Event is missing: this webhook only accepts GitHub deliveries"}
 		}
 		if isForm(r) {
 			values, err := url.ParseQuery(string(body))

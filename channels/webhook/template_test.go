@@ -72,7 +72,7 @@ func TestTemplateThatFails(t *testing.T) {
 	d := newRig(t, setting{kind: webhook.JSON, template: `{{ index .steps 5 }}`})
 	d.mustAccept(d.example("json.build"))
 	got := d.only().Text
-	for _, want := range []string{"webhook hook failed", "template:1:3", "This is what was posted", "```json\n{", `"took": 12.5`} {
+	for _, want := range []string{"webhook hook failed", "template:1:3", "Here's what was posted", "```json\n{", `"took": 12.5`} {
 		if !strings.Contains(strings.ReplaceAll(got, "\\", ""), want) {
 			t.Errorf("it says %q, without %q", got, want)
 		}
@@ -165,7 +165,7 @@ func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
 				}
 				text := said.texts[0]
 				seen[text] = true
-				if strings.Contains(text, "This is what was posted") || strings.Contains(text, "no value") || strings.Contains(text, "nil") {
+				if strings.Contains(text, "Here's what was posted") || strings.Contains(text, "no value") || strings.Contains(text, "nil") {
 					t.Errorf("it says %q", text)
 				}
 			})

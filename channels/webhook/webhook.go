@@ -244,7 +244,7 @@ func (h *Handler) render(d delivery) string {
 	}
 	h.config.Log.Warn("the template failed", slog.String("webhook", h.config.Name))
 	const most = maxText - 1000
-	return "⚠️ " + escape("The template of webhook "+h.config.Name+" failed: "+truncate(500, err.Error())+". This is what was posted:") +
+	return "⚠️ " + escape("The template for webhook "+h.config.Name+" failed: "+truncate(500, err.Error())+". Here's what was posted:") +
 		"\n\n" + string(jsonBlock(d.data, most))
 }
 

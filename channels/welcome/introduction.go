@@ -30,24 +30,24 @@ const maxOwners = 3
 
 // Text returns the introduction, as Markdown.
 func (f Introduction) Text() string {
-	said := []string{"I'm a bot: a program with a language model answers here, not a person." + ownersInWords(f.Owners)}
+	said := []string{textBot + ownersInWords(f.Owners)}
 	switch {
 	case len(f.Models) == 0:
-		said = append(said, "What you write to me, and what I read to answer you, goes to the language model my operator has chosen.")
+		said = append(said, textSomeModel)
 	case slices.Equal(f.Models, []string{Local}):
-		said = append(said, "What you write to me stays on the machine I run on.")
+		said = append(said, textLocalModel)
 	default:
-		said = append(said, fmt.Sprintf("What you write to me, and what I read to answer you, goes to the language %s.", placesInWords(f.Models)))
+		said = append(said, fmt.Sprintf(textModels, placesInWords(f.Models)))
 	}
-	kept := "It's kept until somebody erases it."
+	kept := textKept
 	if f.Days > 0 {
-		kept = fmt.Sprintf("It's kept for %d days.", f.Days)
+		kept = fmt.Sprintf(textKeptDays, f.Days)
 		if f.Days == 1 {
-			kept = "It's kept for a day."
+			kept = textKeptDay
 		}
 	}
 	said = append(said, kept)
-	said = append(said, fmt.Sprintf("In a private chat with me, `%[1]sforget` erases what you've said, and `%[1]sexport` sends it to you.", f.Prefix))
+	said = append(said, fmt.Sprintf(textOwnData, f.Prefix))
 	text := strings.Join(said, " ")
 	if about := strings.TrimSpace(f.About); about != "" {
 		text += "\n\n" + about
@@ -87,7 +87,7 @@ func ownersInWords(owners []string) string {
 	if last > 0 {
 		names = []string{strings.Join(names[:last], ", "), names[last]}
 	}
-	return " I'm run by " + strings.Join(names, " and ") + "."
+	return textRunBy(strings.Join(names, " and "))
 }
 
 // Host returns the host of a model's address, with its port if it has one. The rest of

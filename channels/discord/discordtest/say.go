@@ -24,6 +24,7 @@ const (
 	TextChannel  = 0
 	DirectChat   = 1
 	PublicThread = 11
+	InvitedOnly  = 12 // a thread that only those read who were invited
 	Forum        = 15
 )
 
@@ -70,6 +71,11 @@ func (s *Server) AddForum(id, name string) {
 // AddThread adds a thread to a channel of the server, or a post to a forum.
 func (s *Server) AddThread(id, parent, name string) {
 	s.addPlace(Place{ID: id, Type: PublicThread, Parent: parent, Name: name}, "THREAD_CREATE")
+}
+
+// AddPrivateThread adds a thread to a channel of the server, for those who are invited to it.
+func (s *Server) AddPrivateThread(id, parent, name string) {
+	s.addPlace(Place{ID: id, Type: InvitedOnly, Parent: parent, Name: name}, "THREAD_CREATE")
 }
 
 // addPlace adds a place and announces it to the bot by that event.

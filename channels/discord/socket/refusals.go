@@ -39,7 +39,7 @@ func (s *Socket) closeError(ctx context.Context, err error) error {
 		return stop
 	case closedDisallowed:
 		stop.Err = errors.New("the bot may not read what people write")
-		stop.Remedy = "switch on Message Content Intent under Bot in the developer portal, and start again"
+		stop.Remedy = "turn on Message Content Intent under Bot in the developer portal, and start again"
 		return stop
 	case closedShardingRequired:
 		stop.Err = errors.New("the bot is in more servers than one connection may serve")

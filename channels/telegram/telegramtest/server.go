@@ -77,7 +77,8 @@ type Server struct {
 	hearsGroups    atomic.Bool          // whether the bot's privacy mode is off, so that it gets all messages of groups
 	closed         bool
 	moved          map[int64]int64 // groups that have become supergroups
-	typedIn        map[int64]int   // by chat: the topic in which the bot was shown to type last; 0 is none
+	members        []member
+	typedIn        map[int64]int // by chat: the topic in which the bot was shown to type last; 0 is none
 }
 
 // An update is one that the bot has not confirmed yet.
@@ -334,6 +335,8 @@ func (s *Server) route(ctx context.Context, method string, p params) ([]byte, er
 		return s.setMyCommands(p)
 	case "getmycommands":
 		return s.getMyCommands(p)
+	case "getchatmember":
+		return s.getChatMember(p)
 	case "sendchataction":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -99,8 +99,8 @@ func (d *Channel) Start(ctx context.Context, e Event) error {
 		ReplyTo: e.ID,
 		// What comes at once is one storm, and is answered together.
 		More: true,
-		Text: fmt.Sprintf("The webhook %s was posted an event (%s), which is quoted below. Find out what it means and what is to be done. "+
-			"Your answer is sent to the people who are to know; nobody can answer you here.", e.At.Chat, e.Kind),
+		Text: fmt.Sprintf("An event was posted to the webhook %s (%s); it's quoted below. Figure out what it means and what needs to be done. "+
+			"Your answer goes to the people who need to know; nobody can reply to you here.", e.At.Chat, e.Kind),
 		Quotes: []bus.Quote{{Kind: bus.Posted, At: e.Posted, Text: e.Text}},
 	})
 	err = bus.PublishInbound(ctx, d.Bus, session, in, false)

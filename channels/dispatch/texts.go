@@ -1,3 +1,5 @@
+// This file has what people read from this package.
+
 package dispatch
 
 import (
@@ -7,14 +9,35 @@ import (
 	"parley/channels/markup"
 )
 
+const (
+	textFileNotSent = "(I couldn't send the file %s: %s.)"
+	textUnknown     = "This may not have reached %s: sending was cut off, and I can't tell whether it arrived."
+	textUndelivered = "I couldn't deliver this to %s: %s."
+)
+
+// textMore follows the beginning of a text that is sent as a file.
+const textMore = "_(There's more: the whole text is in the file below.)_"
+
+// textAnswerBelow replaces a draft that the answer could not replace.
+const textAnswerBelow = "_(The answer is below.)_"
+
+// textNotShown says why a chat gets no answer, or no more of one.
+func textNotShown(more bool, why string) string {
+	what := "I had an answer here"
+	if more {
+		what = "There's more to this answer"
+	}
+	return what + ", but I can't show it: " + why + ". Please ask again, perhaps for something shorter or plainer."
+}
+
 // undeliveredText returns a sentence for people: the message did not reach its address, and
 // why.
 func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 	to := markup.Verbatim(d.out.To.String())
 	if code == unknownOutcome {
-		return fmt.Sprintf("This may not have reached %s: sending was cut off, and I can't tell whether it arrived.", to)
+		return fmt.Sprintf(textUnknown, to)
 	}
-	return fmt.Sprintf("I couldn't deliver this to %s: %s.", to, reasonInWords(ch, code))
+	return fmt.Sprintf(textUndelivered, to, reasonInWords(ch, code))
 }
 
 // reasonInWords returns, for people, why a message was given up.
@@ -40,14 +63,4 @@ func reasonInWords(ch channels.Channel, code string) string {
 		return "the bot may not write there"
 	}
 	return "the platform refused it (" + markup.Verbatim(code) + ")"
-}
-
-// isAboutContent reports whether a code refuses only this message's content, so that
-// another message could still be sent to the same place.
-func isAboutContent(ch channels.Channel, code string) bool {
-	switch code {
-	case expired, gaveUp, unknownOutcome, badAddress:
-		return false
-	}
-	return channels.RefusalOf(ch, code) == ""
 }

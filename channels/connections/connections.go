@@ -1,0 +1,74 @@
+// Package connections tells those who watch the server when a channel is connected to its platform and
+// when it is not any more, and keeps for all processes what each knows of its channels.
+package connections
+
+import (
+	"context"
+	"time"
+
+	"parley/bus"
+)
+
+// look is the time between two looks at whether the channels are connected.
+const look = time.Second
+
+// A Channel is a channel that is looked at.
+type Channel struct {
+	Name  string
+	Known func() bool // whether this process knows how the channel does
+	Up    func() bool // whether it is connected
+	// Bot returns what the bot is called there, as far as the adapter knows.
+	Bot     func() string
+	Traffic *Traffic
+}
+
+// A Watch looks at the channels, which asks nobody anything, and emits an event for each change.
+type Watch struct {
+	Channels []Channel
+	Events   bus.Emitter
+	Notes    Notes // nil keeps nothing
+}
+
+// Run looks at the channels every second until ctx is done.
+func (w *Watch) Run(ctx context.Context) error {
+	told := map[string]bool{}
+	var keepers []*keeper
+	for _, c := range w.Channels {
+		if w.Notes != nil {
+			keepers = append(keepers, &keeper{Channel: c, notes: w.Notes})
+		}
+	}
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		for _, c := range w.Channels {
+			w.tell(c, told)
+		}
+		for _, k := range keepers {
+			k.keep(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// tell emits an event if a channel is in another state than was told.
+func (w *Watch) tell(c Channel, told map[string]bool) {
+	if !c.Known() {
+		delete(told, c.Name)
+		return
+	}
+	up := c.Up()
+	if was, known := told[c.Name]; known && was == up {
+		return
+	}
+	told[c.Name] = up
+	state := bus.StateDown
+	if up {
+		state = bus.StateUp
+	}
+	w.Events.Emit(bus.Event{Type: bus.ChannelMoved, News: &bus.News{ID: c.Name, State: state}})
+}

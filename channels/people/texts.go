@@ -1,0 +1,30 @@
+// This file has what people read from this package.
+
+package people
+
+const (
+	textOnlyInPrivate     = "%s%s only works in a private chat with me: say it there."
+	textErased            = "I've erased it: I remember nothing about you beyond the logs and files of our conversations. "
+	textForgetErasesThose = "`%sforget` erases those too."
+	textMemoryUsage       = "Say `%[1]smemory` to see what I remember about you across conversations, and `%[1]smemory clear` to erase it."
+	textNothingRemembered = "I don't remember anything about you across conversations. Each conversation has its own notes in its MEMORY.md file: ask me for it there."
+	textRemembered        = "This is what I remember about you in all our private conversations. `%smemory clear` erases it; to correct something, just tell me."
+	textLinkCode          = "Within ten minutes, say `link %s` to me in a private chat on another channel, starting it the way commands start there. Then I'll know that both accounts are yours. " +
+		"I'll remember the same things about you in both places, and count both toward the same limits. Never give the code to anybody else."
+	textLinkHere = "Say `link` to me in your private chat on a chat platform, starting it the way commands start there. " +
+		"Then say `%slink CODE` here, with the code that I give you there."
+	textAlreadyLinked   = "\n\nYou're linked with %s; `%slink off` ends that."
+	textTooManyCodes    = "You've entered %d wrong codes. I'll take the next one after %s UTC."
+	textWrongCode       = "This code doesn't work: it's already been used, it's more than ten minutes old, or you made it here. Say `%slink` on one channel for a new code, and say that code on the other."
+	textLinkedByOther   = "`%s` is now linked with you: I treat you as one person, with one memory and one set of limits. If that wasn't you, say `%slink off`, and tell an owner."
+	textReadsToo        = " That account can now read our private conversation on the web page, if its token allows that."
+	textLinked          = "You're linked with %s: I treat you as one person, with one memory and one set of limits. `%slink off` undoes it."
+	textNotLinked       = "You aren't linked with anybody."
+	textUnlinkedByOther = "`%s` is no longer linked with you. I'll keep what I've remembered so far about each of you."
+	textUnlinked        = "You're no longer linked with %s. I'll keep what I've remembered so far about each of you."
+
+	textOnlyOwners = "Only an owner can open my web page from a chat."
+	textNoPage     = "My web page can't be opened from other devices yet. Put a proxy with TLS in front of Parley, set `public_url` in `[http]` to its https address, " +
+		"and add its name to `hosts`. On the machine where I run, `parley ui` opens the page."
+	textPageLink = "Open this link within %d seconds. It works once and signs you in as the owner, so don't pass it on:\n\n%s"
+)

@@ -1,0 +1,65 @@
+package problems
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Room is the free space and the size of a disk, in bytes.
+type Room struct{ Free, Size uint64 }
+
+const (
+	leastFree = 200 << 20
+	mostFree  = 1 << 30
+)
+
+// lowMark returns the number of free bytes below which a disk is nearly full: a tenth of it,
+// but at least 200 MB and at most 1 GB.
+func (r Room) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
+
+// errNoRoom says that a system does not report how full its disks are.
+var errNoRoom = errors.New("this system does not tell how full its disks are")
+
+// Disk returns the Source that watches the disk that holds the directory dir. name is what owners
+// are told that the directory is, and host is its machine; "" means a disk that all processes of
+// a fleet share. Room measures the free space; nil means RoomOf.
+func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
+	if room == nil {
+		room = RoomOf
+	}
+	id, place := "disk/"+host+"/"+name, name
+	if host != "" {
+		place = fmt.Sprintf("%s on `%s`", name, host)
+	}
+	return Source{
+		ID: id, Judges: func() bool { return true },
+		Look: func(_ context.Context, open map[string]bool) ([]Concern, error) {
+			r, err := room(dir)
+			if errors.Is(err, errNoRoom) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("look how full the disk of %s is: %w", name, err)
+			}
+			low := r.lowMark()
+			if open[id] {
+				low += low / 4 // so that it does not come and go
+			}
+			if r.Free >= low {
+				return nil, nil
+			}
+			return []Concern{{ID: id, Text: fmt.Sprintf(textDiskFull,
+				place, formatSize(r.Free), formatSize(r.Size))}}, nil
+		},
+		Over: func(string) string { return fmt.Sprintf(textDiskHasRoom, place) },
+	}
+}
+
+// formatSize returns a size for people, in whole GB or MB.
+func formatSize(n uint64) string {
+	if n >= 10<<30 {
+		return fmt.Sprintf("%d GB", n>>30)
+	}
+	return fmt.Sprintf("%d MB", n>>20)
+}

@@ -1,0 +1,57 @@
+package problems
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Workspaces knows how full the folders of conversations are.
+type Workspaces interface {
+	// ListFull lists those folders, of which this process has written to, that hold at least this
+	// part (from 0 to 1) of their quota.
+	ListFull(part float64) []string
+	// UsedPart measures which part of its quota a folder holds, from 0 to 1; 0 if there is no
+	// such folder.
+	UsedPart(ctx context.Context, name string) (float64, error)
+}
+
+const (
+	nearlyFull = 0.9
+	roomAgain  = 0.8
+	mostFull   = 50 // of how many full folders owners are told at most
+)
+
+// Quotas returns the Source that watches for conversations whose folders have nearly reached
+// their quota, which is that many megabytes.
+func Quotas(w Workspaces, megabytes int) Source {
+	const prefix = "quota/"
+	return Source{
+		ID: prefix, Judges: func() bool { return true },
+		Look: func(ctx context.Context, open map[string]bool) ([]Concern, error) {
+			full := w.ListFull(nearlyFull)
+			for id := range open {
+				name := id[len(prefix):]
+				if slices.Contains(full, name) {
+					continue
+				}
+				part, err := w.UsedPart(ctx, name)
+				if err != nil {
+					return nil, fmt.Errorf("look how full a folder is: %w", err)
+				}
+				if part >= roomAgain {
+					full = append(full, name)
+				}
+			}
+			var all []Concern
+			for _, name := range full[:min(len(full), mostFull)] {
+				all = append(all, Concern{ID: prefix + name, Text: fmt.Sprintf(
+					textFolderFull, name, megabytes)})
+			}
+			return all, nil
+		},
+		Over: func(id string) string {
+			return fmt.Sprintf(textFolderHasRoom, id[len(prefix):])
+		},
+	}
+}

@@ -1,0 +1,28 @@
+// This file has what people read from this package.
+
+package telegram
+
+// menuEverywhere are the commands that the menus of all chats show.
+func menuEverywhere() []menuEntry {
+	return []menuEntry{
+		{"new", "Begin a new conversation; files and memory stay"},
+		{"stop", "Stop what I'm doing"},
+		{"status", "Show what I'm doing"},
+		{"usage", "Show what you've used and what it cost"},
+		{"undo", "Undo my last change in this conversation's folder"},
+		{"context", "Show how much room is left in this conversation"},
+		{"compact", "Sum up the conversation so far"},
+		{"recall", "Find what was said earlier"},
+		{"help", "List the commands I understand"},
+	}
+}
+
+// menuAlone are the commands about a person's own data.
+func menuAlone() []menuEntry {
+	return []menuEntry{
+		{"export", "Get a copy of what you've said to me"},
+		{"memory", "Show what I remember about you across conversations"},
+		{"link", "Tell me who you are on another channel"},
+		{"forget", "Erase what you've said to me"},
+	}
+}
