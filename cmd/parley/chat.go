@@ -35,7 +35,7 @@ import (
 type chatCmd struct {
 	Message   string `short:"m" help:"Say this, and print only the answer." placeholder:"TEXT"`
 	Agent     string `help:"The agent to talk to (main if left out)." placeholder:"NAME"`
-	Session   string `help:"The conversation's name. Without it, the first of default, default-2, … that no other terminal uses." placeholder:"NAME"`
+	Session   string `help:"The conversation's name. If omitted, the first of default, default-2, … that no other terminal is using." placeholder:"NAME"`
 	Workspace string `help:"Work in this directory instead of the conversation's own." placeholder:"DIR"`
 }
 
@@ -52,11 +52,11 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	}
 	if c.Workspace != "" {
 		if info, err := os.Stat(c.Workspace); err != nil || !info.IsDir() {
-			return &usageError{fmt.Sprintf("--workspace %s is no directory", c.Workspace)}
+			return &usageError{fmt.Sprintf("--workspace %s isn't a directory", c.Workspace)}
 		}
 	}
 	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.In.Fd())) {
-		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
+		return &usageError{"--json prints one answer: ask with -m, or on standard input"}
 	}
 	agent, name, err := conversationName(c.Agent, c.Session)
 	if err != nil {
@@ -125,9 +125,9 @@ func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 	}
 	names := slices.Sorted(maps.Keys(cfg.Agents))
 	if near := spelling.Nearest(agent, names); near != "" {
-		return &usageError{fmt.Sprintf("there is no agent %q; did you mean %s?", agent, near)}
+		return &usageError{fmt.Sprintf(textNoAgent, agent, near)}
 	}
-	return &usageError{fmt.Sprintf("there is no agent %q: there are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
+	return &usageError{fmt.Sprintf("there is no agent %q: the agents are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
 }
 
 // leavingDrain is how long an answer may go on after the person has left the terminal, if this
@@ -252,7 +252,7 @@ func conversationName(agent, session string) (who, chat string, err error) {
 	}
 	agent = cmp.Or(agent, config.MainAgent)
 	if strings.Contains(chat, ":") {
-		return "", "", &usageError{fmt.Sprintf("--session %s: a terminal joins its own conversations only, by their name or as %s:%s:NAME", session, agent, console.Name)}
+		return "", "", &usageError{fmt.Sprintf("--session %s: a terminal can only join its own conversations, by their name or as %s:%s:NAME", session, agent, console.Name)}
 	}
 	if chat == "" {
 		return agent, "", nil

@@ -18,7 +18,7 @@ import (
 	"parley/sessions"
 )
 
-// chatCommands carries out the commands that only a terminal has: /sessions and /model.
+// chatCommands carries out the commands that only a terminal has: /sessions, /model and /recall.
 type chatCommands struct {
 	cfg    *config.Config
 	models models.Lists
@@ -46,6 +46,8 @@ func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said st
 	switch name {
 	case "model":
 		return c.describeModel(args), false
+	case "recall":
+		return c.recall(ctx, args), false
 	case "sessions":
 		if args == "" {
 			return c.list(ctx), false
@@ -58,12 +60,12 @@ func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said st
 // list lists the person's conversations at terminals, those that were used last first.
 func (c *chatCommands) list(ctx context.Context) string {
 	if err := c.find(ctx); err != nil {
-		return "the conversations cannot be listed: " + err.Error()
+		return "can't list the conversations: " + err.Error()
 	}
 	if len(c.listed) == 0 {
 		return "there is no conversation yet"
 	}
-	lines := []string{"Your conversations here, newest first; /sessions N opens one:"}
+	lines := []string{textConversations}
 	for i, p := range c.listed {
 		if i == mostPlaces {
 			lines = append(lines, "… parley sessions lists all")
@@ -113,7 +115,7 @@ func (c *chatCommands) isHere(p place) bool {
 func (c *chatCommands) goTo(ctx context.Context, which string) (said string, leave bool) {
 	if c.listed == nil {
 		if err := c.find(ctx); err != nil {
-			return "the conversations cannot be listed: " + err.Error(), false
+			return "can't list the conversations: " + err.Error(), false
 		}
 	}
 	at := slices.IndexFunc(c.listed, func(p place) bool {
@@ -197,9 +199,9 @@ func (c *chatCommands) describeModel(args string) string {
 	if file == "" {
 		file = "parley.toml"
 	}
-	how := fmt.Sprintf(".\nTo use another one, edit %s: set name in [model], or model in [agents.%s], and restart Parley.", file, c.agent())
+	how := fmt.Sprintf(textUseAnother, file, c.agent())
 	if args != "" {
-		how = ".\nThe model cannot be changed for one conversation" + how
+		how = ".\nYou can't change the model for one conversation" + how
 	}
 	return text + how
 }

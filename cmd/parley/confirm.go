@@ -16,7 +16,7 @@ func confirm(tty terminal.Terminal, yes bool, question string) error {
 		return nil
 	}
 	if !term.IsTerminal(int(tty.In.Fd())) {
-		return &usageError{question + " If so, add --yes."}
+		return &usageError{question + textAddYes}
 	}
 	fmt.Fprintf(tty.Err, "%s [y/N] ", question)
 	var answer string

@@ -169,7 +169,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	options := backup.Options{Force: c.Yes, Try: homedb.Check}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
-		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is already in use; move its contents aside?", cfg.Home)); err != nil {
+		if err := confirm(tty, c.Yes, fmt.Sprintf(textInUse, cfg.Home)); err != nil {
 			return err
 		}
 		if _, err := in.Seek(0, 0); err != nil {
@@ -186,7 +186,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	}
 	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
 	if done.Aside != "" {
-		fmt.Fprintf(tty.Out, "What was there before is in %s; delete it when you don't need it anymore.\n", done.Aside)
+		fmt.Fprintf(tty.Out, textMovedAside, done.Aside)
 	}
 	next, err := home.LeftByRestore(cfg)
 	for _, line := range next {
@@ -196,14 +196,14 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 }
 
 type forgetCmd struct {
-	User    string `help:"The person whose words are erased, CHANNEL:USER." placeholder:"WHO" xor:"what"`
+	User    string `help:"The person whose messages to erase, as CHANNEL:USER." placeholder:"WHO" xor:"what"`
 	Session string `help:"Or the conversation to erase." placeholder:"KEY" xor:"what"`
 	Yes     bool   `help:"Don't ask for confirmation."`
 }
 
 // Help says that either a person or a session is given, and shows examples.
 func (forgetCmd) Help() string {
-	return "Give either --user or --session.\n\n" +
+	return textUserOrSession +
 		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
 }
 
@@ -212,7 +212,7 @@ func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	if c.User == "" && c.Session == "" {
 		return &usageError{"forget what? Give --user WHO or --session KEY"}
 	}
-	if err := confirm(tty, c.Yes, fmt.Sprintf("Erase everything from %s for good?", c.User+c.Session)); err != nil {
+	if err := confirm(tty, c.Yes, fmt.Sprintf(textErase, c.User+c.Session)); err != nil {
 		return err
 	}
 	body := map[string]string{"user": c.User}

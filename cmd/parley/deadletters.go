@@ -55,7 +55,7 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 // chooseLetters returns the dead letters with these ids or, if everything is set, all.
 func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
-		return nil, &usageError{"name the letters by their ids, or --all"}
+		return nil, &usageError{"name the letters by their ids, or use --all"}
 	}
 	all, err := fetchDeadLetters(ctx, server)
 	if err != nil || everything {
@@ -159,7 +159,7 @@ func (deadDrop) Help() string {
 // Run deletes dead letters.
 func (c deadDrop) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.All {
-		if err := confirm(tty, c.Yes, "Forget every dead letter?"); err != nil {
+		if err := confirm(tty, c.Yes, textForgetAll); err != nil {
 			return err
 		}
 	}

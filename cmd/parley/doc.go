@@ -77,14 +77,13 @@ server/models makes the models that each agent asks.
 What it puts together is named in three places: server/platforms has a row for each chat
 platform, data/home opens and checks what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares, and server/ itself knows the models and the tools.
-data/jsonfile keeps the notes in a home. config/ reads the file and the environment, by
-config/schema.
+config/ reads the file and the environment, by config/schema.
 imports_test.go holds every import against the import rules.
 
 Programs and terminals come in through server/front.go: api/ is the HTTP server and
 the home's socket, channels/outbox takes what is to be said and knows what became of it,
 channels/onbehalf sends what agents want sent,
-channels/webhook makes messages of alerts and builds, metrics/ counts, and data/audit records what
+channels/webhook makes messages of alerts and builds, metrics/ counts, and sessions/audit records what
 was done. server/sandbox opens the sandbox that commands run in. terminal/client is the
 terminal's end of that: it joins the server that has the home, or becomes that server
 for a moment (server/server.go), so that a command is written once. terminal/ and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"parley/cmd/parley/terminal/report"
@@ -44,12 +45,17 @@ func (doctorCmd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal)
 	return nil
 }
 
+// examineWhileServing makes the part of a server that tells programs what "parley doctor" finds.
+func examineWhileServing(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any {
+	return doctor.NewDesk(doctor.DeskConfig{Settings: settings, Plain: plain, Examine: doctor.Examine, Log: log})
+}
+
 type configGroup struct {
-	Check configCheck `cmd:"" help:"Read the configuration and print what is in force, and where it comes from."`
+	Check configCheck `cmd:"" help:"Read the configuration and print the settings in effect, and where each comes from."`
 }
 
 type configCheck struct {
-	Role string `help:"What the process does, as with serve." default:"gateway,worker" placeholder:"ROLES"`
+	Role string `help:"The process's role, as in serve --role." default:"gateway,worker" placeholder:"ROLES"`
 }
 
 // Help shows examples.
@@ -85,9 +91,9 @@ func (k configCheck) Run(ctx context.Context, c *globalFlags, tty terminal.Termi
 		return err
 	}
 	if err := server.CheckPort(ctx, cfg); err != nil { // what else runs now is no fault of the settings
-		fmt.Fprintf(tty.Err, "The configuration is good, but serve would not start now: %v\n", err)
+		fmt.Fprintf(tty.Err, textWouldNotStart, err)
 		return nil
 	}
-	fmt.Fprintln(tty.Err, "The configuration is good: serve would start with it.")
+	fmt.Fprintln(tty.Err, textWouldStart)
 	return nil
 }

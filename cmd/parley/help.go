@@ -11,7 +11,7 @@ import (
 )
 
 type helpCmd struct {
-	Command []string `arg:"" optional:"" help:"The command. Without it, all are listed."`
+	Command []string `arg:"" optional:"" help:"The command to explain. If omitted, lists all commands."`
 }
 
 // Help shows examples.

@@ -50,15 +50,23 @@ func rules() []rule {
 		{"channels/markup", 1, []string{"channels/markup/document"}},
 		{"sessions/sqldb", 1, nil}, // the ground under all that is kept in SQL
 
+		{"bus/redisbus/sentinel", 1, nil},
+		{"bus/redisbus", 2, []string{"bus", "bus/redisbus/sentinel", "sessions/sqldb"}},
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
-		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb", "sessions/subagents"}},
+		{"sessions/sqlstore", 3, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents"}},
+		{"sessions/sqlstore/sqlstoretest", 4, []string{"sessions/sqlstore", "sessions/sqldb/sqldbtest"}},
+		{"sessions/sessionstest", 3, []string{"sessions", "sessions/search", "sessions/sqldb"}},
+		{"sessions/search/searchtest", 3, []string{"sessions", "sessions/search"}},
+		{"sessions/search/sight", 2, []string{"sessions"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
 		{"sessions/snapshots", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
 		{"tools/guard", 2, []string{"tools", "tools/guard/shellline", "tools/target"}},
 		{"tools/guard/shellline", 1, nil},
+		{"tools/history", 3, []string{"tools", "tools/since"}},
+		{"tools/recall", 3, []string{"tools", "tools/since"}},
 		{"tools/sandbox/cgroup", 0, nil},
 		{"tools/sandbox/egress", 1, []string{"tools/target"}},
 		{"tools/sandbox/seccomp", 0, nil},
@@ -74,7 +82,10 @@ func rules() []rule {
 		{"tools/documents", 4, []string{
 			"tools", "tools/documents/office", "tools/documents/pages", "tools/documents/pdf", "tools/documents/table", "tools/sandbox",
 		}},
-		{"tools/files", 2, []string{"tools", "tools/documents/pages"}},
+		{"tools/ignore", 1, nil}, // the ground under what searches a workspace
+		{"tools/files", 2, []string{"tools", "tools/documents/pages", "tools/ignore"}},
+		{"tools/code/symbols", 1, nil},
+		{"tools/code", 2, []string{"tools", "tools/code/symbols", "tools/ignore"}},
 		{"tools/mcp/lines", 1, nil},  // the ground under what speaks with programs
 		{"tools/mcp/pins", 1, nil},   // the ground under what is accepted
 		{"tools/mcp/signin", 1, nil}, // and under what is signed in to
@@ -86,7 +97,8 @@ func rules() []rule {
 		{"channels/backoff", 2, nil},
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
-		{"agent/prompt", 2, nil},
+		{"agent/frames", 1, nil}, // the ground under all that writes for models what is whose
+		{"agent/prompt", 2, []string{"agent/frames"}},
 		{"agent/task", 3, []string{"bus", "sessions", "tools", "agent/journal"}},
 		{"agent/quota", 2, []string{"bus"}},
 		{"agent/budget", 3, []string{"agent/llm", "sessions", "sessions/bill"}},
@@ -98,7 +110,8 @@ func rules() []rule {
 		{"agent/pictures", 2, nil},
 		{"agent/ownfiles", 3, []string{"agent/pictures", "sessions"}},
 		{"agent/transcribe", 2, nil},
-		{"agent/stream", 3, []string{"bus", "agent/llm"}},
+		{"agent/blocks", 3, []string{"bus", "sessions", "tools"}}, // the ground under all that shows watchers what the log has
+		{"agent/stream", 4, []string{"bus", "agent/blocks", "agent/llm"}},
 		{"agent/estimate", 3, []string{"agent/llm"}},
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
@@ -106,6 +119,7 @@ func rules() []rule {
 		{"channels/console/past", 3, nil},
 		{"channels/console", 4, []string{"channels", "channels/backoff", "channels/console/past", "channels/console/typedfiles", "channels/markup", "bus"}},
 		{"channels/web", 3, []string{"channels", "channels/markup", "bus", "sessions"}},
+		{"channels/web/page", 1, nil}, // files that browsers get
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/slack/events", 3, nil},
 		{"channels/slack/files", 3, []string{"channels", "channels/markup", "bus"}},
@@ -122,7 +136,7 @@ func rules() []rule {
 		{"channels/dispatch", 5, []string{"channels", "channels/drafts", "channels/files", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
 
-		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
+		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/frames", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
 		{"agent/openai/window", 3, []string{"agent/llm"}},
@@ -141,20 +155,21 @@ func rules() []rule {
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/sessioncache", 3, []string{"agent/journal", "sessions"}},
 		{"agent", 4, []string{
-			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/llm", "agent/budget", "agent/task", "agent/sessioncache",
+			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/llm", "agent/budget", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 		{"agent/turn", 5, []string{
-			"agent", "bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/journal", "agent/route", "agent/estimate", "agent/task",
+			"agent", "bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/blocks", "agent/journal", "agent/route", "agent/estimate", "agent/task",
 		}},
 		{"agent/calls", 6, []string{
 			"agent", "agent/turn", "bus", "sessions", "tools", "agent/asks", "agent/audit", "agent/journal", "agent/excerpt", "agent/task", "agent/transcript",
 		}},
 		{"agent/model", 6, []string{
-			"agent", "agent/turn", "bus", "sessions", "sessions/bill", "agent/journal", "agent/llm", "agent/budget", "agent/route", "agent/shortfall", "agent/stream",
+			"agent", "agent/turn", "bus", "sessions", "sessions/bill", "agent/blocks", "agent/journal", "agent/llm", "agent/budget", "agent/route", "agent/shortfall", "agent/stream",
 			"agent/estimate", "agent/transcript",
 		}},
+		{"agent/figures", 6, []string{"agent", "agent/turn", "sessions", "tools"}},
 		{"agent/worker", 7, []string{
-			"agent", "agent/calls", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
+			"agent", "agent/calls", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
 			"agent/budget", "agent/quota", "agent/excerpt", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 
@@ -165,11 +180,9 @@ func rules() []rule {
 		{"cmd/parley/data/attachments", 5, []string{
 			"agent", "agent/llm", "agent/pictures", "bus", "channels", "agent/ownfiles", "agent/transcribe", "sessions", "sessions/outgoing", "sessions/workspace", "tools", "tools/guard", "tools/image",
 		}},
-		{"cmd/parley/data/jsonfile", 4, nil},
 		{"cmd/parley/process", 4, nil},
-		{"cmd/parley/data/audit", 5, []string{"cmd/parley/data/jsonfile", "sessions"}},
 		{"cmd/parley/data/homedb", 4, []string{"bus/sqlitebus", "channels/sqlbook", "sessions/sqldb", "sessions/sqlstore"}},
-		{"cmd/parley/data/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/data/homedb", "cmd/parley/data/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
+		{"cmd/parley/data/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/data/homedb", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"channels/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
@@ -187,16 +200,26 @@ func rules() []rule {
 		{"agent/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"agent/subagents", 6, []string{"agent/task", "bus", "sessions", "sessions/subagents", "sessions/workspace", "tools", "tools/subagents", "tools/guard"}},
 		{"channels/history", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
+		{"channels/recall", 6, []string{
+			"bus", "channels", "channels/console", "channels/markup", "channels/web", "sessions", "sessions/search", "sessions/search/sight", "tools", "tools/recall",
+		}},
 		{"cmd/parley/server/problems", 5, []string{"bus", "channels"}},
+		{"cmd/parley/server/channelnews", 5, []string{"bus", "channels"}},
 		{"channels/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"cmd/parley/server/why", 6, []string{"bus", "channels", "channels/gateway", "sessions", "cmd/parley/api/exchange"}},
-		{"cmd/parley/server/billing", 6, []string{"bus", "sessions/bill", "cmd/parley/server/problems"}},
+		{"cmd/parley/server/webpage", 5, []string{"channels/web/page", "cmd/parley/api/exchange"}},
+		{"cmd/parley/server/billing", 6, []string{"bus", "sessions/bill", "channels/problems"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
 		{"channels/people", 5, []string{"bus", "channels"}},
-		{"cmd/parley/data/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/data/erase"}},
+		{"cmd/parley/data/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/api/exchange", "cmd/parley/data/erase", "tools/memory"}},
 		{"cmd/parley/api/exchange", 4, []string{"bus", "sessions", "tools/spelling"}},
+		{"cmd/parley/api/deadletters", 5, []string{"bus", "sessions", "cmd/parley/api/exchange"}},
+		{"cmd/parley/api/trends", 5, []string{"sessions/activity", "cmd/parley/api/exchange"}},
+		{"cmd/parley/api/search", 5, []string{"sessions", "sessions/search", "cmd/parley/api/exchange"}},
+		{"cmd/parley/api/newsroom", 5, []string{"bus"}},
+		{"cmd/parley/api/ongoing", 5, []string{"bus", "sessions", "sessions/subagents", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api", 6, []string{
-			"bus", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/exchange", "cmd/parley/data/erase", "channels/outbox",
+			"agent/blocks", "agent/excerpt", "bus", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/newsroom", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
 			"tools/spelling",
 		}},
 
@@ -215,15 +238,14 @@ func rules() []rule {
 			"bus", "channels", "cmd/parley/config", "deploy",
 		}},
 		{"cmd/parley/data/home", 7, []string{
-			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools/sandbox",
-			"agent/ownfiles", "agent/route", "cmd/parley/data/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/data/erase", "cmd/parley/data/homedb", "cmd/parley/data/jsonfile", "cmd/parley/data/migrate",
+			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools/guard", "tools/memory", "tools/sandbox",
+			"agent/ownfiles", "agent/route", "cmd/parley/data/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/data/erase", "cmd/parley/data/homedb", "cmd/parley/data/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 
 		{"cmd/parley/terminal/client", 9, []string{"bus", "bus/sqlitebus", "channels", "sessions", "cmd/parley/data/home", "cmd/parley/server/mcpservers", "cmd/parley/server"}},
 		{"cmd/parley/terminal", 9, []string{"channels/console", "cmd/parley/data/home"}},
 		{"cmd/parley/doctor", 10, []string{"..."}},
-		{"cmd/parley/terminal/logs", 10, []string{"sessions", "cmd/parley/terminal/client"}},
 		{"cmd/parley/terminal/report", 11, []string{
 			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/skillfolders", "cmd/parley/server/why", "cmd/parley/terminal",
 		}},
@@ -252,6 +274,8 @@ func libraries() map[string][]string {
 		"github.com/alecthomas/kong":               {"cmd/parley"},
 		"github.com/bwmarrin/discordgo":            {"channels/discord"},
 		"github.com/charmbracelet/x/ansi":          {"channels/console"},
+		"github.com/chromedp/cdproto":              {"cmd/parley/e2e/page"},
+		"github.com/chromedp/chromedp":             {"cmd/parley/e2e/page"},
 		"github.com/charmbracelet/x/vt":            {"channels/console/consoletest"},
 		"github.com/go-telegram/bot":               {"channels/telegram"},
 		"github.com/google/jsonschema-go":          {"tools"},
@@ -261,7 +285,7 @@ func libraries() map[string][]string {
 		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines", "tools/mcp/signin"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config/schema", "tools/skills/folder"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
-		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
+		"github.com/redis/go-redis/v9":             {"bus/redisbus", "bus/redisbus/sentinel"},
 		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"tools"},
 		"github.com/sashabaranov/go-openai":        {"agent/openai", "agent/transcribe"},
@@ -274,6 +298,7 @@ func libraries() map[string][]string {
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/data/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard"},
+		"golang.org/x/text":                        {"sessions/search"},
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},
 		"mvdan.cc/sh/v3":                           {"tools/guard/shellline"},
@@ -635,8 +660,10 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contracts meet", "bus/x.go", imports("bus", "parley/sessions"), `bus/x.go: imports "parley/sessions": bus imports no other`},
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
-		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/task, agent/sessioncache only"},
+		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, bus/redisbus/sentinel, sessions/sqldb only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/task, agent/transcript, agent/sessioncache only"},
+		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, bus/redisbus/sentinel, sessions/sqldb only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/task, agent/transcript, agent/sessioncache only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

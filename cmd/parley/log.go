@@ -23,10 +23,16 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 
 // logsText reports whether the log is text, and no JSON.
 func logsText(cfg *config.Config, out io.Writer) bool {
-	if f, ok := out.(*os.File); ok && cfg.Log.Format == "" {
-		return term.IsTerminal(int(f.Fd()))
+	if _, ok := out.(*os.File); ok && cfg.Log.Format == "" {
+		return isTerminal(out)
 	}
 	return cfg.Log.Format == "text"
+}
+
+// isTerminal reports whether what is written goes to a terminal.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // tellOperator writes a text for the person who runs the server, whatever the log's level. Among

@@ -29,24 +29,26 @@ type cli struct {
 	Send        sendCmd        `cmd:"" help:"Send a message to people, without AI."`
 	Status      statusCmd      `cmd:"" help:"Show how the server is doing, and what it's working on."`
 	Why         whyCmd         `cmd:"" help:"Show what became of a message, step by step."`
-	Logs        logsCmd        `cmd:"" help:"Show what was done: turns, tool calls, refusals, admissions, erasures."`
-	Metrics     metricsCmd     `cmd:"" help:"Print the metrics in Prometheus's format."`
-	Usage       usageCmd       `cmd:"" help:"Show what models have used and cost."`
+	Logs        logsCmd        `cmd:"" help:"Show the audit log: turns, tool calls, refusals, admissions, erasures."`
+	Metrics     metricsCmd     `cmd:"" help:"Print the metrics in Prometheus format."`
+	Usage       usageCmd       `cmd:"" help:"Show how many tokens models have used, and what they cost."`
 	Sessions    sessionsCmd    `cmd:"" help:"Show conversations."`
+	Recall      recallCmd      `cmd:"" help:"Find what was said, by the words that were used."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"List the messages that Parley gave up on."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
 	Backup      backupCmd      `cmd:"" help:"Back up everything into one file, even while the bot is serving."`
 	Restore     restoreCmd     `cmd:"" help:"Restore a home from a backup."`
 	Migrate     migrateCmd     `cmd:"" help:"Move the bot from this home to Redis and PostgreSQL."`
 	Pairing     pairingCmd     `cmd:"" help:"Manage who may talk to the bot."`
-	Approvals   approvalsCmd   `cmd:"" help:"Requests that turns are waiting for, and the answers."`
-	Schedule    scheduleCmd    `cmd:"" help:"What the agent will do later."`
-	MCP         mcpCmd         `cmd:"" name:"mcp" help:"MCP servers whose tools agents use."`
-	Skills      skillsCmd      `cmd:"" help:"Skills that agents have."`
+	Approvals   approvalsCmd   `cmd:"" help:"List and answer the requests that turns are waiting on."`
+	Schedule    scheduleCmd    `cmd:"" help:"List and manage the agent's schedules."`
+	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Manage the MCP servers whose tools agents use."`
+	Skills      skillsCmd      `cmd:"" help:"List the agents' skills."`
+	UI          uiCmd          `cmd:"" name:"ui" help:"Open the web page in a browser, and manage where people are signed in."`
 	Chats       chatsCmd       `cmd:"" help:"List the chats where people have talked to the bot."`
 	Onboard     onboardCmd     `cmd:"" help:"Set up Parley: a model, a channel, and the first answer."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
-	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
+	ConfigCheck configGroup    `cmd:"" name:"config" help:"Check the configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands in a shell."`
 	HelpCmd     helpCmd        `cmd:"" name:"help" help:"Explain how to use a command."`
@@ -67,7 +69,7 @@ func main() {
 // run runs one command and returns the exit code.
 func run(args []string, tty terminal.Terminal) int {
 	if len(args) == 0 {
-		fmt.Fprint(tty.Err, firstWords)
+		fmt.Fprint(tty.Err, textFirst)
 		return exitUsage
 	}
 	var c cli
@@ -92,15 +94,6 @@ func run(args []string, tty terminal.Terminal) int {
 	parsed.Bind(&c.globalFlags, c.sanitizedTerminal(parsed.Command(), tty), onboardProgram(&c.globalFlags, tty))
 	return exitCode(parsed.Run(), tty)
 }
-
-// firstWords are what the program says if it is called without a command.
-const firstWords = `Parley puts an AI agent into Slack, Discord and Telegram, and into this terminal.
-
-  parley onboard   sets it up: a model, a chat platform, and the first answer
-  parley chat      talks to the agent here, with a built-in demo if there is no model yet
-  parley serve     serves the chat platforms that are configured
-  parley help      lists all commands
-`
 
 // newParser makes the parser of the command line.
 func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, error) {

@@ -103,13 +103,13 @@ func explainMigrateError(err error, to *config.Config) error {
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
 	case errors.Is(err, migrate.ErrNowhere):
-		return &config.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
+		return &config.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot moves from its home to a [store] url, with or without a [bus] url"}
 	case isUsed:
 		return fmt.Errorf("%w: stop it first", used)
 	case isFilled:
 		return fmt.Errorf("%s keeps a bot already (%w): name a database that is empty", home.StoreName(string(to.Store.URL)), filled)
 	case errors.Is(err, redisbus.ErrOccupied):
-		return fmt.Errorf("%w: give this bot a [bus] prefix of its own, or delete what is there", err)
+		return fmt.Errorf("%w: give this bot its own [bus] prefix, or delete what is there", err)
 	case errors.Is(err, redisbus.ErrServed):
 		return fmt.Errorf("%w: stop them first", err)
 	case errors.Is(err, migrate.ErrDiffers):

@@ -31,7 +31,7 @@ type pairingCmd struct {
 type pairingList struct{}
 
 type pairingApprove struct {
-	Code string `arg:"" help:"The code that the bot told the person."`
+	Code string `arg:"" help:"The code that the bot gave the person."`
 }
 
 type pairingRevoke struct {
@@ -39,7 +39,7 @@ type pairingRevoke struct {
 }
 
 type pairingOwner struct {
-	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
+	Channel string `arg:"" optional:"" help:"The channel; needed if there's more than one."`
 }
 
 // fetchPairings returns all people who are admitted to the bot or ask to be.
@@ -148,7 +148,7 @@ func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Term
 		if ch, err := platforms.Open(cfg.Channels[name], platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)}); err == nil {
 			prefix = channels.CommandPrefix(ch)
 		}
-		_, err := fmt.Fprintf(tty.Out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, offer.Code)
+		_, err := fmt.Fprintf(tty.Out, textBecomeOwner, name, prefix, offer.Code)
 		return err
 	})
 }

@@ -25,10 +25,10 @@ import (
 )
 
 type sendCmd struct {
-	To      []string      `help:"A target or an address, CHANNEL:CHAT or CHANNEL:CHAT/THREAD; may be given again. An agent is agent or agent:NAME." placeholder:"TO" required:""`
-	Text    string        `arg:"" optional:"" help:"What to say, as Markdown. Left out, standard input is read."`
+	To      []string      `help:"A target or an address, CHANNEL:CHAT or CHANNEL:CHAT/THREAD; can be repeated. For an agent, use agent or agent:NAME." placeholder:"TO" required:""`
+	Text    string        `arg:"" optional:"" help:"The text to send, as Markdown. If omitted, it's read from standard input."`
 	File    string        `help:"A file to send along." placeholder:"FILE"`
-	Key     string        `help:"What it is about: a later message with the same key edits this one or goes into its thread." placeholder:"KEY"`
+	Key     string        `help:"A key for the topic: a later message with the same key edits this one or goes into its thread." placeholder:"KEY"`
 	Wait    bool          `help:"Wait for the delivery, and report it in the exit code: 1 failed, 3 unknown, 4 still queued."`
 	Timeout time.Duration `help:"How long to wait." default:"30s"`
 }
@@ -65,7 +65,7 @@ func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 			return err
 		}
 		if c.Wait {
-			return errorOfStatus(s)
+			return deliveryError(s)
 		}
 		return nil
 	})
@@ -175,9 +175,9 @@ func printStatus(out io.Writer, asJSON bool, s delivery) error {
 	return err
 }
 
-// errorOfStatus returns nil if the message was sent everywhere, else an error about the worst
+// deliveryError returns nil if the message was sent everywhere; otherwise, an error about the worst
 // outcome among its destinations.
-func errorOfStatus(s delivery) error {
+func deliveryError(s delivery) error {
 	has := map[string][]string{}
 	for _, d := range s.Destinations {
 		has[d.State] = append(has[d.State], d.Address)

@@ -23,10 +23,10 @@ import (
 )
 
 type serveCmd struct {
-	Role   string  `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
-	Listen *string `help:"Where HTTP listens, instead of the configured address; none turns it off." placeholder:"ADDR"`
+	Role   string  `help:"The role of this process: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
+	Listen *string `help:"The address for the HTTP server, instead of the configured one; none turns it off." placeholder:"ADDR"`
 
-	Install   bool `help:"Write the unit with which systemd starts Parley and keeps it running, and don't serve now."`
+	Install   bool `help:"Write a systemd unit that starts Parley and keeps it running, instead of serving now."`
 	Uninstall bool `help:"Stop the service that --install set up, and remove its unit."`
 	Start     bool `help:"With --install: start it now without asking."`
 	Yes       bool `help:"With --install: replace an existing unit."`
@@ -68,9 +68,9 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 		return err
 	}
 	if len(cfg.Channels) == 0 && role.Receives() {
-		tellOperator(cfg, tty.Err, "There's nothing for anybody to talk to yet: no [channels.NAME] is configured.\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and say parley config check.\nparley chat talks to the agent here, in a terminal.\n"+home.DescribeConfig(cfg))
+		tellOperator(cfg, tty.Err, textNothingToServe+home.DescribeConfig(cfg))
 	}
-	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }})
+	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Doctor: examineWhileServing, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }, AtTerminal: isTerminal(tty.Err)})
 	if err != nil && ctx.Err() != nil {
 		log.Info("told to end before serving began", slog.Any("error", err))
 		return nil
@@ -124,7 +124,7 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 	}
 	err = s.Write(path, c.Yes)
 	if errors.Is(err, os.ErrExist) {
-		if err := confirm(tty, false, path+" already exists, and it's different. Replace it?"); err != nil {
+		if err := confirm(tty, false, path+textReplace); err != nil {
 			return err
 		}
 		err = s.Write(path, true)
@@ -134,14 +134,14 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 	}
 	fmt.Fprintf(tty.Out, "Written: %s\n", path)
 	if s.HasVariables() {
-		fmt.Fprintf(tty.Out, "The variables that the configuration reads are in %s, which only its owner can read.\n", s.EnvironmentFile())
+		fmt.Fprintf(tty.Out, textVariables, s.EnvironmentFile())
 	}
 	start := c.Start
 	if !start && term.IsTerminal(int(tty.In.Fd())) {
-		start = confirm(tty, false, "Start it now, and every time the machine starts?") == nil
+		start = confirm(tty, false, textStartNow) == nil
 	}
 	if !start {
-		fmt.Fprintf(tty.Out, "To start it:\n\n  %s\n\n", strings.Join(s.StartCommands(), "\n  "))
+		fmt.Fprintf(tty.Out, textToStart, strings.Join(s.StartCommands(), "\n  "))
 	}
 	for _, command := range s.StartCommands() {
 		if !start {
@@ -151,7 +151,7 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 			return err
 		}
 	}
-	fmt.Fprintf(tty.Out, "Its log: %s\n", s.LogCommand())
+	fmt.Fprintf(tty.Out, textItsLog, s.LogCommand())
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 			return fmt.Errorf("remove the service: %w", err)
 		}
 	}
-	fmt.Fprintf(tty.Out, "The configuration and the home %s are still there.\n", s.Home)
+	fmt.Fprintf(tty.Out, textStillThere, s.Home)
 	return nil
 }
 

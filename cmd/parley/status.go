@@ -20,7 +20,6 @@ import (
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/terminal/client"
-	"parley/cmd/parley/terminal/logs"
 	"parley/cmd/parley/terminal/report"
 	"parley/sessions"
 	"parley/tools/plainjson"
@@ -85,16 +84,21 @@ func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) 
 }
 
 type sessionsCmd struct {
-	Key    string `arg:"" optional:"" help:"The session to print. Without it, all are listed."`
-	Since  since  `help:"Only those used since then, most recently used first: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
-	Person string `help:"Only those where this person has spoken, most recently used first." placeholder:"CHANNEL:USER"`
-	Limit  int    `help:"Only this many of the most recently used (at most 1,000)." placeholder:"N"`
+	Key     string `arg:"" optional:"" help:"The session to print. If omitted, lists all sessions."`
+	Since   since  `help:"Only those used since this time (2h or 3d for how long ago, or a date like 2026-01-31), most recently used first." placeholder:"TIME"`
+	Person  string `help:"Only those where this person has spoken, most recently used first." placeholder:"CHANNEL:USER"`
+	Agent   string `help:"Only those of this agent, most recently used first." placeholder:"NAME"`
+	Channel string `help:"Only those on this channel, most recently used first." placeholder:"NAME"`
+	Title   string `help:"Only those whose title has these words, most recently used first." placeholder:"WORDS"`
+	Running bool   `help:"Only those with a turn running."`
+	Waiting bool   `help:"Only those waiting for a person's approval or answer."`
+	Limit   int    `help:"Only this many of the most recently used (at most 1,000)." placeholder:"N"`
 }
 
 // Help shows examples.
 func (sessionsCmd) Help() string {
-	return examples("parley sessions", "parley sessions --limit 10", "parley sessions --person telegram:42 --since 7d", "parley sessions main:telegram:42",
-		"parley --json sessions main:telegram:42 > log.jsonl")
+	return examples("parley sessions", "parley sessions --limit 10", "parley sessions --person telegram:42 --since 7d", `parley sessions --channel slack --title "release notes"`,
+		"parley sessions --waiting", "parley sessions main:telegram:42", "parley --json sessions main:telegram:42 > log.jsonl")
 }
 
 // Validate refuses a limit that no list has.
@@ -110,13 +114,25 @@ const mostListed = 1000
 
 // query returns the parameters of the request for the list.
 func (c sessionsCmd) query() url.Values {
-	if c.Limit == 0 && c.Person == "" && c.Since.IsZero() {
-		return url.Values{"limit": {"500"}}
+	q := url.Values{}
+	for name, value := range map[string]string{"person": c.Person, "agent": c.Agent, "channel": c.Channel, "q": c.Title} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
-	q := url.Values{"order": {"desc"}, "limit": {strconv.Itoa(cmp.Or(c.Limit, mostListed))}, "person": {c.Person}}
+	for name, asked := range map[string]bool{"running": c.Running, "waiting": c.Waiting} {
+		if asked {
+			q.Set(name, "true")
+		}
+	}
 	if !c.Since.IsZero() {
 		q.Set("since", c.Since.UTC().Format(time.RFC3339))
 	}
+	if len(q) == 0 && c.Limit == 0 {
+		return url.Values{"limit": {"500"}}
+	}
+	q.Set("order", "desc")
+	q.Set("limit", strconv.Itoa(cmp.Or(c.Limit, mostListed)))
 	return q
 }
 
@@ -130,13 +146,18 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 		if !flags.JSON {
 			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST\tTITLE")
 		}
-		for q := c.query(); ; {
+		q := c.query()
+		for left := cmp.Or(c.Limit, mostListed); ; {
 			var page struct {
 				Sessions []sessions.Info `json:"sessions"`
 				Next     string          `json:"next"`
 			}
 			if err := server.Get(ctx, "/v1/sessions?"+q.Encode(), &page); err != nil {
 				return err
+			}
+			if q.Get("order") == "desc" { // of which a page may have fewer than its limit
+				page.Sessions = page.Sessions[:min(left, len(page.Sessions))]
+				left -= len(page.Sessions)
 			}
 			for _, s := range page.Sessions {
 				if flags.JSON {
@@ -147,7 +168,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 				}
 				fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", terminal.Cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime), terminal.Cell(s.Title))
 			}
-			if page.Next == "" {
+			if page.Next == "" || left == 0 {
 				return w.Flush()
 			}
 			q.Set("after", page.Next)
@@ -207,17 +228,17 @@ func (s *since) UnmarshalText(text []byte) error {
 		at, err = time.Parse(time.RFC3339, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("%q is no time: write 2h or 3d for how long ago, a day like 2026-01-31, or a time like 2026-01-31T15:04:05Z", text)
+		return fmt.Errorf("%q isn't a time: write 2h or 3d for how long ago, a day like 2026-01-31, or a time like 2026-01-31T15:04:05Z", text)
 	}
 	s.Time = at
 	return nil
 }
 
 type logsCmd struct {
-	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
-	Since   since  `help:"Only records since then: 2h or 3d ago, or a day like 2026-01-31." placeholder:"TIME"`
+	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule,operator,memory,sign_in," default:"" placeholder:"KIND"`
+	Since   since  `help:"Only records since this time: 2h or 3d for how long ago, or a date like 2026-01-31." placeholder:"TIME"`
 	Session string `help:"Only this session." placeholder:"KEY"`
-	Person  string `help:"Only records of what this person did, or had done." placeholder:"CHANNEL:USER"`
+	Person  string `help:"Only records of what this person did, or asked for." placeholder:"CHANNEL:USER"`
 	Limit   int    `help:"Only this many of the newest records." placeholder:"N"`
 	Follow  bool   `help:"Keep printing new records until Ctrl-C. Without --since and --limit, start with the last 10." short:"f"`
 }
@@ -247,8 +268,8 @@ func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 		if !flags.JSON {
 			fmt.Fprintln(w, report.AuditHeader)
 		}
-		q := logs.Query{Kind: c.Filter, Session: c.Session, Person: c.Person, Since: c.Since.Time, Limit: c.Limit, Follow: c.Follow}
-		return logs.Show(ctx, server, q, func(records []sessions.AuditRecord) error {
+		q := client.RecordQuery{Kind: c.Filter, Session: c.Session, Person: c.Person, Since: c.Since.Time, Limit: c.Limit, Follow: c.Follow}
+		return client.ShowRecords(ctx, server, q, func(records []sessions.AuditRecord) error {
 			for _, r := range records {
 				if !flags.JSON {
 					fmt.Fprintln(w, report.AuditLine(r))

@@ -96,7 +96,7 @@ func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Termina
 		if c.JSON {
 			return plainjson.NewEncoder(tty.Out).Encode(now)
 		}
-		_, err := fmt.Fprintf(tty.Out, "Accepted of %s: %s.\n", name, terminal.Cell(strings.Join(now.Accepted, ", ")))
+		_, err := fmt.Fprintf(tty.Out, textAccepted, name, terminal.Cell(strings.Join(now.Accepted, ", ")))
 		return err
 	})
 }

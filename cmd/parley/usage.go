@@ -15,9 +15,9 @@ import (
 )
 
 type usageCmd struct {
-	By   string `help:"What is summed up: ${enum}." enum:"day,person,session,agent,model" default:"day"`
-	From string `help:"The first day, as 2026-01-31 (UTC). Left out: the first of this month." placeholder:"DAY"`
-	To   string `help:"The last day. Left out: today." placeholder:"DAY"`
+	By   string `help:"What to group the totals by: ${enum}." enum:"day,person,session,agent,model" default:"day"`
+	From string `help:"The first day, like 2026-01-31 (UTC). Default: the first of this month." placeholder:"DAY"`
+	To   string `help:"The last day. Default: today." placeholder:"DAY"`
 }
 
 // Help shows examples.
@@ -29,7 +29,7 @@ func (usageCmd) Help() string {
 func (c usageCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	for _, day := range []string{c.From, c.To} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
-			return &usageError{fmt.Sprintf("%q is no day: write it like 2026-01-31", day)}
+			return &usageError{fmt.Sprintf("%q isn't a day: write it like 2026-01-31", day)}
 		}
 	}
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {

@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"parley/bus"
 	"parley/cmd/parley/api"
@@ -90,10 +92,25 @@ func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, a
 
 type scheduleCmd struct {
 	List   scheduleList   `cmd:"" default:"1" help:"List what the agent will do later, for whom and when."`
+	Pause  schedulePause  `cmd:"" help:"Pause a schedule until you resume it."`
+	Resume scheduleResume `cmd:"" help:"Resume a paused schedule."`
+	Run    scheduleRun    `cmd:"" help:"Have the agent do a scheduled task now."`
 	Cancel scheduleCancel `cmd:"" help:"Cancel a schedule."`
 }
 
 type scheduleList struct{}
+
+type schedulePause struct {
+	ID string `arg:"" help:"The schedule's id."`
+}
+
+type scheduleResume struct {
+	ID string `arg:"" help:"The schedule's id."`
+}
+
+type scheduleRun struct {
+	ID string `arg:"" help:"The schedule's id."`
+}
 
 type scheduleCancel struct {
 	ID string `arg:"" help:"The schedule's id."`
@@ -106,7 +123,83 @@ func (scheduleList) Help() string {
 
 // Run lists what people have told the agent to do at later times.
 func (scheduleList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
-	return printList(ctx, c, tty, "/v1/schedules", "schedules", report.Schedules)
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		all := []api.Schedule{}
+		for after := ""; ; {
+			var page struct {
+				Schedules []api.Schedule
+				Next      string
+			}
+			if err := server.Get(ctx, "/v1/schedules?limit=1000&after="+url.QueryEscape(after), &page); err != nil {
+				return err
+			}
+			if all, after = append(all, page.Schedules...), page.Next; after == "" {
+				break
+			}
+		}
+		if c.JSON {
+			return plainjson.NewEncoder(tty.Out).Encode(all)
+		}
+		return report.Schedules(tty.Out, all)
+	})
+}
+
+// Help shows examples.
+func (schedulePause) Help() string { return examples("parley schedule pause k7f3m2q9xw") }
+
+// Run pauses a schedule.
+func (s schedulePause) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
+	return pauseSchedule(ctx, c, tty, s.ID, true)
+}
+
+// Help shows examples.
+func (scheduleResume) Help() string { return examples("parley schedule resume k7f3m2q9xw") }
+
+// Run lets a paused schedule go on.
+func (s scheduleResume) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
+	return pauseSchedule(ctx, c, tty, s.ID, false)
+}
+
+// pauseSchedule pauses a schedule, or lets it go on.
+func pauseSchedule(ctx context.Context, c *globalFlags, tty terminal.Terminal, id string, paused bool) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var now api.Schedule
+		body := map[string]bool{"paused": paused}
+		if err := server.Do(ctx, http.MethodPatch, "/v1/schedules/"+url.PathEscape(strings.ToLower(id)), "", body, &now); err != nil {
+			return err
+		}
+		switch {
+		case c.JSON:
+			return plainjson.NewEncoder(tty.Out).Encode(now)
+		case now.Next == nil:
+			_, err := fmt.Fprintf(tty.Out, textPaused, now.ID)
+			return err
+		default:
+			_, err := fmt.Fprintf(tty.Out, textDueNext, now.ID, now.Next.Local().Format(time.DateTime))
+			return err
+		}
+	})
+}
+
+// Help shows examples.
+func (scheduleRun) Help() string { return examples("parley schedule run k7f3m2q9xw") }
+
+// Run has the agent do now what a schedule says.
+func (s scheduleRun) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var said struct {
+			ID      string `json:"id"`
+			Session string `json:"session"`
+		}
+		if err := server.Do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(strings.ToLower(s.ID))+"/run", "run-"+rand.Text(), nil, &said); err != nil {
+			return err
+		}
+		if c.JSON {
+			return plainjson.NewEncoder(tty.Out).Encode(said)
+		}
+		_, err := fmt.Fprintf(tty.Out, textRunsNow, terminal.Cell(said.Session))
+		return err
+	})
 }
 
 // Help shows examples.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/channels"
 	"parley/cmd/parley/api/exchange"
 )
 
@@ -38,38 +39,66 @@ type Access struct {
 	// Public returns the names by which platforms and browsers reach this server. They are
 	// valid only for the paths of channels and of MCP servers.
 	Public func() []string
+	// Encrypted returns those of the public names under which browsers speak TLS, with a proxy. They have
+	// a port if that is not the usual one.
+	Encrypted func() []string
+	// SignIns are the browsers in which somebody has signed in to the web page; nil if nobody can.
+	SignIns channels.SignIns
+	// OwnerMark is what the owner's sign-ins depend on in a fleet, where each home has an owner's token of
+	// its own: the same for all processes. If it is "", they depend on the token.
+	OwnerMark string
 }
 
-// identify finds the caller by the token. It compares all tokens, each in the same time,
-// so that the time tells nothing about them.
+// identify finds the caller by the token, or a browser by its cookie.
 func (a Access) identify(r *http.Request) (exchange.Caller, error) {
 	if a.Local {
 		return exchange.Caller{Name: OwnerName, Owner: true, Local: true}, nil
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given = strings.TrimSpace(given)
-	if !strings.EqualFold(scheme, "Bearer") || given == "" {
-		return exchange.Caller{}, exchange.Unauthorized("give a token: Authorization: Bearer TOKEN")
-	}
-	var found exchange.Caller
-	known := false
-	sum := sha256.Sum256([]byte(given))
-	compare := func(secret string, c exchange.Caller) {
-		other := sha256.Sum256([]byte(secret))
-		if subtle.ConstantTimeCompare(sum[:], other[:]) == 1 && secret != "" {
-			found, known = c, true
+	if strings.EqualFold(scheme, "Bearer") && given != "" {
+		h, known := a.holderOf(given)
+		if !known {
+			return exchange.Caller{}, exchange.Unauthorized("this token is not known")
 		}
+		return h.Caller, nil
 	}
+	if cookie, err := r.Cookie(a.cookieName(r)); err == nil && a.SignIns != nil {
+		return a.signedIn(r, cookie.Value)
+	}
+	return exchange.Caller{}, exchange.Unauthorized("give a token: Authorization: Bearer TOKEN")
+}
+
+// A holder is a caller who has a token.
+type holder struct {
+	exchange.Caller
+	secret string
+	mark   string // what the caller's sign-ins depend on
+}
+
+// holders lists everybody who has a token, the owner last.
+func (a Access) holders() []holder {
+	var all []holder
 	if a.Tokens != nil {
 		for _, t := range a.Tokens() {
-			compare(t.Secret, exchange.Caller{Name: t.Name, Scopes: t.May})
+			all = append(all, holder{exchange.Caller{Name: t.Name, Scopes: t.May}, t.Secret, t.Secret})
 		}
 	}
-	compare(a.Owner, exchange.Caller{Name: OwnerName, Owner: true})
-	if !known {
-		return exchange.Caller{}, exchange.Unauthorized("this token is not known")
+	all = append(all, holder{exchange.Caller{Name: OwnerName, Owner: true}, a.Owner, cmp.Or(a.OwnerMark, a.Owner)})
+	return slices.DeleteFunc(all, func(h holder) bool { return h.secret == "" })
+}
+
+// holderOf returns who has a token. It compares all tokens, each in the same time, so that the time
+// tells nothing about them.
+func (a Access) holderOf(given string) (found holder, known bool) {
+	sum := sha256.Sum256([]byte(given))
+	for _, h := range a.holders() {
+		other := sha256.Sum256([]byte(h.secret))
+		if subtle.ConstantTimeCompare(sum[:], other[:]) == 1 {
+			found, known = h, true
+		}
 	}
-	return found, nil
+	return found, known
 }
 
 // checkHostAndOrigin refuses requests that a foreign web page may have made in the owner's
@@ -119,14 +148,10 @@ func isOwnOrigin(from *url.URL, host string, names []string) bool {
 // isOwnHost reports whether a Host header may name this server: a loopback name, any IP
 // address, which no DNS record can turn against the server, or a configured name.
 func isOwnHost(host string, names []string) bool {
-	name := hostName(host)
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if _, err := netip.ParseAddr(hostName(host)); err == nil {
 		return true
 	}
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
-	}
-	return isListedHost(host, names)
+	return isLoopbackHost(host) || isListedHost(host, names)
 }
 
 // isListedHost reports whether a host is one of these names.

@@ -9,19 +9,30 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
+	"parley/agent/blocks"
 	"parley/bus"
+	"parley/channels/markup"
 	"parley/channels/outbox"
+	"parley/cmd/parley/api/deadletters"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/newsroom"
+	"parley/cmd/parley/api/ongoing"
+	"parley/cmd/parley/api/search"
+	"parley/cmd/parley/api/trends"
+	"parley/cmd/parley/process"
 	"parley/sessions"
 )
 
@@ -29,30 +40,62 @@ import (
 type Config struct {
 	Outbox   *outbox.Outbox
 	Sessions sessions.Reader
-	Events   bus.Events
-	Mail     Mail
-	People   People
-	Access   Access
-	Forget   Forgetter
-	Asks     Asks
+	Words    search.Index  // finds what was said
+	Activity trends.Counts // sums up what has happened
+	// Redact takes secrets out of what a session's snapshot shows of its log; nil takes nothing out.
+	Redact func() blocks.Redactor
+	Events bus.Events
+	Mail   Mail
+	People People
+	// Links says which accounts are one human's. Callers with the scope own see what is linked with them; nil
+	// links nobody.
+	Links  Links
+	Access Access
+	Forget Forgetter
+	Asks   Asks
+	// Files returns the files in a session's workspace.
+	Files func(session string) (fs.FS, error)
 	// Further has the requests that other packages serve, such as those about MCP servers.
 	Further []exchange.Route
 	// Schedules holds what people have the agent do later.
 	Schedules Schedules
+	Jobs      ongoing.Jobs
+	// Tasks knows what agents have handed to sub-agents.
+	Tasks     ongoing.Tasks
 	Agent     Agent
 	Channels  func() []string // the names of the configured channels, even if another process connects them
 	Health    Health
 	Metrics   http.Handler
 	Audit     Audit
+	ServerLog *process.Log // what this process logs
 	Usage     Usage
 	// Webhooks returns the configured webhooks by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
 	// Receivers returns by name the channels to which platforms send what people say as HTTP
 	// requests. They check their callers themselves.
 	Receivers func() map[string]http.Handler
-	Timeouts  Timeouts
-	Log       *slog.Logger
+	// Recheck has all APIs of this process end the streams of callers who may not watch any more; nil is
+	// this API alone.
+	Recheck func()
+	// Pages returns the addresses at which browsers reach the web page, the one of this machine first.
+	Pages    func() []string
+	Timeouts Timeouts
+	Log      *slog.Logger
 }
+
+// redactor returns what takes secrets out.
+func (c Config) redactor() blocks.Redactor {
+	if c.Redact == nil {
+		return nothingSecret{}
+	}
+	return c.Redact()
+}
+
+// nothingSecret takes nothing out.
+type nothingSecret struct{}
+
+func (nothingSecret) Text(text string) string                  { return text }
+func (nothingSecret) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
 // Timeouts bounds how long callers may take. A zero field means its default.
 type Timeouts struct {
@@ -84,6 +127,7 @@ type API struct {
 	public    []string // the beginnings of the paths of public routes
 	streams   *streams
 	snapshots *snapshotCache
+	room      *newsroom.Room
 	bodies    *exchange.BodyReader
 }
 
@@ -91,7 +135,12 @@ type API struct {
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), bodies: exchange.NewBodyReader(cfg.Timeouts.Body, cfg.Timeouts.Room)}
-	a.snapshots = newSnapshotCache(cfg.Sessions)
+	a.cfg.Tasks.Redact = func(text string) string { return cfg.redactor().Text(text) }
+	a.snapshots = newSnapshotCache(cfg.Sessions, cfg.redactor)
+	a.room = newsroom.New(cfg.Events, serverFrame)
+	if cfg.Recheck == nil {
+		a.cfg.Recheck = a.Recheck
+	}
 	for _, r := range a.Routes() {
 		if r.Public {
 			a.public = append(a.public, publicPath(r))
@@ -107,43 +156,59 @@ func New(cfg Config) *API {
 // another package has the handlers, its rows are in Config.Further.
 func (a *API) Routes() []exchange.Route {
 	cfg := a.cfg
+	seen := sights{cfg.Links, &parents{find: cfg.Tasks.Parent}}
 	messages := messages{out: cfg.Outbox, log: cfg.Sessions, agent: cfg.Agent}
-	logs := logs{sessions: cfg.Sessions, book: cfg.People, write: cfg.Timeouts.Write}
-	watching := watching{events: cfg.Events, access: cfg.Access, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
-	letters, people, planned := deadLetters{cfg.Mail}, people{cfg.People, cfg.Channels}, planned{cfg.Schedules}
+	logs := logs{sessions: cfg.Sessions, mail: cfg.Mail, asks: cfg.Asks.Open, book: cfg.People, sights: seen, write: cfg.Timeouts.Write}
+	watching := watching{events: cfg.Events, access: cfg.Access, sights: seen, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
+	logged, asks := serverLog{watching, cfg.ServerLog}, asking{cfg.Asks, seen}
+	people, planned := people{cfg.People, cfg.Channels}, planned{cfg.Schedules, messages, seen}
 	forgetting, incoming := forgetting{cfg.Forget, a.snapshots}, incoming{cfg.Webhooks, cfg.Receivers}
+	files := sessionFiles{cfg.Files, seen, cfg.Timeouts.Write}
 	admin := exchange.Caller.IsAdmin
 	health := health{cfg.Health, cfg.Mail, cfg.Metrics}
-	return append([]exchange.Route{
-		{Pattern: "POST /v1/messages", May: exchange.Caller.MaySendSomewhere, Serve: messages.post},
+	entry := signIns{access: cfg.Access, pages: cfg.Pages, recheck: cfg.Recheck}
+	return slices.Concat([]exchange.Route{
+		{Pattern: "POST /v1/messages", May: exchange.Caller.MaySendSomewhere, Serve: messages.post, Audit: sessions.AuditOperator},
 		{Pattern: "GET /v1/messages/{id}", May: func(c exchange.Caller) bool { return c.MaySendSomewhere() || c.MayReadAll() }, Serve: messages.get},
 		{Pattern: "GET /v1/sessions", May: exchange.Caller.MayWatch, Serve: logs.list},
 		{Pattern: "GET /v1/sessions/{key}", May: exchange.Caller.MayWatch, Serve: logs.read},
 		{Pattern: "GET /v1/sessions/{key}/export", May: exchange.Caller.MayWatch, Serve: logs.export, Audit: sessions.AuditExport, Result: "read"},
+		{Pattern: "GET /v1/sessions/{key}/files", May: exchange.Caller.MayWatch, Serve: files.list},
+		{Pattern: "GET /v1/sessions/{key}/files/{name}", May: exchange.Caller.MayWatch, Serve: files.download, Audit: sessions.AuditExport, Result: "file"},
 		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watching.watch},
+		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watching, a.room}.watch},
 		{Pattern: "GET /v1/status", May: exchange.Caller.MayReadAll, Serve: health.status},
-		{Pattern: "GET /v1/dead-letters", May: admin, Serve: letters.list},
-		{Pattern: "GET /v1/dead-letters/{topic}/{id}", May: admin, Serve: letters.show},
-		{Pattern: "DELETE /v1/dead-letters/{topic}/{id}", May: admin, Serve: letters.drop, Audit: sessions.AuditReplay, Result: "dropped"},
-		{Pattern: "POST /v1/dead-letters/{topic}/{id}/replay", May: admin, Serve: letters.replay, Audit: sessions.AuditReplay, Result: "replayed"},
 		{Pattern: "GET /v1/chats", May: admin, Serve: people.chats},
 		{Pattern: "GET /v1/pairings", May: admin, Serve: people.pairings},
 		{Pattern: "POST /v1/pairings", May: admin, Serve: people.admit, Audit: sessions.AuditPairing, Result: "admitted"},
 		{Pattern: "DELETE /v1/pairings/{person}", May: admin, Serve: people.revoke, Audit: sessions.AuditPairing, Result: "revoked"},
 		{Pattern: "POST /v1/pairings/owner", May: admin, Serve: people.offerOwner, Audit: sessions.AuditPairing, Result: "offered"},
 		{Pattern: "POST /v1/forget", May: admin, Serve: forgetting.forget, Audit: sessions.AuditForget, Result: "erased"},
-		{Pattern: "GET /v1/asks", May: mayAnswerAsks, Serve: cfg.Asks.list},
-		{Pattern: "POST /v1/asks/{id}", May: mayAnswerAsks, Serve: cfg.Asks.answer, Audit: sessions.AuditApproval, Result: "answered"},
-		{Pattern: "GET /v1/schedules", May: admin, Serve: planned.list},
+		{Pattern: "GET /v1/asks", May: mayReadAsks, Serve: asks.list},
+		{Pattern: "POST /v1/asks/{id}", May: mayAnswerAsks, Serve: asks.answer, Audit: sessions.AuditApproval, Result: "answered"},
+		{Pattern: "GET /v1/schedules", May: mayReadSchedules, Serve: planned.list},
+		{Pattern: "POST /v1/schedules", May: admin, Serve: planned.add, Audit: sessions.AuditSchedule, Result: "made"},
+		{Pattern: "GET /v1/schedules/{id}", May: mayReadSchedules, Serve: planned.show},
+		{Pattern: "PATCH /v1/schedules/{id}", May: admin, Serve: planned.change, Audit: sessions.AuditSchedule, Result: "changed"},
+		{Pattern: "POST /v1/schedules/{id}/run", May: admin, Serve: planned.run, Audit: sessions.AuditSchedule, Result: "run"},
 		{Pattern: "DELETE /v1/schedules/{id}", May: admin, Serve: planned.cancel, Audit: sessions.AuditSchedule, Result: "cancelled"},
 		{Pattern: "GET /v1/usage", May: exchange.Caller.MayReadAll, Serve: cfg.Usage.show},
 		{Pattern: "GET /v1/audit", May: admin, Serve: cfg.Audit.list},
+		{Pattern: "GET /v1/logs", May: admin, Serve: logged.list},
+		{Pattern: "GET /v1/logs/events", May: admin, Serve: logged.watch},
+		{Pattern: "POST /v1/sign-ins", Open: true, Serve: entry.signIn, Audit: sessions.AuditSignIn, Result: "signed in"},
+		{Pattern: "POST /v1/sign-ins/codes", May: exchange.Caller.IsAnybody, Serve: entry.offer},
+		{Pattern: "GET /v1/sign-ins", May: exchange.Caller.IsAnybody, Serve: entry.list},
+		{Pattern: "DELETE /v1/sign-ins/{id}", May: exchange.Caller.IsAnybody, Serve: entry.end, Audit: sessions.AuditSignIn, Result: "ended"},
+		{Pattern: "POST /v1/render", May: exchange.Caller.MayWatch, Serve: rendering{markup.New()}.render},
+		{Pattern: "GET /v1/me", May: exchange.Caller.IsAnybody, Serve: entry.me},
 		{Pattern: "GET /metrics", May: exchange.Caller.MayReadMetrics, Serve: health.serveMetrics},
 		{Pattern: "POST /webhooks/{name}", Open: true, Serve: incoming.webhook},
 		{Pattern: "POST /channels/{name}", Open: true, Public: true, Serve: incoming.channel},
 		{Pattern: "GET " + healthPath, Open: true, Serve: health.alive},
 		{Pattern: "GET " + readyPath, Open: true, Serve: health.ready},
-	}, cfg.Further...)
+	}, ongoing.JobRoutes(cfg.Jobs, seen.check), ongoing.TaskRoutes(cfg.Tasks, seen.check), deadletters.Routes(cfg.Mail),
+		search.Routes(cfg.Words, search.Sessions{All: cfg.Sessions, Check: seen.check, Recent: logs.recent}), trends.Routes(cfg.Activity), cfg.Further)
 }
 
 // publicPath returns the beginning of the paths that a public route serves.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/agent/excerpt"
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/web"
@@ -31,29 +32,51 @@ type Ask struct {
 	Person    string          `json:"person"`
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Question  string          `json:"question,omitempty"`
-	Choices   []string        `json:"choices,omitempty"`
-	At        time.Time       `json:"at"`
-	Expires   time.Time       `json:"expires"`
-	To        []string        `json:"to,omitempty"` // where people are asked; left out if they are asked in the conversation itself
-	State     string          `json:"state"`        // open, answered, expired or withdrawn
-	Answer    string          `json:"answer,omitempty"`
-	By        string          `json:"by,omitempty"`
+	// Shown is what the call would do, part by part, as people are shown it.
+	Shown    []excerpt.Part `json:"shown,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Question string         `json:"question,omitempty"`
+	Choices  []string       `json:"choices,omitempty"`
+	At       time.Time      `json:"at"`
+	Expires  time.Time      `json:"expires"`
+	To       []string       `json:"to,omitempty"` // where people are asked; left out if they are asked in the conversation itself
+	State    string         `json:"state"`        // open, answered, expired or withdrawn
+	Answer   string         `json:"answer,omitempty"`
+	By       string         `json:"by,omitempty"`
 }
 
-func askOf(a bus.Ask) Ask {
+// maySeeWhere reports whether the caller may see in which chats people are asked: one who may neither read
+// everything nor answer approvals has no business there.
+func maySeeWhere(c exchange.Caller) bool { return c.MayReadAll() || c.MayApprove() }
+
+// askOf returns an ask as a caller sees it.
+func askOf(a bus.Ask, c exchange.Caller) Ask {
 	var to []string
-	for _, at := range a.Asked {
-		to = append(to, at.String())
+	if maySeeWhere(c) {
+		for _, at := range a.Asked {
+			to = append(to, at.String())
+		}
+	}
+	var shown []excerpt.Part
+	if a.Kind == bus.AskApproval {
+		shown = excerpt.Call{Shown: a.Shown, Of: a.ShownOf, Arguments: a.Arguments}.Parts()
 	}
 	return Ask{
-		To: to,
+		To: to, Shown: shown,
 		ID: a.ID, Kind: a.Kind, Session: a.Session, Turn: a.Turn, Person: a.Person, Tool: a.Tool, Arguments: a.Arguments,
 		Reason: a.Reason, Question: a.Question, Choices: a.Choices, At: a.Made, Expires: a.Expires,
 		State: a.State, Answer: a.Answer.Text, By: a.Answer.By.ID,
 	}
 }
+
+// asking serves the asks.
+type asking struct {
+	Asks
+	sights sights
+}
+
+// mayReadAsks reports whether the caller may see any asks at all.
+func mayReadAsks(c exchange.Caller) bool { return mayAnswerAsks(c) || c.MayReadOwn() }
 
 // mayAnswerAsks reports whether the caller may answer any asks at all: approvals, or the
 // questions of turns that the caller began.
@@ -68,22 +91,39 @@ func asPerson(c exchange.Caller) bus.Person {
 	return bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner, EveryApprover: c.MayApprove()}
 }
 
-// mayReadAsk reports whether the caller may see this ask.
-func mayReadAsk(c exchange.Caller, a bus.Ask) bool {
+// mayAnswerAsk reports whether this ask is one that the caller may answer; others do not exist for it. Whose
+// turn it is may still be in the way.
+func mayAnswerAsk(c exchange.Caller, a bus.Ask) bool {
 	return c.MayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.Name)
 }
 
-// list answers with the asks that nobody has answered yet, if the caller may see them.
-func (a Asks) list(w *exchange.Answer, r *http.Request) error {
+// list answers with the asks that nobody has answered yet, if the caller may see them: because it may answer
+// them, or because it may read what belongs to its person.
+func (a asking) list(w *exchange.Answer, r *http.Request) error {
 	found, err := a.Open(r.Context())
 	if err != nil {
 		return err
 	}
+	var seen sight
+	if w.Caller.MayReadOwn() {
+		if seen, err = a.sights.own(r.Context(), w.Caller); err != nil {
+			return err
+		}
+	}
 	list := []Ask{}
 	session := r.URL.Query().Get("session")
 	for _, ask := range found {
-		if mayReadAsk(w.Caller, ask) && (session == "" || ask.Session == session) {
-			list = append(list, askOf(ask))
+		if session != "" && ask.Session != session {
+			continue
+		}
+		may := mayAnswerAsk(w.Caller, ask)
+		if key, err := parseKey(ask.Session); !may && err == nil {
+			if may, err = a.sights.sees(r.Context(), seen, key); err != nil {
+				return err
+			}
+		}
+		if may {
+			list = append(list, askOf(ask, w.Caller))
 		}
 	}
 	return w.JSON(http.StatusOK, struct {
@@ -92,7 +132,7 @@ func (a Asks) list(w *exchange.Answer, r *http.Request) error {
 }
 
 // answer records a caller's answer to an ask.
-func (a Asks) answer(w *exchange.Answer, r *http.Request) error {
+func (a asking) answer(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	raw, err := w.ReadJSON(r, exchange.MaxJSON)
 	if err != nil {
@@ -104,7 +144,7 @@ func (a Asks) answer(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	ask, err := a.Lookup(r.Context(), w.ID)
-	if err == nil && !mayReadAsk(w.Caller, ask) {
+	if err == nil && !mayAnswerAsk(w.Caller, ask) {
 		err = bus.ErrNoAsk // as if the asks of others did not exist
 	}
 	if err == nil {
@@ -126,7 +166,22 @@ func (a Asks) answer(w *exchange.Answer, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	return w.JSON(http.StatusOK, askOf(ask))
+	w.Noted = exchange.Noted{Result: doneBy(ask), Session: ask.Session, Tool: ask.Tool}
+	return w.JSON(http.StatusOK, askOf(ask, w.Caller))
+}
+
+// doneBy returns in the audit's words what the answer to an ask has done.
+func doneBy(a bus.Ask) string {
+	if a.Kind != bus.AskApproval {
+		return "answered"
+	}
+	switch a.Answer.Text {
+	case bus.Approve:
+		return "approved"
+	case bus.ApproveSession:
+		return "approved for the session"
+	}
+	return "denied"
 }
 
 // A resolvedAsk is the data of the event that tells watchers how an ask has ended.

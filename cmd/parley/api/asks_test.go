@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"parley/bus"
 	"parley/channels/asks"
 	"parley/cmd/parley/api"
+	"parley/sessions"
 )
 
 const approveToken = "approve-secret"
@@ -20,6 +23,10 @@ func askRig(t *testing.T) *rig {
 	x := newRig(t, func(x *rig) {
 		service := &asks.Service{Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
 		x.cfg.Asks = api.Asks{Open: x.book.OpenAsks, Lookup: x.book.LookupAsk, Answer: service.Answer}
+		x.cfg.Audit.Record = func(_ context.Context, r sessions.AuditRecord) error {
+			x.audited = append(x.audited, r)
+			return nil
+		}
 		x.cfg.Access.Tokens = func() []api.Token {
 			return append(tokens(), api.Token{Name: "gate", Secret: approveToken, May: []string{"approve"}})
 		}
@@ -77,6 +84,30 @@ func TestAsksAreListedForThoseWhoMayAnswer(t *testing.T) {
 	}
 }
 
+// What a call would do is told as people are shown it, with what nobody can see as escapes, and of arguments that
+// stand there twice nothing is left out.
+func TestAnAskSaysWhatWouldRun(t *testing.T) {
+	x := askRig(t)
+	for id, a := range map[string]bus.Ask{
+		"dddddddddd": {Shown: "ls -l\nrm x", ShownOf: []string{"command"}, Arguments: []byte(`{"command":"ls -l\nrm x","dir":"a\u202eb","n":2}`)},
+		"eeeeeeeeee": {Shown: "ls", ShownOf: []string{"command"}, Arguments: []byte(`{"command":"ls","command":"rm"}`)},
+	} {
+		a.ID, a.Kind, a.Tool, a.Person, a.Session, a.Turn, a.Made, a.Expires = id, bus.AskApproval, "sh", "slack:U1", "main:slack:C9", "t", time.Now(), time.Now().Add(time.Hour)
+		if err := x.book.OpenAsk(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, body := x.askFor(ownerToken, http.MethodGet, "/v1/asks?session=main:slack:C9", "")
+	for _, want := range []string{
+		`"shown":[{"text":"ls -l\nrm x"},{"name":"dir","text":"a\\u202eb"},{"name":"n","text":"2"}]`,
+		`"shown":[{"text":"{\"command\":\"ls\",\"command\":\"rm\"}"}]`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s lacks %s", body, want)
+		}
+	}
+}
+
 func TestAnAskIsAnsweredOnce(t *testing.T) {
 	x := askRig(t)
 	for _, c := range []struct {
@@ -98,6 +129,17 @@ func TestAnAskIsAnsweredOnce(t *testing.T) {
 		if status != c.want || !strings.Contains(body, c.says) {
 			t.Errorf("%s answers %s with %s: %d %s, want %d and %q", c.token, c.id, c.body, status, body, c.want, c.says)
 		}
+	}
+	want := []sessions.AuditRecord{
+		{By: "token:gate", Detail: "aaaaaaaaaa", Tool: "sh", Result: "denied"},
+		{By: "token:chat", Detail: "cccccccccc", Result: "answered"},
+		{By: "token:owner", Detail: "bbbbbbbbbb", Tool: "sh", Result: "approved for the session"},
+	}
+	for i := range want {
+		want[i].Kind, want[i].Session = sessions.AuditApproval, "main:slack:C1"
+	}
+	if !reflect.DeepEqual(x.audited, want) {
+		t.Errorf("the audit has %+v, want %+v", x.audited, want)
 	}
 	if d, err := x.bus.Depth(t.Context(), bus.InboundTopic); err != nil || d.Waiting != 3 {
 		t.Errorf("the session was told %+v, %v", d, err)

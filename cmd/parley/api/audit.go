@@ -8,6 +8,7 @@ import (
 
 	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
+	"parley/tools/plainjson"
 )
 
 // Audit keeps a record of who has changed what over the API. Nothing is recorded if Record is
@@ -30,9 +31,12 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	if to.Audit == "" || a.Record == nil || to.Audit == sessions.AuditExport && !a.Reads {
 		return to.Serve(w, r)
 	}
-	record := sessions.AuditRecord{Kind: to.Audit, By: "token:" + w.Caller.Name, Result: to.Result}
+	record := sessions.AuditRecord{Kind: to.Audit, Result: to.Result}
 	if to.Audit == sessions.AuditExport {
-		record.Session = exchange.Shorten(r.PathValue("key"))
+		record.By, record.Session = byCaller(w), exchange.Shorten(r.PathValue("key"))
+		if name := r.PathValue("name"); name != "" { // erasing empties this field
+			record.Arguments, _ = plainjson.Marshal(map[string]string{"name": exchange.Shorten(name)}) // a text can be encoded
+		}
 		if err := a.Record(r.Context(), record); err != nil {
 			return err
 		}
@@ -41,16 +45,20 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	if err := to.Serve(w, r); err != nil {
 		return err
 	}
-	if w.Status() >= http.StatusBadRequest {
-		return nil // the handler has refused it
+	if w.Status() >= http.StatusBadRequest || cmp.Or(w.Noted.Result, to.Result) == "" {
+		return nil // the handler has refused it, or it is none of those that are recorded
 	}
-	record.Detail = exchange.Shorten(cmp.Or(w.Subject, r.PathValue("id")))
+	record.By, record.Detail = byCaller(w), exchange.Shorten(cmp.Or(w.Subject, r.PathValue("id")))
+	record.Result, record.Session, record.Tool = cmp.Or(w.Noted.Result, to.Result), exchange.Shorten(w.Noted.Session), w.Noted.Tool
 	if err := a.Record(context.WithoutCancel(r.Context()), record); err != nil {
 		a.Lost()
 		log.Error("what was done is not in the audit", slog.String("route", w.Route), slog.Any("error", err))
 	}
 	return nil
 }
+
+// byCaller returns the caller in the audit's form. Whoever signs in is known only once they have.
+func byCaller(w *exchange.Answer) string { return "token:" + w.Caller.Name }
 
 // list lists the audit's records, the oldest first unless the newest are asked for.
 func (a Audit) list(w *exchange.Answer, r *http.Request) error {

@@ -11,6 +11,12 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
+// Mail shows the messages that wait and the dead letters.
+type Mail interface {
+	bus.Inspector
+	bus.DeadLetters
+}
+
 // Health describes the process and checks its parts.
 type Health struct {
 	Version string
@@ -23,6 +29,8 @@ type Health struct {
 	Channels func() map[string]bool
 	// Trouble returns why a channel is not connected, as far as is known.
 	Trouble func(channel string) string
+	// Facts returns what else is known of the channels, by name; nil if nothing is.
+	Facts func(ctx context.Context) (map[string]ChannelFacts, error)
 	// Tools returns the counts of tool calls in this process; nil if it calls none.
 	Tools func() []ToolCount
 	// Work finds what the bot is at.
@@ -100,7 +108,50 @@ type channelState struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
 	// Reason says why the channel is not up, as far as is known.
-	Reason string `json:"reason,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Platform string     `json:"platform,omitempty"`
+	Bot      string     `json:"bot,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`
+	LastIn   *time.Time `json:"last_in,omitempty"`
+	LastOut  *time.Time `json:"last_out,omitempty"`
+}
+
+// ChannelFacts are what is known of a channel, besides whether this process is connected. A zero field is not
+// known.
+type ChannelFacts struct {
+	Platform        string
+	Bot             string    // what the bot is called there
+	Up              *bool     // whether the process that receives for the channel is connected; nil if that is this one
+	Since           time.Time // when the channel was connected, or was not any more
+	LastIn, LastOut time.Time // when people have last said something there, and when something was last sent
+}
+
+// channels returns the states of the channels by name.
+func (h health) channels(ctx context.Context) ([]channelState, error) {
+	list := []channelState{}
+	if h.Channels == nil {
+		return list, nil
+	}
+	facts := map[string]ChannelFacts{}
+	if h.Facts != nil {
+		var err error
+		if facts, err = h.Facts(ctx); err != nil {
+			return nil, err
+		}
+	}
+	up := h.Channels()
+	for _, name := range slices.Sorted(maps.Keys(up)) {
+		f := facts[name]
+		one := channelState{Name: name, Up: up[name], Platform: f.Platform, Bot: f.Bot, Since: exchange.SomeTime(f.Since), LastIn: exchange.SomeTime(f.LastIn), LastOut: exchange.SomeTime(f.LastOut)}
+		if f.Up != nil {
+			one.Up = *f.Up
+		}
+		if !one.Up && h.Trouble != nil {
+			one.Reason = h.Trouble(name)
+		}
+		list = append(list, one)
+	}
+	return list, nil
 }
 
 // A ToolCount counts a tool's calls since the process was started.
@@ -141,15 +192,9 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 	if h.LeftTools != nil {
 		report.Left = append(report.Left, h.LeftTools()...)
 	}
-	if h.Channels != nil {
-		up := h.Channels()
-		for _, name := range slices.Sorted(maps.Keys(up)) {
-			state := channelState{Name: name, Up: up[name]}
-			if !state.Up && h.Trouble != nil {
-				state.Reason = h.Trouble(name)
-			}
-			report.Channels = append(report.Channels, state)
-		}
+	var err error
+	if report.Channels, err = h.channels(r.Context()); err != nil {
+		return err
 	}
 	topics, err := h.mail.Topics(r.Context())
 	if err != nil {

@@ -65,6 +65,7 @@ type message struct {
 	expires time.Time
 	urgent  bool
 	session string
+	as      string
 }
 
 // messages serves messages to people and to agents.
@@ -91,6 +92,7 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time as of RFC 3339"},
 		exchange.Field{Name: "urgent", Into: &m.urgent, Want: "true or false"},
 		exchange.Field{Name: "session", Into: &m.session, Want: "a text"},
+		exchange.Field{Name: "as", Into: &m.as, Want: "a text"},
 	)
 	if err != nil {
 		return message{}, "", err
@@ -111,15 +113,27 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	return m, hex.EncodeToString(sum[:]), nil
 }
 
-// post accepts a message to people or to the agent.
-func (a messages) post(w *exchange.Answer, r *http.Request) error {
+// idempotencyKey returns the key under which a request may be repeated; "" if it has none.
+func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get(keyHeader)
 	if len(key) > maxKey {
-		return exchange.BadRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
+		return "", exchange.BadRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
+	}
+	return key, nil
+}
+
+// post accepts a message to people or to the agent.
+func (a messages) post(w *exchange.Answer, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
 	}
 	m, digest, err := readMessage(w, r)
 	if err != nil {
 		return err
+	}
+	if m.as != "" {
+		return a.postAsOperator(w, r, m, key, digest)
 	}
 	// Scopes are checked before any answer can show what is configured.
 	for _, to := range m.to {

@@ -236,7 +236,7 @@ func TestPathsAndMethods(t *testing.T) {
 		status       int
 		allow        string
 	}{
-		{"GET", "/", 404, ""},
+		{"GET", "/nothing", 404, ""},
 		{"GET", "/v1/nothing", 404, ""},
 		{"GET", "/v1/sessions/", 404, ""},
 		{"GET", "/v1/messages", 405, "POST"},

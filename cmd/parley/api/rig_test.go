@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,9 +22,12 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/data/erase"
+	"parley/cmd/parley/data/home"
+	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/sqlstore"
 	"parley/tools/testlog"
+	"parley/tools/testrace"
 )
 
 // The callers of the tests, by token.
@@ -56,16 +60,20 @@ var (
 
 // A rig is an API over a real bus, store and book, on a loopback port.
 type rig struct {
+	audited []sessions.AuditRecord // by a rig that notes them
 	*api.API
-	t      testing.TB
-	cfg    api.Config
-	bus    *sqlitebus.Bus
-	store  *sqlstore.Store
-	book   *sqlbook.Book
-	base   string
-	client *http.Client
-	log    *testlog.Buffer
+	t        testing.TB
+	cfg      api.Config
+	bus      *sqlitebus.Bus
+	store    *sqlstore.Store
+	book     *sqlbook.Book
+	base     string
+	client   *http.Client
+	log      *testlog.Buffer
+	memories home.EditedMemories // of a rig that remembers
 }
+
+func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
 
 // newRig starts one; change may alter the configuration before.
 func newRig(t testing.TB, change ...func(*rig)) *rig {
@@ -109,10 +117,13 @@ func (x *rig) config() api.Config {
 				return map[string][]bus.Address{"ci": {builds}, "oncall": {builds, alerts}}
 			},
 		},
-		Sessions: x.store, Events: x.bus, Mail: x.bus, People: x.book, Forget: forgetful{},
+		Sessions: x.store, Words: x.store.Words(), Activity: x.store.Activity(), Events: x.bus, Mail: x.bus, People: x.book, Links: x.book, Forget: forgetful{},
 		Access: api.Access{
-			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
+			Owner: ownerToken, Tokens: tokens,
+			Hosts:     func() []string { return []string{"parley.internal", "parley.example"} },
+			Encrypted: func() []string { return []string{"parley.example"} }, SignIns: x.book,
 		},
+		Pages:    func() []string { return []string{"http://127.0.0.1:7275", "https://parley.example"} },
 		Agent:    api.Agent{Name: "main", Say: web.New(x.bus, "main").Say, Models: func() map[string]bool { return map[string]bool{"main": true, "ops": true, "mute": false} }},
 		Usage:    api.Usage{Sums: x.store.Bill().Usage, Caps: x.caps, Prices: "2026-06-20"},
 		Channels: func() []string { return []string{"discord", "slack", "telegram"} },

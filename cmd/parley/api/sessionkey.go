@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/web"
@@ -29,19 +27,4 @@ func parseKey(text string) (sessionKey, error) {
 // began; the owner owns also the sessions of the terminals.
 func (k sessionKey) belongsTo(c exchange.Caller) bool {
 	return k.at.Channel == web.Name && k.at.Chat == c.Name || k.at.Channel == console.Name && c.Owner
-}
-
-// readableSession returns the session's key in a request's path if the caller may read that
-// session. It decides that before anybody looks whether the session exists, so a refusal does not
-// tell.
-func readableSession(w *exchange.Answer, r *http.Request) (sessionKey, error) {
-	key, err := parseKey(r.PathValue("key"))
-	if !w.Caller.MayReadAll() && (err != nil || !key.belongsTo(w.Caller)) {
-		return sessionKey{}, exchange.Forbidden("this token may read the sessions that it began, and no others")
-	}
-	if err != nil {
-		return sessionKey{}, exchange.NotFound("this is no session's key: parley sessions, or GET /v1/sessions, lists them; in a path a key is percent-encoded once more")
-	}
-	w.ID = key.text
-	return key, nil
 }

@@ -2,11 +2,15 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
@@ -19,11 +23,21 @@ const pageBytes = 4 << 20
 // logs serves the logs of sessions.
 type logs struct {
 	sessions sessions.Reader
+	mail     bus.Inspector
+	asks     func(context.Context) ([]bus.Ask, error) // those that are open; nil if there are none
 	book     channels.Ratings
+	sights   sights
 	write    time.Duration // how long a caller may take to read a line of an export
 }
 
-// list lists the sessions that the caller may read, in the order of their keys.
+// A sessionPage is an answer that lists sessions.
+type sessionPage struct {
+	Sessions []sessions.Info `json:"sessions"`
+	Next     string          `json:"next,omitempty"`
+}
+
+// list lists the sessions that the caller may read, in the order of their keys, or those that were used last
+// first.
 func (l logs) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
@@ -33,88 +47,189 @@ func (l logs) list(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	since, err := exchange.Moment(r, "since")
+	q, some, err := l.asked(r)
 	if err != nil {
 		return err
 	}
-	var page struct {
-		Sessions []sessions.Info `json:"sessions"`
-		Next     string          `json:"next,omitempty"`
+	if q.Limit = limit; newest || some {
+		return l.listRecent(w, r, q)
 	}
-	asked := r.URL.Query()
-	if q := (sessions.SessionQuery{Person: asked.Get("person"), Since: since, Limit: limit}); newest || q.Person != "" || !q.Since.IsZero() {
-		page.Sessions, err = l.recentVisible(r.Context(), w.Caller, q)
-		if err != nil {
-			return err
-		}
-		return w.JSON(http.StatusOK, page)
-	}
-	list, more, err := l.listVisible(r.Context(), w.Caller, asked.Get("after"), limit)
+	seen, err := l.sights.of(r.Context(), w.Caller)
 	if err != nil {
 		return err
 	}
-	if page.Sessions = list; more {
+	list, more, err := l.listVisible(r.Context(), seen, r.URL.Query().Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	page := sessionPage{Sessions: list}
+	if more {
 		page.Next = list[len(list)-1].Key
 	}
 	return w.JSON(http.StatusOK, page)
 }
 
-// recentPage is how many sessions are looked at at once for a caller who may not read all.
-const recentPage = 5000
-
-// recentVisible returns those of the sessions that a query is about that a caller may read.
-func (l logs) recentVisible(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) ([]sessions.Info, error) {
-	list, most := []sessions.Info{}, q.Limit
-	if c.MayReadAll() {
-		found, err := l.sessions.Recent(ctx, q)
-		return append(list, found...), err
+// asked reads from a request which sessions it asks for; some is false if it asks for all.
+func (l logs) asked(r *http.Request) (q sessions.SessionQuery, some bool, err error) {
+	given := r.URL.Query()
+	q = sessions.SessionQuery{Agent: given.Get("agent"), Channel: given.Get("channel"), Person: given.Get("person"), Words: given.Get("q")}
+	if q.Since, err = exchange.Moment(r, "since"); err != nil {
+		return q, false, err
 	}
-	q.Limit = recentPage // of which some are not the caller's
-	for {
-		found, err := l.sessions.Recent(ctx, q)
+	running, err := exchange.Flag(r, "running")
+	if err != nil {
+		return q, false, err
+	}
+	waiting, err := exchange.Flag(r, "waiting")
+	if err != nil {
+		return q, false, err
+	}
+	if running {
+		if q.Keys, err = l.running(r.Context()); err != nil {
+			return q, false, err
+		}
+	}
+	if waiting {
+		keys, err := l.waiting(r.Context())
 		if err != nil {
-			return nil, err
+			return q, false, err
 		}
-		for _, info := range found {
-			if key, err := parseKey(info.Key); err == nil && key.belongsTo(c) && len(list) < most {
-				list = append(list, info)
-			}
+		if running {
+			keys = slices.DeleteFunc(keys, func(key string) bool { return !slices.Contains(q.Keys, key) })
 		}
-		if len(list) == most || len(found) < recentPage {
-			return list, nil
-		}
-		q.After = &found[len(found)-1]
+		q.Keys = keys
 	}
+	return q, q.Agent != "" || q.Channel != "" || q.Person != "" || q.Words != "" || q.Keys != nil || !q.Since.IsZero(), nil
 }
 
-// listVisible returns the sessions that a caller may read and whose keys follow the key after, at
-// most limit; more is true if others follow.
-func (l logs) listVisible(ctx context.Context, c exchange.Caller, after string, limit int) (list []sessions.Info, more bool, err error) {
-	list = []sessions.Info{}
-	for {
-		found, err := l.sessions.List(ctx, after, exchange.PageMost)
+// mostRunning is how many of the sessions that are worked on are listed.
+const mostRunning = 1000
+
+// running returns the keys of the sessions on which a worker works.
+func (l logs) running(ctx context.Context) ([]string, error) {
+	boxes, err := l.mail.Mailboxes(ctx, bus.InboundTopic, mostRunning)
+	keys := make([]string, 0, len(boxes.Leased))
+	for _, m := range boxes.Leased {
+		keys = append(keys, m.Key)
+	}
+	return keys, err
+}
+
+// waiting returns the keys of the sessions in which something waits for people.
+func (l logs) waiting(ctx context.Context) ([]string, error) {
+	keys := []string{}
+	if l.asks == nil {
+		return keys, nil
+	}
+	open, err := l.asks(ctx)
+	for _, a := range open {
+		keys = append(keys, a.Session)
+	}
+	return keys, err
+}
+
+// listRecent answers with the sessions that a query is about and that the caller may read, those that were
+// used last first.
+func (l logs) listRecent(w *exchange.Answer, r *http.Request, q sessions.SessionQuery) error {
+	page := sessionPage{Sessions: []sessions.Info{}}
+	var err error
+	if q.After, err = placeOf(r.URL.Query().Get("after")); err != nil {
+		return err
+	}
+	found, err := l.recent(r.Context(), w.Caller, q)
+	if err != nil {
+		return err
+	}
+	page.Sessions = append(page.Sessions, found.Sessions...)
+	if found.Next != nil {
+		page.Next = found.Next.Updated.UTC().Format(time.RFC3339Nano) + "," + found.Next.Key
+	}
+	return w.JSON(http.StatusOK, page)
+}
+
+// recent returns the sessions that match a query and that a caller may read, those that were used last first; no
+// sub-agent's if the caller may not read all.
+func (l logs) recent(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error) {
+	seen, err := l.sights.of(ctx, c)
+	switch {
+	case err != nil:
+		return sessions.SessionPage{}, err
+	case seen.all:
+		return l.sessions.Recent(ctx, q)
+	}
+	return l.recentIn(ctx, seen.places, q)
+}
+
+// recentIn returns the sessions in some chats that match a query, those that were used last first. Each chat
+// is read by its index, and none is read further than one page.
+func (l logs) recentIn(ctx context.Context, places []place, q sessions.SessionQuery) (page sessions.SessionPage, err error) {
+	for _, p := range places {
+		if q.Channel != "" && q.Channel != p.channel {
+			continue
+		}
+		in := q
+		in.Channel, in.Chat = p.channel, p.chat
+		found, err := l.sessions.Recent(ctx, in)
+		if err != nil {
+			return sessions.SessionPage{}, err
+		}
+		page.Sessions = append(page.Sessions, found.Sessions...)
+		if found.Next != nil && (page.Next == nil || byUse(*found.Next, *page.Next) < 0) {
+			page.Next = found.Next
+		}
+	}
+	if next := page.Next; next != nil { // of what follows it, another chat may have more
+		page.Sessions = slices.DeleteFunc(page.Sessions, func(s sessions.Info) bool { return byUse(s, *next) > 0 })
+	}
+	slices.SortFunc(page.Sessions, byUse)
+	if len(page.Sessions) > q.Limit {
+		page.Sessions = page.Sessions[:q.Limit]
+		page.Next = &page.Sessions[q.Limit-1]
+	}
+	return page, nil
+}
+
+// byUse orders sessions as [sessions.Reader.Recent] does.
+func byUse(a, b sessions.Info) int {
+	return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key))
+}
+
+// placeOf returns where a page of recent sessions begins, by the next of the page before; nil for "".
+func placeOf(after string) (*sessions.Info, error) {
+	if after == "" {
+		return nil, nil
+	}
+	at, key, _ := strings.Cut(after, ",")
+	updated, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil || key == "" {
+		return nil, exchange.BadRequest("bad_query", "after must be the next of the page before, in the same order")
+	}
+	return &sessions.Info{Key: key, Updated: updated}, nil
+}
+
+// listVisible returns the sessions that are seen and whose keys follow the key after, at most limit; more is
+// true if others follow.
+func (l logs) listVisible(ctx context.Context, seen sight, after string, limit int) (list []sessions.Info, more bool, err error) {
+	if seen.all {
+		list, err = l.sessions.List(ctx, after, limit+1)
+	}
+	for _, p := range seen.places {
+		found, err := l.sessions.ListIn(ctx, p.channel, p.chat, after, limit+1)
 		if err != nil {
 			return nil, false, err
 		}
-		for _, info := range found {
-			if key, err := parseKey(info.Key); !c.MayReadAll() && (err != nil || !key.belongsTo(c)) {
-				continue
-			}
-			if len(list) == limit {
-				return list, true, nil
-			}
-			list = append(list, info)
-		}
-		if len(found) < exchange.PageMost {
-			return list, false, nil
-		}
-		after = found[len(found)-1].Key
+		list = append(list, found...)
 	}
+	slices.SortFunc(list, func(a, b sessions.Info) int { return cmp.Compare(a.Key, b.Key) })
+	if more = len(list) > limit; more {
+		list = list[:limit]
+	}
+	return append([]sessions.Info{}, list...), more, err
 }
 
 // read answers with a page of entries from a session's log.
 func (l logs) read(w *exchange.Answer, r *http.Request) error {
-	key, err := readableSession(w, r)
+	key, err := l.sights.readable(w, r)
 	if err != nil {
 		return err
 	}
@@ -126,12 +241,17 @@ func (l logs) read(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	info, err := l.sessions.Info(r.Context(), key.text)
+	if err != nil {
+		return err
+	}
 	page := struct {
 		Key     string           `json:"key"`
 		Entries []sessions.Entry `json:"entries"`
+		Last    int64            `json:"last"`
 		Next    int64            `json:"next,omitempty"`
 		Ratings []rating         `json:"ratings,omitempty"`
-	}{Key: key.text, Entries: []sessions.Entry{}}
+	}{Key: key.text, Entries: []sessions.Entry{}, Last: info.Entries}
 	size := 0
 	for e, err := range l.sessions.Read(r.Context(), key.text, after+1) {
 		if err != nil {
@@ -140,6 +260,9 @@ func (l logs) read(w *exchange.Answer, r *http.Request) error {
 		if n := len(page.Entries); n == limit || n > 0 && size+len(e.Data) > pageBytes {
 			page.Next = page.Entries[n-1].N
 			break
+		}
+		if e, err = entryFor(w.Caller, e); err != nil {
+			return err
 		}
 		page.Entries = append(page.Entries, e)
 		size += len(e.Data)
@@ -150,6 +273,24 @@ func (l logs) read(w *exchange.Answer, r *http.Request) error {
 		}
 	}
 	return w.JSON(http.StatusOK, page)
+}
+
+// entryFor returns an entry as a caller sees it: without the chats in which people are asked, if these are none of
+// its business.
+func entryFor(c exchange.Caller, e sessions.Entry) (sessions.Entry, error) {
+	if e.Kind != sessions.KindTurnParked || maySeeWhere(c) {
+		return e, nil
+	}
+	waits, err := sessions.Decode[sessions.TurnParked](e)
+	if err != nil {
+		return e, err
+	}
+	asks := slices.Clone(waits.Asks) // others may be shown these
+	for i := range asks {
+		asks[i].Places = nil
+	}
+	e.Data, err = plainjson.Marshal(sessions.TurnParked{Asks: asks})
+	return e, err
 }
 
 // A rating is a person's judgement, good or bad, of a turn's answer.
@@ -172,7 +313,7 @@ func (l logs) ratings(ctx context.Context, session string) (all []rating, err er
 // export answers with a session's whole log, one entry on each line. If an error occurs in
 // the middle it breaks the connection, so that nobody takes a part for the whole.
 func (l logs) export(w *exchange.Answer, r *http.Request) error {
-	key, err := readableSession(w, r)
+	key, err := l.sights.readable(w, r)
 	if err != nil {
 		return err
 	}
@@ -187,7 +328,9 @@ func (l logs) export(w *exchange.Answer, r *http.Request) error {
 				w.Header().Set("Cache-Control", "no-store")
 			}
 			w.Extend(l.write)
-			err = enc.Encode(e)
+			if e, err = entryFor(w.Caller, e); err == nil {
+				err = enc.Encode(e)
+			}
 		}
 		if err != nil && w.Status() == 0 {
 			return err

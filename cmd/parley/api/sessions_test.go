@@ -97,6 +97,7 @@ func TestListSessions(t *testing.T) {
 type entryPage struct {
 	Key     string
 	Entries []sessions.Entry
+	Last    int64
 	Next    int64
 }
 
@@ -111,7 +112,7 @@ func TestReadSession(t *testing.T) {
 	for after := int64(0); ; {
 		r := x.get(sessionPath(key, fmt.Sprintf("?limit=5&after=%d", after)), chatToken)
 		page := into[entryPage](t, r)
-		if r.StatusCode != 200 || page.Key != key || len(page.Entries) > 5 {
+		if r.StatusCode != 200 || page.Key != key || len(page.Entries) > 5 || page.Last != 12 {
 			t.Fatalf("%d %s", r.StatusCode, r.body)
 		}
 		all = append(all, page.Entries...)
@@ -374,6 +375,23 @@ func TestDeadLetters(t *testing.T) {
 	rest := list("?topic=outbound/slack&limit=2&after=" + url.QueryEscape(first.Next))
 	if len(first.Letters) != 2 || !first.More || len(rest.Letters) != 1 || rest.More || rest.Letters[0].ID != ids[2] {
 		t.Errorf("%+v %+v", first, rest)
+	}
+	newest := list("?topic=outbound/slack&limit=2&order=desc")
+	oldest := list("?topic=outbound/slack&limit=2&order=desc&after=" + url.QueryEscape(newest.Next))
+	if len(newest.Letters) != 2 || newest.Letters[0].ID != ids[2] || !newest.More || len(oldest.Letters) != 1 || oldest.More || oldest.Letters[0].ID != ids[0] {
+		t.Errorf("the newest first: %+v %+v", newest, oldest)
+	}
+	if all := list("?order=desc&limit=3"); len(all.Letters) != 3 || !all.More || all.Letters[0].Key != "telegram:1" || all.Letters[1].ID != ids[2] {
+		t.Errorf("the newest of all first: %+v", all)
+	}
+	if some := list("?mailbox=telegram:1"); len(some.Letters) != 1 || some.More || some.Letters[0].Key != "telegram:1" {
+		t.Errorf("of one mailbox: %+v", some)
+	}
+	if some := list("?mailbox=slack:C0BUILDS&topic=outbound/slack&limit=1&after=" + url.QueryEscape(ids[0])); len(some.Letters) != 1 || some.Letters[0].ID != ids[1] || some.Next != ids[1] {
+		t.Errorf("of one mailbox, in pages: %+v", some)
+	}
+	if r := x.get("/v1/dead-letters?order=up", adminToken); r.StatusCode != 400 {
+		t.Errorf("in no order: %d", r.StatusCode)
 	}
 	if r := x.get("/v1/dead-letters?after=x", adminToken); r.StatusCode != 400 {
 		t.Errorf("after without a topic: %d", r.StatusCode)

@@ -7,16 +7,24 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/blocks"
 	"parley/sessions"
 )
 
 // A cachedSnapshot is a picture of a session's newest turns that everybody is shown who begins to
 // watch before the session changes. It is never changed after it was made.
 type cachedSnapshot struct {
-	info         sessions.Info  // the session when it was read
-	frame        []byte         // the event as it is sent
-	blockCounts  map[string]int // how many blocks each turn has
-	runningTurns []string       // the ids of the turns that run
+	info         sessions.Info             // the session when it was read
+	frame        []byte                    // the event as it is sent
+	blocks       map[string]snapshotBlocks // by turn
+	runningTurns []string                  // the ids of the turns that run
+	said         []string                  // the ids of what operators have said
+}
+
+// A snapshotBlocks says which blocks of a turn a snapshot has.
+type snapshotBlocks struct {
+	next int          // the number of the first block of the turn's next answer
+	has  map[int]bool // by number
 }
 
 const (
@@ -29,6 +37,7 @@ const (
 // watchers who come at once cost one reading of the log.
 type snapshotCache struct {
 	log       sessions.Reader
+	redact    func() blocks.Redactor
 	readSlots chan struct{}
 
 	mu   sync.Mutex
@@ -42,8 +51,8 @@ type cacheSlot struct {
 	users    int // how many callers of get use it
 }
 
-func newSnapshotCache(log sessions.Reader) *snapshotCache {
-	return &snapshotCache{log: log, readSlots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
+func newSnapshotCache(log sessions.Reader, redact func() blocks.Redactor) *snapshotCache {
+	return &snapshotCache{log: log, redact: redact, readSlots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
 }
 
 // get returns a snapshot of a session that is no older than the call. A session that does not
@@ -70,7 +79,7 @@ func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, e
 		return nil, ctx.Err()
 	}
 	defer func() { <-v.readSlots }()
-	told, err := readSnapshot(ctx, v.log, key, info.Entries)
+	told, err := readSnapshot(ctx, v.log, v.redact(), key, info.Entries)
 	if errors.Is(err, sessions.ErrNotFound) { // the session was erased just now
 		told, err = &snapshotBuilder{}, nil
 	}
@@ -132,9 +141,16 @@ func (c *snapshotBuilder) render(info sessions.Info) (*cachedSnapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a snapshot of session %s: %w", info.Key, err)
 	}
-	made := &cachedSnapshot{info: info, frame: frame, blockCounts: map[string]int{}}
+	made := &cachedSnapshot{info: info, frame: frame, blocks: map[string]snapshotBlocks{}}
+	for _, m := range c.said {
+		made.said = append(made.said, m.Call)
+	}
 	for _, t := range c.turns {
-		made.blockCounts[t.state.Turn] = len(t.blocks)
+		has := make(map[int]bool, len(t.blocks))
+		for _, b := range t.blocks {
+			has[b.Block] = true
+		}
+		made.blocks[t.state.Turn] = snapshotBlocks{t.numbers.Next(), has}
 		if t.state.State == running {
 			made.runningTurns = append(made.runningTurns, t.state.Turn)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"parley/agent/blocks"
+	"parley/bus"
 	"parley/sessions"
 )
 
@@ -12,6 +14,18 @@ import (
 type snapshot struct {
 	Turns  []turnState `json:"turns"`
 	Blocks []block     `json:"blocks"`
+	// Messages are what operators have said among these turns.
+	Messages []operatorMessage `json:"messages,omitempty"`
+}
+
+// An operatorMessage is what an operator has said in the conversation in place of the agent.
+type operatorMessage struct {
+	Call  string `json:"call"` // the message's id
+	Kind  string `json:"kind"`
+	Name  string `json:"name,omitempty"`
+	Text  string `json:"text"`
+	Cut   bool   `json:"cut,omitempty"`
+	After string `json:"after,omitempty"` // the newest turn that had begun then
 }
 
 // A turnState is a turn in a snapshot.
@@ -21,8 +35,8 @@ type turnState struct {
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
-// A block is something that the model thought, said or called; Block is its number within its
-// turn.
+// A block is something that a person said, that the model thought, said or called, or that a call gave;
+// Block is its number within its turn.
 type block struct {
 	Turn  string `json:"turn"`
 	Block int    `json:"block"`
@@ -30,8 +44,12 @@ type block struct {
 	Text  string `json:"text"`
 	Tool  string `json:"tool,omitempty"`
 	Call  string `json:"call,omitempty"`
-	Done  bool   `json:"done"`
+	bus.Detail
+	Done bool `json:"done"`
 }
+
+// size returns about how many bytes the block's texts take.
+func (b *block) size() int { return len(b.Text) + len(b.Input) }
 
 const (
 	running = "running"
@@ -44,25 +62,36 @@ const (
 	snapshotTurns = 32
 	snapshotBytes = 1 << 20
 	snapshotPage  = 100 // how many entries are read from the log at a time
+	// It has at most this many messages of operators, and this many bytes of them: the newest.
+	snapshotMessages     = 64
+	snapshotMessageBytes = 256 << 10
 )
 
 // A snapshotBuilder makes a snapshot from the entries of a session's log.
 type snapshotBuilder struct {
-	turns []*turnBlocks
-	size  int
+	redact blocks.Redactor
+	turns  []*turnBlocks
+	said   []operatorMessage
+	size   int
 }
 
 // A turnBlocks is a turn of a snapshot with its blocks and their size.
 type turnBlocks struct {
-	state  turnState
-	blocks []block
-	size   int
+	state   turnState
+	numbers blocks.Numbering
+	blocks  []block
+	size    int
+}
+
+// sorted returns the blocks in the order of their numbers, which is not always that of the log.
+func (t *turnBlocks) sorted() []block {
+	return slices.SortedStableFunc(slices.Values(t.blocks), func(a, b block) int { return a.Block - b.Block })
 }
 
 // readSnapshot makes a snapshot of the end of a session's log. It reads backwards, a page at a
 // time, and stops as soon as the snapshot is full, so that it costs the same however long the log
 // is. It leaves out the entries after the one with the number until.
-func readSnapshot(ctx context.Context, log sessions.Reader, key string, until int64) (*snapshotBuilder, error) {
+func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*snapshotBuilder, error) {
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
 	turns, size := 0, 0
 	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
@@ -79,11 +108,18 @@ func readSnapshot(ctx context.Context, log sessions.Reader, key string, until in
 			case sessions.KindTurnStarted:
 				turns++
 				e.Data = nil
-			case sessions.KindUser, sessions.KindTurnUnparked:
+			case sessions.KindUsage, sessions.KindTurnUnparked:
 				e.Data = nil
 			case sessions.KindTurnParked:
-			case sessions.KindThinking, sessions.KindText, sessions.KindToolUse, sessions.KindTurnDone:
+			case sessions.KindNotice:
+				if !isOperators(e) {
+					continue
+				}
 				size += len(e.Data)
+			case sessions.KindUser, sessions.KindThinking, sessions.KindText, sessions.KindTurnDone:
+				size += len(e.Data)
+			case sessions.KindToolUse, sessions.KindToolResult:
+				size += min(len(e.Data), blocks.MostOfCall)
 			default:
 				continue
 			}
@@ -95,7 +131,7 @@ func readSnapshot(ctx context.Context, log sessions.Reader, key string, until in
 		pages = append(pages, kept)
 		end = from - 1
 	}
-	c := &snapshotBuilder{}
+	c := &snapshotBuilder{redact: redact}
 	for _, page := range slices.Backward(pages) {
 		for _, e := range page {
 			if err := c.add(e); err != nil {
@@ -113,15 +149,14 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 		c.trim()
 		return nil
 	}
+	if e.Kind == sessions.KindNotice {
+		return c.addOperators(e)
+	}
 	t := c.findTurn(e.Turn)
 	if t == nil {
 		return nil
 	}
-	b := block{Turn: e.Turn, Block: len(t.blocks), Kind: string(e.Kind), Call: e.Call, Done: true}
 	switch e.Kind {
-	case sessions.KindUser:
-		t.state.Causes = append(t.state.Causes, e.Cause)
-		return nil
 	case sessions.KindTurnParked:
 		waits, err := sessions.Decode[sessions.TurnParked](e)
 		if waits.WaitsForPeople() {
@@ -135,26 +170,38 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 		done, err := sessions.Decode[sessions.TurnDone](e)
 		t.state.State = done.State
 		return err
-	case sessions.KindThinking, sessions.KindText:
-		said, err := sessions.Decode[sessions.Text](e) // a thought has its text in the same field
-		if err != nil {
-			return err
+	case sessions.KindUser:
+		t.state.Causes = append(t.state.Causes, e.Cause)
+	}
+	b, err := t.addBlock(e, c.redact)
+	c.size += b.size()
+	c.trim()
+	return err
+}
+
+// addBlock adds an entry of the log to its turn, if it is a block, and returns that.
+func (t *turnBlocks) addBlock(e sessions.Entry, redact blocks.Redactor) (block, error) {
+	number, ok := t.numbers.Add(e.Kind, e.Call)
+	if !ok {
+		return block{}, nil
+	}
+	data, _, err := sessions.DecodeAny(e)
+	if err != nil {
+		return block{}, err
+	}
+	shown, _ := blocks.Show(data, redact)
+	b := block{Turn: e.Turn, Block: number, Kind: shown.Kind, Text: shown.Text, Tool: shown.Tool, Call: e.Call, Detail: shown.Detail, Done: true}
+	b.Cause = e.Cause
+	if e.Kind == sessions.KindToolResult {
+		for _, use := range t.blocks {
+			if use.Call == e.Call {
+				b.Tool = use.Tool
+			}
 		}
-		b.Text = said.Text
-	case sessions.KindToolUse:
-		use, err := sessions.Decode[sessions.ToolUse](e)
-		if err != nil {
-			return err
-		}
-		b.Tool = use.Name // events do not show its arguments either
-	default:
-		return nil
 	}
 	t.blocks = append(t.blocks, b)
-	t.size += len(b.Text)
-	c.size += len(b.Text)
-	c.trim()
-	return nil
+	t.size += b.size()
+	return b, nil
 }
 
 // findTurn returns the turn with this id; nil if the builder does not have it.
@@ -178,6 +225,7 @@ func (c *snapshotBuilder) trim() {
 		c.size -= oldest.size
 		c.turns[0] = nil
 		c.turns = c.turns[1:]
+		c.said = slices.DeleteFunc(c.said, func(m operatorMessage) bool { return m.After == "" || m.After == oldest.state.Turn })
 	}
 }
 
@@ -186,7 +234,8 @@ func (c *snapshotBuilder) build() snapshot {
 	s := snapshot{Turns: []turnState{}, Blocks: []block{}}
 	for _, t := range c.turns {
 		s.Turns = append(s.Turns, t.state)
-		s.Blocks = append(s.Blocks, t.blocks...)
+		s.Blocks = append(s.Blocks, t.sorted()...)
 	}
+	s.Messages = c.said
 	return s
 }

@@ -59,9 +59,9 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// write sends a frame: an event or a comment as it goes over the wire. If the watcher does not
-// take it in time, the stream ends.
-func (s *stream) write(frame []byte) error {
+// write sends frames: events or comments as they go over the wire. If the watcher does not take them in
+// time, the stream ends.
+func (s *stream) write(frames ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -75,7 +75,12 @@ func (s *stream) write(frame []byte) error {
 		s.w.WriteHeader(http.StatusOK)
 	}
 	s.w.Extend(s.timeout)
-	_, err := s.w.Write(frame)
+	var err error
+	for _, frame := range frames {
+		if _, err = s.w.Write(frame); err != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = s.w.Flush()
 	}

@@ -36,15 +36,18 @@ func TestUsage(t *testing.T) {
 	const caps = `"caps":[{"of":"all","span":"day","setting":"[budget] day","most_microdollars":20000000,"spent_microdollars":250,"reserved_microdollars":150000}],`
 	const sum = `"calls":1,"input":100,"cached":40,"output":10,"reasoning":4,"microdollars":250,"estimated":0,"unpriced":0}`
 	for query, want := range map[string]string{
-		"?from=2026-05-06&to=2026-05-06":           `{"usage":[{"key":"2026-05-06",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
-		"?by=person&from=2026-05-01&to=2026-05-31": `{"usage":[{"key":"slack:U1",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
-		"?by=model&from=2026-05-07&to=2026-05-08":  `{"usage":[],` + caps + `"prices":"2026-06-20"}`,
+		"?from=2026-05-06&to=2026-05-06":                   `{"usage":[{"key":"2026-05-06",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
+		"?by=person&from=2026-05-01&to=2026-05-31":         `{"usage":[{"key":"slack:U1",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
+		"?by=hour&from=2026-05-06&to=2026-05-06":           `{"usage":[{"key":"2026-05-06T12",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
+		"?by=day,model&from=2026-05-06&to=2026-05-06":      `{"usage":[{"key":"2026-05-06","then":"m1",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
+		"?by=session,person&from=2026-05-06&to=2026-06-01": `{"usage":[{"key":"main:slack:C1","then":"slack:U1",` + sum + `],` + caps + `"prices":"2026-06-20"}`,
+		"?by=model&from=2026-05-07&to=2026-05-08":          `{"usage":[],` + caps + `"prices":"2026-06-20"}`,
 	} {
 		if status, body := x.askFor(readToken, http.MethodGet, "/v1/usage"+query, ""); status != http.StatusOK || strings.TrimSpace(body) != want {
 			t.Errorf("%s: %d %s", query, status, body)
 		}
 	}
-	for _, query := range []string{"?by=colour", "?from=yesterday", "?to=2026-02-30"} {
+	for _, query := range []string{"?by=colour", "?by=day,colour", "?by=day,", "?by=day,model,agent", "?from=yesterday", "?to=2026-02-30"} {
 		if status, body := x.askFor(readToken, http.MethodGet, "/v1/usage"+query, ""); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", query, status, body)
 		}

@@ -7,8 +7,11 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"parley/bus"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
 )
 
 // A viewer sends a session's events to one watcher.
@@ -19,15 +22,31 @@ import (
 // is dropped by the number of its block. The log does not have the answer that the model is
 // giving at that moment. If the beginning of that answer was missed, the turn has a hole: its
 // events go out without an id, so that a stream that is cut off begins with a snapshot again. The
-// hole ends when the answer begins anew, or is over; then a second snapshot has all of it.
+// hole ends when the answer begins anew, or is in the log; then a second snapshot has all of it.
+// As a rule there is no hole, because the bus still holds the beginning; see sendAll.
 type viewer struct {
 	key       string
+	caller    exchange.Caller
+	events    bus.Events
 	snapshots *snapshotCache
 	out       *stream
 
-	snapshotBlocks map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
-	holes          map[string]bool // the turns of whose current answer the watcher missed the beginning
-	ended          []string        // the newest turns whose end was sent
+	told  map[string]snapshotBlocks // by turn: what the last snapshot had; nil before one was needed
+	holes map[string]bool           // the turns of whose current answer the watcher missed the beginning
+	doubt map[string]bool           // the turns in which an answer began with the number of a block that the snapshot has
+	ended []string                  // the newest turns whose end was sent
+	heard []string                  // the newest messages of operators that were sent
+	again said                      // what is being told again although the snapshot has it
+	// The turns of whose current answer the watcher was sent what the bus held, up to the event with
+	// the id shownUpTo.
+	shown     map[string]bool
+	shownUpTo uint64
+}
+
+// A said names a block.
+type said struct {
+	turn  string
+	block int
 }
 
 // knownEnds is how many of the newest turns that ended a viewer knows.
@@ -46,12 +65,25 @@ func (v *viewer) endedBefore(e bus.Event) bool {
 	return false
 }
 
+// heardBefore reports whether an event says what an operator has said, which the watcher knows: it is said
+// again if the worker is cut off after the log has it.
+func (v *viewer) heardBefore(e bus.Event) bool {
+	if e.Type != bus.Spoken || e.Kind != bus.KindOperator {
+		return false
+	}
+	if slices.Contains(v.heard, e.Call) {
+		return true
+	}
+	v.heard = append(v.heard[max(0, len(v.heard)+1-snapshotMessages):], e.Call)
+	return false
+}
+
 // begin subscribes to the session's events after the one with lastID, and sends a snapshot if
 // some of them are not held any more.
-func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (iter.Seq2[bus.Event, error], error) {
+func (v *viewer) begin(ctx context.Context, lastID string) (iter.Seq2[bus.Event, error], error) {
 	feed := bus.SessionFeed(v.key)
 	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {
-		news, err := events.Subscribe(ctx, feed, after)
+		news, err := v.events.Subscribe(ctx, feed, after)
 		if !errors.Is(err, bus.ErrGone) {
 			if err != nil {
 				return nil, fmt.Errorf("follow session %s: %w", v.key, err)
@@ -59,11 +91,11 @@ func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (i
 			return news, v.out.open()
 		}
 	}
-	news, err := events.Subscribe(ctx, feed, 0)
+	news, err := v.events.Subscribe(ctx, feed, 0)
 	if err != nil {
 		return nil, fmt.Errorf("follow session %s: %w", v.key, err)
 	}
-	return news, v.sendSnapshot(ctx)
+	return news, v.sendAll(ctx)
 }
 
 // sendSnapshot sends a snapshot of the session, and notes that of each turn that runs the current
@@ -73,7 +105,8 @@ func (v *viewer) sendSnapshot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.snapshotBlocks, v.holes = told.blockCounts, map[string]bool{}
+	v.told, v.holes, v.doubt = told.blocks, map[string]bool{}, map[string]bool{}
+	v.heard = slices.Clone(told.said)
 	for _, turn := range told.runningTurns {
 		v.holes[turn] = true
 	}
@@ -85,7 +118,7 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 	for e, err := range news {
 		switch {
 		case errors.Is(err, bus.ErrGone): // it was too slow
-			err = v.sendSnapshot(ctx)
+			err = v.sendAll(ctx)
 		case err == nil:
 			err = v.sendEvent(ctx, e)
 		}
@@ -98,38 +131,58 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 
 // sendEvent sends an event, unless the last snapshot has it already, or it ends a turn again.
 func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
-	if v.endedBefore(e) {
+	if v.endedBefore(e) || v.heardBefore(e) {
 		return nil
 	}
-	if v.snapshotBlocks != nil {
-		old, err := v.inSnapshot(ctx, e)
+	if v.shown[e.Turn] && e.ID <= v.shownUpTo && strings.HasPrefix(e.Type, "block_") {
+		return nil
+	}
+	if v.told != nil {
+		old, err := v.inSnapshot(ctx, &e)
 		if old || err != nil {
 			return err
 		}
 	}
 	id := ""
-	if len(v.holes) == 0 {
+	if len(v.holes) == 0 && e.ID > v.shownUpTo { // else who goes on after it would be shown pieces again
 		id = strconv.FormatUint(e.ID, 10)
 	}
-	return v.out.send(id, e.Type, eventData(e))
+	return v.out.send(id, e.Type, eventData(e, v.caller))
 }
 
 // inSnapshot reports whether the last snapshot already has what an event says. If the event ends
-// a hole, inSnapshot sends a new snapshot, which has the whole answer.
-func (v *viewer) inSnapshot(ctx context.Context, e bus.Event) (old bool, err error) {
-	next := v.snapshotBlocks[e.Turn]
+// a hole, inSnapshot sends a new snapshot, which has the whole answer. Of blocks that are void it
+// leaves those that the log has.
+func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err error) {
+	told, this := v.told[e.Turn], said{e.Turn, e.Block}
+	if e.Type == bus.BlockStart && e.Kind == string(sessions.KindUser) {
+		v.again = this // somebody may have deleted it
+	}
 	switch e.Type {
-	case bus.BlockDelta, bus.BlockStop:
-		return e.Block < next, nil
-	case bus.BlockStart, bus.BlockReset:
-		if e.Block == next { // an answer begins, or will begin anew
+	case bus.BlockDelta:
+		return told.has[e.Block] && v.again != this, nil
+	case bus.BlockStart:
+		// An answer begins, or nobody gives one, because a call has run.
+		if e.Block == told.next || e.Kind == string(sessions.KindToolResult) {
 			delete(v.holes, e.Turn)
 		}
-		return e.Block < next, nil
+		old = told.has[e.Block] && v.again != this
+		// It is said again, or a worker of an older release numbers blocks differently.
+		if old && e.Kind != string(sessions.KindToolResult) {
+			v.doubt[e.Turn] = true
+		}
+		return old, nil
+	case bus.BlockReset:
+		if e.Block <= told.next { // the answer will begin anew
+			delete(v.holes, e.Turn)
+			e.Block = told.next
+		}
+	case bus.BlockStop:
+		return v.endHole(ctx, e)
 	case bus.ToolStart, bus.ToolEnd, bus.TurnParked, bus.TurnComplete, bus.TurnError:
 		// What was said before these is in the log, and what comes after them
 		// comes to us.
-		if v.holes[e.Turn] {
+		if v.holes[e.Turn] || v.doubt[e.Turn] {
 			err = v.sendSnapshot(ctx)
 			delete(v.holes, e.Turn)
 		}
@@ -137,9 +190,32 @@ func (v *viewer) inSnapshot(ctx context.Context, e bus.Event) (old bool, err err
 	return false, err
 }
 
-// eventData returns what is sent to watchers of an event; it has a block's number only if the
+// endHole does what inSnapshot does, for the event that the log has a block. With the first such block
+// it has the whole answer.
+func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error) {
+	old = v.told[e.Turn].has[e.Block]
+	switch this := (said{e.Turn, e.Block}); sessions.Kind(e.Kind) {
+	case sessions.KindUser:
+		old, v.again = old && v.again != this, said{}
+		return old, nil
+	case sessions.KindToolResult:
+		return old, nil
+	}
+	if v.holes[e.Turn] && !old {
+		if err := v.sendSnapshot(ctx); err != nil {
+			return false, err
+		}
+		old = v.told[e.Turn].has[e.Block] // an older release says so earlier
+	}
+	if old {
+		delete(v.holes, e.Turn)
+	}
+	return old, nil
+}
+
+// eventData returns what is sent to a watcher of an event; it has a block's number only if the
 // event is about a block.
-func eventData(e bus.Event) any {
+func eventData(e bus.Event, c exchange.Caller) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
 		return e
@@ -172,7 +248,7 @@ func eventData(e bus.Event) any {
 			break
 		}
 		if e.Type == bus.Asked {
-			return askOf(*e.Ask)
+			return askOf(*e.Ask, c)
 		}
 		return resolvedAskOf(*e.Ask, e.Turn)
 	}

@@ -84,9 +84,9 @@ func TestASnapshotHasAllOfALongTurn(t *testing.T) {
 	x.write(watched, all...)
 	f := x.watch(watched, chatToken, "")
 	defer f.close()
-	s := newScreen()
-	s.show(t, f.must())
-	if len(s.blocks["long"]) != 700 {
+	s := newClient()
+	s.take(t, f.must())
+	if len(s.blocks["long"]) != 701 { // with what was said
 		t.Errorf("%d of 700 blocks", len(s.blocks["long"]))
 	}
 }

@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 
 	"parley/bus"
 	"parley/cmd/parley/api/exchange"
@@ -13,6 +16,7 @@ import (
 type watching struct {
 	events    bus.Events
 	access    Access
+	sights    sights
 	snapshots *snapshotCache
 	streams   *streams
 	timeouts  Timeouts
@@ -20,17 +24,30 @@ type watching struct {
 
 // watch streams the events of a session until the watcher leaves.
 func (a watching) watch(w *exchange.Answer, r *http.Request) error {
-	key, err := readableSession(w, r)
+	key, err := a.sights.readable(w, r)
 	if err != nil {
 		return err
 	}
+	may := func() error { return a.checkStillAllowed(r, w.Caller, key) }
+	return a.serve(w, r, may, func(ctx context.Context, out *stream) error {
+		v := &viewer{key: key.text, caller: w.Caller, events: a.events, snapshots: a.snapshots, out: out}
+		news, err := v.begin(ctx, r.Header.Get("Last-Event-ID"))
+		if err != nil {
+			return err
+		}
+		return v.follow(ctx, news)
+	})
+}
+
+// serve opens a stream, and lets send send events until the watcher leaves, or may says that the caller
+// may not watch any more.
+func (a watching) serve(w *exchange.Answer, r *http.Request, may func() error, send func(context.Context, *stream) error) error {
 	if r.Method == http.MethodHead {
 		return nil // a stream without a body never ends
 	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
-	may := func() error { return a.checkStillAllowed(r, w.Caller, key) }
-	release, ok := a.streams.add(&watcher{cancel: leave, check: may})
+	release, ok := a.streams.add(&watcher{cancel: leave, check: may, elsewhere: w.Caller.SignIn != "" || w.Caller.MayReadOwn() && !w.Caller.MayReadAll()})
 	if !ok {
 		return exchange.Unavailable("unavailable", "the server is shutting down: come again")
 	}
@@ -39,18 +56,13 @@ func (a watching) watch(w *exchange.Answer, r *http.Request) error {
 	if err := may(); err != nil {
 		return err
 	}
-	v := &viewer{key: key.text, snapshots: a.snapshots, out: newStream(w, a.timeouts, leave)}
-	defer v.out.close()
-	news, err := v.begin(ctx, a.events, r.Header.Get("Last-Event-ID"))
-	if err != nil {
-		if w.Status() == 0 {
-			return err
-		}
-		return nil // the watcher will come again
+	out := newStream(w, a.timeouts, leave)
+	defer out.close()
+	if err := send(ctx, out); w.Status() == 0 {
+		return err
 	}
-	// From here on an error is the end of the stream; the watcher comes again
-	// and goes on where it was cut off.
-	_ = v.follow(ctx, news)
+	// Once something was sent, an error is the end of the stream; the watcher comes again and goes on
+	// where it was cut off.
 	return nil
 }
 
@@ -66,7 +78,14 @@ type streams struct {
 type watcher struct {
 	cancel func()       // ends it
 	check  func() error // returns why its caller may not watch any more; nil if the caller may
+	// elsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
+	// another account.
+	elsewhere bool
+	again     *time.Timer // until it is checked again; nil if that is not needed
 }
+
+// checkEvery is after how long at most the streams end of which another process has ended what allows them.
+const checkEvery = time.Minute
 
 func newStreams() *streams { return &streams{open: map[*watcher]struct{}{}} }
 
@@ -78,11 +97,30 @@ func (s *streams) add(w *watcher) (release func(), ok bool) {
 		return nil, false
 	}
 	s.open[w] = struct{}{}
+	if w.elsewhere {
+		w.again = time.AfterFunc(checkEvery, func() { s.checkAgain(w) })
+	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.open, w)
+		if w.again != nil {
+			w.again.Stop()
+		}
 	}, true
+}
+
+// checkAgain ends a stream if its caller may not watch any more, or else looks again later.
+func (s *streams) checkAgain(w *watcher) {
+	if w.isRefused() {
+		w.cancel()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, open := s.open[w]; open {
+		w.again.Reset(checkEvery)
+	}
 }
 
 // end ends all streams, and lets no new ones begin.
@@ -95,26 +133,38 @@ func (s *streams) end() {
 	}
 }
 
-// recheck ends the streams of callers who may not watch any more.
+// recheck ends the streams of callers who may not watch any more. It looks without the lock, because
+// it may ask the store about each of them, and others begin to watch meanwhile.
 func (s *streams) recheck() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range s.open {
-		if w.check() != nil {
+	all := slices.Collect(maps.Keys(s.open))
+	s.mu.Unlock()
+	for _, w := range all {
+		if w.isRefused() {
 			w.cancel()
 		}
 	}
 }
 
+// isRefused reports whether the watcher's caller may not watch any more. A store that can't say so now is no
+// reason to end a stream.
+func (w *watcher) isRefused() bool {
+	return exchange.IsRefusal(w.check())
+}
+
 // checkStillAllowed returns why a caller who began to watch as was may not watch a session any
-// more: the token is gone, belongs to another name now, or has lost the scope. It returns nil if
-// the caller may.
+// more: the token is gone, belongs to another name now, or has lost the scope; or the account whose session
+// it is, is no longer linked. It returns nil if the caller may.
 func (a watching) checkStillAllowed(r *http.Request, was exchange.Caller, key sessionKey) error {
 	is, err := a.access.identify(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case is.Name != was.Name || !is.MayWatch() || !is.MayReadAll() && !key.belongsTo(is):
+	}
+	err = a.sights.check(r.Context(), is, key.text)
+	if err != nil && !exchange.IsRefusal(err) {
+		return err
+	}
+	if is.Name != was.Name || err != nil {
 		return exchange.Forbidden("this token may not watch this session any more")
 	}
 	return nil

@@ -41,7 +41,7 @@ const (
 // any more, the model gets it as a message.
 const answerPrefix = "word "
 
-// approvalOf returns the arguments of the request's call that needs an approval, as
+// approvalOf returns the arguments of the request's call that needs approval, as
 // people and logs see them.
 func (s request) approvalOf() string { return fmt.Sprintf(`{"n":%d}`, -1-s.n) }
 
@@ -127,7 +127,7 @@ func (s *storm) begunChats() (all []*chat) {
 	return all
 }
 
-// decideApproval sends what people answer to a call that needs an approval. how chooses
+// decideApproval sends what people answer to a call that needs approval. how chooses
 // the answer: approve, deny, both by two owners at once, an answer of somebody who may
 // not, or none.
 func (s *storm) decideApproval(p *chat, id string, how int) {
@@ -255,12 +255,12 @@ func (l *logAudit) addAskEnded(e sessions.Entry) {
 	}
 }
 
-// approvalCall reports whether a call needs an approval.
+// approvalCall reports whether a call needs approval.
 func approvalCall(use sessions.ToolUse) bool {
 	return use.Name == onceToolName && strings.HasPrefix(string(use.Args), `{"n":-`)
 }
 
-// checkApproved checks that a call that needs an approval ran if it was approved, and
+// checkApproved checks that a call that needs approval ran if it was approved, and
 // only then.
 func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult) {
 	key := c.turn + "#" + call

@@ -123,7 +123,7 @@ func leftovers(keys []string) []string {
 // shortLived returns the kinds of keys that must expire by themselves. A nudge, which
 // ends a process's blocking call, stays for some seconds if the call has ended before the
 // nudge came.
-func shortLived() []string { return []string{"events", "hold", "nudge", "working", "begun"} }
+func shortLived() []string { return []string{"events", "hold", "waiting", "nudge", "working", "begun"} }
 
 // findSlowestAnswer finds the answer that took longest.
 func (a *audit) findSlowestAnswer() {

@@ -263,7 +263,7 @@ func (s *siege) try(i int) verdict {
 		}
 		s.w.Telegram.Say(chat, chat, fmt.Sprintf("attempt %d.%d: %s", i, turn, words))
 		v.said = s.w.WaitSaid(chat, turn+1)
-		if strings.Contains(v.said[turn], "needs an approval") {
+		if strings.Contains(v.said[turn], "needs approval") {
 			v.asked = true
 			return v
 		}

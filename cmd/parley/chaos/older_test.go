@@ -51,7 +51,7 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	parleytest.WaitFor(t, "people to be asked", func() bool {
 		said := parleytest.Texts(f.Telegram.Sent(7))
 		last := said[len(said)-1]
-		if strings.Contains(last, "needs an approval") {
+		if strings.Contains(last, "needs approval") {
 			return true
 		}
 		if strings.HasPrefix(last, "then: ") {

@@ -36,7 +36,7 @@ func TestAToolThatDeclaresNothingIsAskedAbout(t *testing.T) {
 	}
 	w.Telegram.Say(3, 3, "read "+page.URL)
 	const why = "it would call dice, of which nobody has said that it does nothing to the outside"
-	if said := w.WaitSaid(3, 1)[0]; !strings.Contains(said, "needs an approval") || !strings.Contains(said, why) {
+	if said := w.WaitSaid(3, 1)[0]; !strings.Contains(said, "needs approval") || !strings.Contains(said, why) {
 		t.Errorf("after a page was read the chat is told %q", said)
 	}
 }

@@ -448,7 +448,7 @@ func (p *planner) others() {
 		w.reply = fmt.Sprintf(text, fmt.Sprintf("%s/a/%d/", p.base, n), w.canary)
 	}
 	p.add("other: a question", false, func(canary, at string) [][]agenttest.ToolCall {
-		return one(use("ask_user", "question", "Open "+at+"?"+canary+"; this needs an approval?", "choices", []string{"a", "b"}))
+		return one(use("ask_user", "question", "Open "+at+"?"+canary+"; this needs approval?", "choices", []string{"a", "b"}))
 	})
 	p.add("other: arguments as a text", true, func(canary, at string) [][]agenttest.ToolCall {
 		inner, _ := json.Marshal(map[string]string{"url": at + "?" + canary}) // texts always marshal

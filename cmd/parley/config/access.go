@@ -71,13 +71,13 @@ func (chats) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 		return nil, d.WrongType("a list", v)
 	}
 	if len(items) == 0 {
-		return nil, &schema.Fault{Wrong: "names no chat", Remedy: "remove it, if the bot is to listen in every chat that it is in; else " + d.Example()}
+		return nil, &schema.Fault{Wrong: "names no chat", Remedy: "remove it if the bot should listen in every chat that it is in; otherwise " + d.Example()}
 	}
 	seen := map[string]bool{}
 	return schema.Each(items, func(item any) (Chat, *schema.Fault) {
 		chat, f := decodeChat(d, item)
 		if f == nil && seen[chat.Chat] {
-			f = &schema.Fault{Wrong: fmt.Sprintf("%q stands in it twice", chat.Chat), Remedy: "remove one of them"}
+			f = &schema.Fault{Wrong: fmt.Sprintf("it contains %q twice", chat.Chat), Remedy: "remove one of them"}
 		}
 		seen[chat.Chat] = true
 		return chat, f

@@ -33,7 +33,9 @@ type Agent struct {
 	Skills            []string // the operator's skills that it has; nil means all
 	// Model is a name in Config.Models, or else the name of a model at the server of
 	// Config.Model; "" means Config.Model. Config.ModelsOf resolves it.
-	Model    string
+	Model string
+	// Titles is the model that makes titles of conversations, a name like Model; "" means none.
+	Titles   string
 	Fallback []string // the names of the models that are asked if Model does not answer; nil: those of Config.Model
 	// UserTurns and UserTurnsHour are the turns of one person with this agent, at once and
 	// within an hour; 0 means as Limits says.
@@ -68,6 +70,7 @@ func agentSettings() []schema.Setting {
 		{Key: "user_turns_hour", Kind: schema.Count, Least: 1, Example: `60`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.UserTurnsHour })},
 		{Key: "model", Kind: schema.Text, Example: `"gpt-5-mini"`, Fill: schema.Into(func(a *Agent) any { return &a.Model })},
 		{Key: "fallback", Kind: schema.Texts, Example: `["backup"]`, Fill: schema.Into(func(a *Agent) any { return &a.Fallback })},
+		{Key: "titles", Kind: schema.Text, Example: `"small"`, Fill: schema.Into(func(a *Agent) any { return &a.Titles })},
 		{Key: "workspace", Kind: schema.Path, Example: `"/srv/ops"`, Fill: schema.Into(func(a *Agent) any { return &a.Workspace })},
 		{Key: "may_spawn", Kind: schema.Texts, Example: `["research"]`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.MaySpawn })},
 	}

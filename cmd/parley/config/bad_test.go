@@ -75,11 +75,11 @@ func TestBadKeysAndTypes(t *testing.T) {
 		{"a route by an empty word", bot + `routes = [{ match = { mention = "" }, agent = "main" }]`,
 			`3: channels.telegram.routes: mention is "": write the mention, or leave it out`},
 		{"a route by two words", bot + `routes = [{ match = { mention = "the ops" }, agent = "main" }]`,
-			`3: channels.telegram.routes: the mention "the ops" is no word: write a word as people say it behind the bot's name, such as mention = "ops"`},
+			`3: channels.telegram.routes: the mention "the ops" isn't a word: write a word that people say after the bot's name, such as mention = "ops"`},
 		{"a route by a command", bot + `routes = [{ match = { mention = "Stop" }, agent = "main" }]`,
 			`3: channels.telegram.routes: the mention "Stop" is a command: choose another word`},
 		{"a route by a channel's user", bot + `routes = [{ match = { user = "telegram:7" }, agent = "main" }]`,
-			`3: channels.telegram.routes: "telegram:7" names a channel: write just what stands behind it: "7"`},
+			`3: channels.telegram.routes: "telegram:7" names a channel: write only what follows it: "7"`},
 		{"a fallback of an agent", "[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n[agents.main]\nfallback = [\"bik\"]",
 			`5: agents.main.fallback: no model is called "bik": write "big"`},
 		{"an element of a list", "[agents.main]\nmay_message = [\n \"telegram:1\",\n 7,\n]\n" + bot,
@@ -99,7 +99,7 @@ func TestBadKeysAndTypes(t *testing.T) {
 		{"a name of parley's own", "[channels.web]",
 			`1: channels.web: the name web is parley's own: choose another`},
 		{"a token called like the owner", "[log]\n[tokens.owner]\ntoken = \"0123456789abcdef\"\nmay = [\"read\"]",
-			`2: tokens.owner: the name owner is the local owner's, whose token is in the home: choose another`},
+			`2: tokens.owner: the name owner belongs to the local owner, whose token is in the home: choose another`},
 		{"Slack's tokens in each other's place", "[channels.slack]\nbot_token = \"xapp-1-A\"\napp_token = \"xoxb-1-A\"",
 			"2: channels.slack.bot_token: a token that begins with xapp- is another kind of token: write the one that begins with xoxb-; this one belongs in app_token\n" +
 				"3: channels.slack.app_token: a token that begins with xoxb- is another kind of token: write the one that begins with xapp-; this one belongs in bot_token"},
@@ -125,7 +125,7 @@ func TestBadNumbers(t *testing.T) {
 		{"not an address of the net", bot + `api_url = "telegram.example"`,
 			`3: channels.telegram.api_url: not an address that begins with http:// or https://: write for example api_url = "http://127.0.0.1:8081"`},
 		{"a password for a web server", "[model]\nbase_url = \"https://me:secret@host/v1\"",
-			`2: model.base_url: holds a name, a password or parameters, which would show in logs: write the address alone`},
+			`2: model.base_url: contains a name, a password or parameters, which logs would show: write only the address`},
 		{"not a place to listen", "[http]\nlisten = \"7275\"",
 			`2: http.listen: "7275" is not HOST:PORT: write for example listen = "127.0.0.1:7275", or "" for off`},
 	} {
@@ -142,13 +142,13 @@ func TestBadReferences(t *testing.T) {
 		{"not closed", "[channels.telegram]\nbot_token = \"${T\"",
 			`2: channels.telegram.bot_token: a ${ without its }: close it, or write $${ for the characters themselves`},
 		{"not a variable", "[channels.telegram]\nbot_token = \"${1:secret}\"",
-			`2: channels.telegram.bot_token: ${…} holds no variable's name: write ${VAR} or ${file:PATH}, or $${ for the characters themselves`},
+			`2: channels.telegram.bot_token: ${…} contains no variable name: write ${VAR} or ${file:PATH}, or $${ for the characters themselves`},
 		{"an endless file", "[channels.telegram]\nbot_token = \"${file:/dev/zero}\"",
 			`2: channels.telegram.bot_token: the file /dev/zero cannot be read: not a regular file: let the user that runs parley read it, and nobody else`},
 		{"empty", "[channels.telegram]\nbot_token = \"\"",
 			`2: channels.telegram.bot_token: is empty: give it a value, or remove the line`},
 		{"two words", "[channels.telegram]\nbot_token = \"${T} ${U}\"",
-			`2: channels.telegram.bot_token: holds a space, a line break or a character that no key or token has: leave nothing in it but the secret`},
+			`2: channels.telegram.bot_token: contains a space, a line break or a character that no key or token has: leave only the secret in it`},
 	} {
 		c.run(t)
 	}
@@ -159,9 +159,9 @@ func TestBadChannels(t *testing.T) {
 		{"no token", "[channels.telegram]",
 			`1: channels.telegram.bot_token: is missing: write bot_token = "${TELEGRAM_BOT_TOKEN}", or set TELEGRAM_BOT_TOKEN`},
 		{"no platform", "[channels.ops]\nbot_token = \"${T}\"",
-			`1: channels.ops: its name is no platform's, and it has no platform: write platform = "telegram", or "slack" or "discord"`},
+			`1: channels.ops: its name isn't a platform's, and it has no platform: write platform = "telegram", or "slack" or "discord"`},
 		{"nearly a platform", "[channels.telegramm]\nbot_token = \"${T}\"",
-			`1: channels.telegramm: its name is no platform's, and it has no platform: did you mean [channels.telegram]? Else write platform = "telegram", or "slack" or "discord"`},
+			`1: channels.telegramm: its name isn't a platform's, and it has no platform: did you mean [channels.telegram]? Otherwise, write platform = "telegram", or "slack" or "discord"`},
 		{"Slack's token", bot + `app_token = "${U}"`,
 			`3: channels.telegram.app_token: only Slack has one: remove it`},
 		{"Slack without one", "[channels.slack]\nbot_token = \"${T}\"",
@@ -181,9 +181,9 @@ func TestBadChannels(t *testing.T) {
 			`3: channels.telegram.chats: "telegram:-8" names a channel: write just the chat: "-8"
 			 3: channels.telegram.chats: "42" is not the id of a group on Telegram: write the number, which is negative`},
 		{"no groups", bot + "chats = []",
-			`3: channels.telegram.chats: names no chat: remove it, if the bot is to listen in every chat that it is in; else write for example chats = ["C1", { chat = "C2", mention = "always" }]`},
+			`3: channels.telegram.chats: names no chat: remove it if the bot should listen in every chat that it is in; otherwise write for example chats = ["C1", { chat = "C2", mention = "always" }]`},
 		{"a group twice", bot + "chats = [-7, { chat = -7, mention = \"never\" }]",
-			`3: channels.telegram.chats: "-7" stands in it twice: remove one of them`},
+			`3: channels.telegram.chats: it contains "-7" twice: remove one of them`},
 		{"a group with what it has not", bot + "chats = [{ chat = -7, mentions = \"never\" }]",
 			`3: channels.telegram.chats: a chat has no "mentions": write "mention"`},
 		{"a group with an unknown word", bot + "chats = [{ chat = -7, mention = \"nevr\" }]",
@@ -191,7 +191,7 @@ func TestBadChannels(t *testing.T) {
 		{"a group without an id", bot + "chats = [{ mention = \"never\" }]",
 			`3: channels.telegram.chats: a chat without its id: write for example chats = ["C1", { chat = "C2", mention = "always" }]`},
 		{"no Slack id", "[channels.slack]\nmode = \"send\"\nbot_token = \"${T}\"\nowners = [\"@alice\", \"U01ADMIN\", \"W7\"]",
-			`4: channels.slack.owners: "@alice" is not a Slack user's id: write the member ID, as "U0123456789": it is in the person's profile, under ⋮`},
+			`4: channels.slack.owners: "@alice" is not a Slack user's id: write the member ID, such as "U0123456789": it is in the person's profile, under ⋮`},
 		{"twins", bot + "[channels.other]\nplatform = \"telegram\"\nbot_token = \"${T}\"",
 			`2: channels.telegram.bot_token: the same as channels.other's: they would take each other's messages: give it a bot of its own, or write mode = "send"`},
 	} {
@@ -220,6 +220,10 @@ func TestBadPlaces(t *testing.T) {
 			`6: agents.defaults.may_message: no target is called "oncal": write "oncall"
 			 6: agents.defaults.may_message: no target is called "nobody": add it to [targets], or write an address: CHANNEL:CHAT
 			 6: agents.defaults.may_message: no channel is called "slack": add [channels.slack], or use one of telegram`},
+		{"a cluster", "[bus]\nurl = \"redis+cluster://127.0.0.1\"\n[store]\nurl = \"postgres://h/d\"",
+			`2: bus.url: Redis Cluster is not supported: use one Redis, redis://HOST:PORT, or one with replicas and Sentinels, redis+sentinel://HOST:PORT,HOST:PORT/NAME`},
+		{"Sentinels without a name", "[bus]\nurl = \"redis+sentinel://:p@a:1,b:2\"\n[store]\nurl = \"postgres://h/d\"",
+			`2: bus.url: does not say what the Sentinels call the master: "redis+sentinel://HOST:PORT,HOST:PORT/NAME"`},
 		{"bus without store", "[bus]\nurl = \"redis://127.0.0.1\"",
 			`2: bus.url: [bus] url without [store] url: workers would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out`},
 		{"open webhook", bot + "[webhooks.json]\nto = \"telegram:1\"",
@@ -232,7 +236,7 @@ func TestBadPlaces(t *testing.T) {
 		{"group without an agent", bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\ngroup = \"{{ .a }}\"",
 			`6: webhooks.json.group: has no effect without agent: write agent = "main", or remove it`},
 		{"group of what has its own", bot + "[webhooks.github]\nsecret = \"${T}\"\nto = \"telegram:1\"\nagent = \"main\"\ngroup = \"{{ .a }}\"",
-			`7: webhooks.github.group: is for plain JSON: what github sends has groups of its own: remove it`},
+			`7: webhooks.github.group: is for plain JSON: github sends its own groups: remove it`},
 		{"group that is no template", bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\nagent = \"main\"\ngroup = \"{{ if }}\"",
 			`7: webhooks.json.group: cannot be read: template:1: missing value for if: write for example group = "{{ .build.id }}"`},
 		{"a channel in the place of conversations with webhooks", strings.Replace(bot, "telegram", "webhook", 1) + "platform = \"telegram\"\n[webhooks.json]\ntoken = \"${T}\"\nto = \"webhook:1\"\nagent = \"main\"",
@@ -268,13 +272,13 @@ func TestBadPlacesOfFiles(t *testing.T) {
 		want string
 	}{
 		"flag": {config.Options{File: "gone.toml", Home: "h"}, nil,
-			"cannot read the configuration gone.toml: no such file or directory: give the path of a file that is there and can be read"},
+			"cannot read the configuration gone.toml: no such file or directory: give the path of a file that exists and can be read"},
 		"variable": {config.Options{Home: "h"}, vars{"PARLEY_CONFIG": "gone.toml"},
-			"PARLEY_CONFIG (environment): cannot read the configuration gone.toml: no such file or directory: give the path of a file that is there and can be read"},
+			"PARLEY_CONFIG (environment): cannot read the configuration gone.toml: no such file or directory: give the path of a file that exists and can be read"},
 		"folder": {config.Options{File: ".", Home: "h"}, nil,
-			"cannot read the configuration .: not a regular file: give the path of a file that is there and can be read"},
+			"cannot read the configuration .: not a regular file: give the path of a file that exists and can be read"},
 		"no home": {config.Options{}, nil,
-			"there is no place for the home: neither $HOME nor $PARLEY_HOME is set: give --home DIR"},
+			"Parley can't find a home: neither $HOME nor $PARLEY_HOME is set: give --home DIR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Env = c.env.look

@@ -138,9 +138,9 @@ func checkChannel(l *loader, name string, settings []schema.Setting) {
 		if !l.Mentioned(path + ".platform") {
 			remedy := platformRemedy(l.opts.Platforms)
 			if near := spelling.Nearest(name, platformNames(l.opts.Platforms)); near != "" {
-				remedy = "did you mean [channels." + near + "]? Else " + remedy
+				remedy = "did you mean [channels." + near + "]? Otherwise, " + remedy
 			}
-			l.Report(at, path, "its name is no platform's, and it has no platform", remedy)
+			l.Report(at, path, "its name isn't a platform's, and it has no platform", remedy)
 		}
 		return
 	}

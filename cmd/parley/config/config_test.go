@@ -244,17 +244,19 @@ func TestServeWantsAModel(t *testing.T) {
 		want string
 	}{
 		"none": {"[channels.telegram]\n", token,
-			`parley.toml:1: channels.telegram: it hears people, and no model answers them: set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or mode = "send" here`},
+			`parley.toml:1: channels.telegram: it hears people, but no model answers them: set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or mode = "send" here`},
 		"a name alone": {"[channels.telegram]\n[model]\nname = \"gpt-5-mini\"\n", token,
 			`parley.toml:3: model.name: the model at the default URL wants a key, and there is none: set OPENAI_API_KEY, or write [model] base_url for a server of your own`},
 		"the default URL by name": {"[channels.telegram]\n[model]\nbase_url = \"https://api.openai.com/v1\"\n", vars{"TELEGRAM_BOT_TOKEN": "1:x", "OPENAI_API_KEY": "k"},
 			`parley.toml:3: model.base_url: the server named here wants a key, and the environment's is not sent to it unasked: write api_key = "${OPENAI_API_KEY}" beside it`},
 		"a webhook with an agent": {"[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"x\"\nto = \"telegram:1\"\nagent = \"main\"\n", token,
-			`parley.toml:3: webhooks.json: it has an agent, and no model that answers: set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or remove agent here`},
+			`parley.toml:3: webhooks.json: it has an agent, but no model answers: set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or remove agent here`},
 		"sends only":                     {"[channels.telegram]\nmode = \"send\"\n", token, ""},
 		"a further model of the agent's": {"[channels.telegram]\n[agents.defaults]\nmodel = \"big\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
 		"a model without a server": {"[channels.telegram]\nmode = \"send\"\n[agents.ops]\nmodel = \"bik\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
 			`parley.toml:4: agents.ops.model: no model is called "bik", and [model] has no server that could be asked for it: write "big", or write [model] base_url or api_key`},
+		"a model for titles without a server": {"[channels.telegram]\nmode = \"send\"\n[agents.main]\nmodel = \"big\"\ntitles = \"bik\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
+			`parley.toml:5: agents.main.titles: no model is called "bik", and [model] has no server that could be asked for it: write "big", or write [model] base_url or api_key`},
 		"another model of the demo's": {"[channels.telegram]\n[model]\nname = \"demo\"\n[agents.ops]\nmodel = \"m\"\n", token,
 			`parley.toml:5: agents.ops.model: no model is called "m", and the demo of [model] is no server that has others: add [models.m]`},
 		"own server": {"[channels.telegram]\n[model]\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
@@ -344,4 +346,23 @@ days = 30
 	same(t, "notices", c.Notices(), []string{
 		"parley.toml:9: tools.mcp_servers: no effect yet",
 	})
+}
+
+// A model makes titles only where the operator names one, and the demo makes none.
+func TestTitlesOf(t *testing.T) {
+	const further = "[models.small]\nname = \"s\"\nbase_url = \"http://127.0.0.1/s\"\n"
+	for _, c := range []struct{ text, want string }{
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\n", ""},
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\nname = \"m\"\n[agents.main]\ntitles = \"m\"\n", "model  model.name"},
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\n[agents.defaults]\ntitles = \"t\"\n", "model t agents.main.titles"},
+		{"[model]\nname = \"demo\"\n[agents.main]\ntitles = \"small\"\n" + further, "models.small  models.small.name"},
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\n[agents.main]\ntitles = \"demo\"\n", ""},
+		{"[agents.main]\ntitles = \"t\"\n", ""},
+	} {
+		got := ""
+		if choice, ok := good(t, c.text, nil).TitlesOf(config.MainAgent); ok {
+			got = choice.Table + " " + choice.Name + " " + choice.Key
+		}
+		same(t, c.text, got, c.want)
+	}
 }

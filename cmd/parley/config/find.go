@@ -36,11 +36,11 @@ func findHome(o Options) (dir string, wrong []schema.Problem) {
 		}
 	}
 	if home == "" {
-		return "", []schema.Problem{{Wrong: "there is no place for the home: neither $HOME nor $PARLEY_HOME is set", Remedy: "give --home DIR"}}
+		return "", []schema.Problem{{Wrong: "Parley can't find a home: neither $HOME nor $PARLEY_HOME is set", Remedy: "give --home DIR"}}
 	}
 	abs, err := filepath.Abs(home)
 	if err != nil {
-		return "", []schema.Problem{from.Problem("", &schema.Fault{Wrong: "the home's place cannot be told: " + schema.Reason(err), Remedy: "give --home an absolute path"})}
+		return "", []schema.Problem{from.Problem("", &schema.Fault{Wrong: "Parley can't find the home: " + schema.Reason(err), Remedy: "give --home an absolute path"})}
 	}
 	return abs, nil
 }

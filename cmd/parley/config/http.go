@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -23,6 +24,22 @@ type HTTP struct {
 	Hosts  []string // further host names that requests may address, besides its IP addresses and the names of loopback
 	// PublicURL is where others reach the server through a proxy; no trailing slash.
 	PublicURL string
+}
+
+// Page returns the address at which browsers on other machines reach the web page: the public address, if
+// requests under its name are answered and go over TLS. It returns nil if there is none.
+func (h HTTP) Page() *url.URL {
+	u, err := url.Parse(h.PublicURL)
+	if err != nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
+		return nil
+	}
+	names := func(host string) bool {
+		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
+	}
+	if !slices.ContainsFunc(h.Hosts, names) {
+		return nil
+	}
+	return u
 }
 
 // httpSection declares the settings of the server for programs.
@@ -65,7 +82,7 @@ func checkExposed(l *loader) {
 		return
 	}
 	l.Notify(l.At("http.listen").Problem("http.listen", &schema.Fault{
-		Wrong:  "others can reach it, and neither [tokens] nor [webhooks] lets any of them in",
+		Wrong:  "others can reach it, but neither [tokens] nor [webhooks] lets anybody in",
 		Remedy: `add [tokens.NAME], or write listen = "127.0.0.1:7275"`,
 	}))
 }

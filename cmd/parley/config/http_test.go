@@ -106,7 +106,7 @@ func TestHTTPAccessLeftOut(t *testing.T) {
 }
 
 func TestListeningBeyondThisMachine(t *testing.T) {
-	const told = `parley.toml:2: http.listen: others can reach it, and neither [tokens] nor [webhooks] lets any of them in: add [tokens.NAME], or write listen = "127.0.0.1:7275"`
+	const told = `parley.toml:2: http.listen: others can reach it, but neither [tokens] nor [webhooks] lets anybody in: add [tokens.NAME], or write listen = "127.0.0.1:7275"`
 	for listen, notices := range map[string][]string{
 		"0.0.0.0:7275": {told}, ":7275": {told}, "[::]:7275": {told}, "parley.internal:80": {told},
 		"127.0.0.1:80": nil, "127.9.9.9:80": nil, "[::1]:80": nil, "localhost:80": nil,
@@ -171,7 +171,7 @@ func TestReceivingOverHTTP(t *testing.T) {
 		{"only sending", slack + "public_url = \"https://a.b\"\nmode = \"send\"",
 			`3: channels.slack.receive: contradicts mode = "send": the channel receives nothing: remove one of the two`},
 		{"another platform's way", "[channels.slack]\nbot_token = \"xoxb-1\"\napp_token = \"xapp-1\"\nreceive = \"poll\"",
-			`4: channels.slack.receive: Slack is not received so: write one of "socket", "http"`},
+			`4: channels.slack.receive: Slack doesn't support that: write one of "socket", "http"`},
 		{"a secret without a use", "[channels.slack]\nbot_token = \"xoxb-1\"\napp_token = \"xapp-1\"\nsigning_secret = \"${L}\"",
 			`4: channels.slack.signing_secret: has no effect without receive = "http": write receive = "http", or remove it`},
 		{"another platform's secret", bot + "signing_secret = \"${L}\"\nreceive = \"http\"\npublic_url = \"https://a.b\"",

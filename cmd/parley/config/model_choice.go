@@ -31,6 +31,22 @@ func (c *Config) ModelsOf(agent string) []ModelChoice {
 	return list
 }
 
+// TitlesOf returns the model that makes titles of an agent's conversations; false if none does. The demo
+// makes none.
+func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
+	name := c.Agents[agent].Titles
+	if _, further := c.Models[name]; further {
+		return ModelChoice{Table: "models." + name, Key: "models." + name + ".name"}, true
+	}
+	if name == "" || name == demoName || c.Model.Demo || !c.Model.Configured {
+		return ModelChoice{}, false
+	}
+	if name == c.Model.Name {
+		return ModelChoice{Table: "model", Key: "model.name"}, true
+	}
+	return ModelChoice{Table: "model", Name: name, Key: "agents." + agent + ".titles"}, true
+}
+
 // HasModel reports whether a model is configured that answers for an agent: one of [models] that
 // the agent names, or else that of [model].
 func (c *Config) HasModel(agent string) bool {

@@ -132,8 +132,8 @@ func mayTakeKey(v *schema.Values) bool {
 	}
 	if _, ok := v.Env(keyVariable); ok {
 		v.Notify(schema.Problem{
-			Var: keyVariable, Key: "model.api_key", Wrong: "not sent to the base_url of the file",
-			Remedy: `write api_key = "${` + keyVariable + `}" there if that is meant`,
+			Var: keyVariable, Key: "model.api_key", Wrong: "not sent to the base_url in the file",
+			Remedy: `write api_key = "${` + keyVariable + `}" there if you want that`,
 		})
 	}
 	return false
@@ -144,7 +144,7 @@ func checkModelFields(l *loader, table string) {
 	checkHeaders(l, table, `["X-Title: Parley"]`)
 	var fields map[string]any
 	if body := l.Text(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
-		l.Report(l.At(table+".body"), table+".body", "it is no JSON object", `write for example body = '{"top_p": 0.9}'`)
+		l.Report(l.At(table+".body"), table+".body", "it isn't a JSON object", `write for example body = '{"top_p": 0.9}'`)
 	}
 }
 
@@ -182,7 +182,12 @@ func modelRemedy(l *loader, name string) string {
 // server is known for: one that is not among [models] is asked of the server of [model].
 func checkAgentModel(l *loader, table string) {
 	checkFallback(l, table+".fallback")
-	path := table + ".model"
+	checkNamedModel(l, table+".model")
+	checkNamedModel(l, table+".titles")
+}
+
+// checkNamedModel reports a model that a setting of an agent names and that no server is known for.
+func checkNamedModel(l *loader, path string) {
 	name := l.Text(path)
 	if !l.Mentioned(path) || name == "" || name == demoName || slices.Contains(l.Names("models"), name) {
 		return
@@ -210,15 +215,15 @@ func hasOwnModel(l *loader, agent string) bool {
 // needsModel returns the path of a table that is of no use without a model, such as a receiving
 // channel, and the fault to report if no model is configured; "" if no table needs a model.
 func needsModel(l *loader) (path string, without *schema.Fault) {
-	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
+	const remedy = `set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or `
 	for _, name := range l.Names("channels") {
 		if path := "channels." + name; l.Text(path+".mode") == "chat" && slices.ContainsFunc(agentsOf(l, path), func(agent string) bool { return !hasOwnModel(l, agent) }) {
-			return path, &schema.Fault{Wrong: "it hears people, and no model answers them", Remedy: remedy + `mode = "send" here`}
+			return path, &schema.Fault{Wrong: "it hears people, but no model answers them", Remedy: remedy + `mode = "send" here`}
 		}
 	}
 	for _, name := range l.Names("webhooks") {
 		if path := "webhooks." + name; l.Text(path+".agent") != "" && !hasOwnModel(l, l.Text(path+".agent")) {
-			return path, &schema.Fault{Wrong: "it has an agent, and no model that answers", Remedy: remedy + "remove agent here"}
+			return path, &schema.Fault{Wrong: "it has an agent, but no model answers", Remedy: remedy + "remove agent here"}
 		}
 	}
 	return "", nil

@@ -25,7 +25,7 @@ func platforms() []config.Platform {
 				{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 			},
 			OtherTokens: []string{"xoxp-"},
-			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
+			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it is in the person's profile, under ⋮`,
 		},
 		{
 			Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},

@@ -26,7 +26,7 @@ func checkReceive(l *loader, name string, platform Platform) {
 		if len(platform.Receives) > 0 {
 			remedy = schema.OneOf(way, platform.Receives)
 		}
-		l.Report(at, path+".receive", fmt.Sprintf("%s is not received so", platform.Title), remedy)
+		l.Report(at, path+".receive", fmt.Sprintf("%s doesn't support that", platform.Title), remedy)
 	}
 	for _, key := range []string{"public_url", "signing_secret"} {
 		if set := l.At(path + "." + key); set.File != "" && platform.Receives != nil {

@@ -93,17 +93,17 @@ func checkAgentRoutes(l *loader, channel string, platform Platform) {
 		checkAgentName(l, l.ElementAt(path, i), path, r.Agent)
 		for _, id := range []string{r.Chat, r.User} {
 			if _, alone, names := strings.Cut(id, ":"); names {
-				report(fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write just what stands behind it: %q", alone))
+				report(fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write only what follows it: %q", alone))
 			}
 		}
 		if strings.ContainsAny(r.Chat, "# ") || strings.HasPrefix(r.Chat, "@") {
-			report(fmt.Sprintf("%q is a name, and a chat is told by its id", r.Chat), platform.GroupIDRemedy)
+			report(fmt.Sprintf("%q is a name, but a chat needs its id", r.Chat), platform.GroupIDRemedy)
 		}
 		if r.User != "" && !strings.Contains(r.User, ":") && platform.IsUserID != nil && !platform.IsUserID(r.User) {
 			report(fmt.Sprintf("%q is not a %s user's id", r.User, platform.Title), platform.UserIDRemedy)
 		}
 		if strings.ContainsFunc(r.Mention, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("@:,/[]<>", c) }) {
-			report(fmt.Sprintf("the mention %q is no word", r.Mention), `write a word as people say it behind the bot's name, such as mention = "ops"`)
+			report(fmt.Sprintf("the mention %q isn't a word", r.Mention), `write a word that people say after the bot's name, such as mention = "ops"`)
 		}
 		if slices.Contains([]string{"stop", "new", "status", "help"}, strings.ToLower(r.Mention)) {
 			report(fmt.Sprintf("the mention %q is a command", r.Mention), "choose another word")

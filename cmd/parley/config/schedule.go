@@ -31,6 +31,6 @@ func scheduleSection() section {
 func checkSchedule(l *loader) {
 	zone := l.Text("schedule.time_zone")
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-		l.Report(l.At("schedule.time_zone"), "schedule.time_zone", fmt.Sprintf("%q is no time zone", zone), `write it like "Europe/Berlin", "America/New_York" or "UTC"`)
+		l.Report(l.At("schedule.time_zone"), "schedule.time_zone", fmt.Sprintf("%q isn't a time zone", zone), `write it like "Europe/Berlin", "America/New_York" or "UTC"`)
 	}
 }

@@ -93,6 +93,26 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 }
 
+// Passwords in addresses are secrets, also those that are parameters.
+func TestPasswordsInAddressesAreSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", "parley.toml", `
+[bus]
+url = "redis+sentinel://bot:redis-pw@10.0.0.1:26379,10.0.0.2:26379/main?sentinel_user=s&sentinel_password=trio-pw"
+[store]
+url = "postgres://bot:store-pw@10.0.0.3/parley?sslpassword=key-pw&sslmode=require"
+`)
+	c, err := load(config.Options{File: "parley.toml", Home: "h", Env: vars{}.look})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Secrets()
+	slices.Sort(got)
+	if want := []string{"key-pw", "redis-pw", "store-pw", "trio-pw"}; !slices.Equal(got, want) {
+		t.Errorf("the secrets are %q, want %q", got, want)
+	}
+}
+
 // Who uses no secret is not stopped by one that cannot be read, in a list either.
 func TestWithoutSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -1,6 +1,11 @@
 package config
 
-import "parley/cmd/parley/config/schema"
+import (
+	"net/url"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+)
 
 // Keeping says where data is kept, and for how long.
 type Keeping struct {
@@ -21,11 +26,29 @@ type Bus struct {
 func busSection() section {
 	return section{
 		Section: schema.Section{Name: "bus", Settings: []schema.Setting{
-			{Key: "url", Kind: schema.URL, Schemes: []string{"redis", "rediss"}, Env: "REDIS_URL", Example: `"redis://127.0.0.1:6379"`, Fill: schema.Into(func(b *Bus) any { return &b.URL })},
+			{Key: "url", Kind: schema.URL, Schemes: []string{"redis", "rediss", "redis+sentinel", "rediss+sentinel"}, Check: checkBusURL, Env: "REDIS_URL", Example: `"redis://127.0.0.1:6379"`, Fill: schema.Into(func(b *Bus) any { return &b.URL })},
 			{Key: "prefix", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(b *Bus) any { return &b.Prefix })},
 		}},
 		check: checkBusNeedsStore,
 	}
+}
+
+// checkBusURL refuses Redis Cluster, and an address with Sentinels that does not say what they call the master.
+func checkBusURL(address string) *schema.Fault {
+	scheme, rest, _ := strings.Cut(address, "://")
+	switch {
+	case strings.HasSuffix(scheme, "+cluster"):
+		return &schema.Fault{Wrong: "Redis Cluster is not supported", Remedy: "use one Redis, redis://HOST:PORT, or one with replicas and Sentinels, redis+sentinel://HOST:PORT,HOST:PORT/NAME"}
+	case strings.HasSuffix(scheme, "+sentinel"):
+		rest, _, _ = strings.Cut(rest, "?")
+		if _, name, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/"); strings.Trim(name, "/") == "" {
+			return &schema.Fault{Wrong: "does not say what the Sentinels call the master", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+		}
+		if _, err := url.Parse(address); err != nil {
+			return &schema.Fault{Wrong: "its Sentinels cannot be read", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+		}
+	}
+	return nil
 }
 
 // checkBusNeedsStore refuses a bus that several processes share without a store that they share: the workers would

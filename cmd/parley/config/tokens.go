@@ -12,8 +12,8 @@ import (
 type Token struct {
 	Name  string
 	Token Secret
-	// May lists what the token allows: "send", "agent", "read", "approve", "metrics",
-	// "admin" and "send:TARGET", where TARGET may be an address too.
+	// May lists what the token allows: "send", "agent", "own", "read", "approve",
+	// "metrics", "admin" and "send:TARGET", where TARGET may be an address too.
 	May []string
 }
 
@@ -40,7 +40,7 @@ func tokensSection() section {
 // refuseOwner returns why a token cannot have a name; nil if it can.
 func refuseOwner(name string) *schema.Fault {
 	if name == ownerName {
-		return &schema.Fault{Wrong: "the name owner is the local owner's, whose token is in the home", Remedy: "choose another"}
+		return &schema.Fault{Wrong: "the name owner belongs to the local owner, whose token is in the home", Remedy: "choose another"}
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func checkToken(l *loader, name string, seen map[string]string) {
 	if !l.Mentioned(path + ".may") {
 		l.Report(at, path, "may do nothing", `write for example may = ["read"]`)
 	}
-	scopes := []string{"send", "agent", "read", "approve", "metrics", "admin"}
+	scopes := []string{"send", "agent", "own", "read", "approve", "metrics", "admin"}
 	for i, scope := range l.Texts(path + ".may") {
 		if target, aimed := strings.CutPrefix(scope, "send:"); aimed {
 			if f := checkPlace(l, target, true); f != nil {

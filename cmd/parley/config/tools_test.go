@@ -33,7 +33,7 @@ func TestBadRules(t *testing.T) {
 		{"unknown tool like no other", "[agents.main]\nallow = [\"x\"]",
 			`2: agents.main.allow: no tool is called "x": the tools are exec_shell, read_file`},
 		{"no rule", "[agents.defaults]\nask = [\"exec_shell(ls\"]",
-			`2: agents.defaults.ask: "exec_shell(ls" is no rule: it does not end with a parenthesis: write TOOL(PATTERN): write for example "exec_shell(git push *)"`},
+			`2: agents.defaults.ask: "exec_shell(ls" isn't a rule: it does not end with a parenthesis: write TOOL(PATTERN): write for example "exec_shell(git push *)"`},
 	} {
 		c.run(t)
 	}

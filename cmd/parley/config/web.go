@@ -43,7 +43,7 @@ func checkWeb(l *loader) {
 	search := l.Text("web.search")
 	switch {
 	case search == "searxng" && l.Text("web.base_url") == "":
-		l.Report(l.At("web.search"), "web.search", "SearXNG has no server of its own",
+		l.Report(l.At("web.search"), "web.search", "SearXNG has no default server",
 			`write base_url = "http://127.0.0.1:8888", or the address of yours`)
 	case (search == "brave" || search == "tavily") && !l.Mentioned("web.api_key"):
 		l.Report(l.At("web.search"), "web.search", search+" wants a key", `write api_key = "${`+strings.ToUpper(search)+`_API_KEY}"`)

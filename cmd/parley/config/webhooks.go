@@ -146,7 +146,7 @@ func checkWebhookAgent(l *loader, path, kind string) {
 	if l.Mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
 		wrong, remedy := "has no effect without agent", "write agent = \""+MainAgent+"\", or remove it"
 		if agent != "" {
-			wrong, remedy = "is for plain JSON: what "+kind+" sends has groups of its own", "remove it"
+			wrong, remedy = "is for plain JSON: "+kind+" sends its own groups", "remove it"
 		}
 		l.Report(l.At(path+".group"), path+".group", wrong, remedy)
 	}

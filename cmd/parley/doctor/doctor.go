@@ -2,7 +2,7 @@
 // has a fault what to change.
 //
 // doctor.go goes through the parts; local.go checks this machine, fleet.go what a fleet
-// shares, model.go the models, and servers.go MCP servers.
+// shares, model.go the models, and servers.go MCP servers. desk.go examines for programs, while the bot serves.
 package doctor
 
 import (
@@ -13,7 +13,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"parley/bus"
@@ -55,6 +57,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkPort(ctx, cfg)...)
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
+	found = append(found, checkIndex(ctx, cfg)...)
 	skills := skillfolders.Find(cfg)
 	found = append(found, checkWorkspaces(cfg)...)
 	found = append(found, checkSandbox(ctx, cfg, skills))
@@ -69,9 +72,42 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	return found
 }
 
+// A brokenCheck is the panic of a check that has run beside others.
+type brokenCheck struct {
+	with  any
+	stack []byte
+}
+
+// Error says what the check has panicked with.
+func (b *brokenCheck) Error() string { return fmt.Sprintf("a check panicked: %v\n%s", b.with, b.stack) }
+
+// sideBySide makes n findings at once. If a check panics, sideBySide does, with a *brokenCheck: its caller can
+// recover from that.
+func sideBySide(n int, check func(i int) Finding) []Finding {
+	found, broken := make([]Finding, n), make([]*brokenCheck, n)
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					broken[i] = &brokenCheck{p, debug.Stack()}
+				}
+			}()
+			found[i] = check(i)
+		})
+	}
+	running.Wait()
+	for _, b := range broken {
+		if b != nil {
+			panic(b)
+		}
+	}
+	return found
+}
+
 func checkFile(cfg *config.Config) Finding {
 	if cfg.File == "" {
-		return Finding{Part: "configuration", State: fine, Detail: "no file; the environment and the defaults are in force"}
+		return Finding{Part: "configuration", State: fine, Detail: "no file; the environment and the defaults apply"}
 	}
 	return Finding{Part: "configuration", State: fine, Detail: cfg.File}
 }
@@ -85,7 +121,7 @@ func checkHome(cfg *config.Config) Finding {
 		return f
 	}
 	if err != nil || !info.IsDir() {
-		f.State, f.Remedy = wrong, "it has to be a directory that this user may write: choose another with --home"
+		f.State, f.Remedy = wrong, "it has to be a directory that this user may write to: choose another with --home"
 		return f
 	}
 	if err := probeWrite(cfg.Home); err != nil {
@@ -97,7 +133,7 @@ func checkHome(cfg *config.Config) Finding {
 		return f
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		f.State, f.Remedy = note, "others can look into it: chmod 700 "+cfg.Home
+		f.State, f.Remedy = note, "others can read it: chmod 700 "+cfg.Home
 		return f
 	}
 	f.State = fine
@@ -107,11 +143,11 @@ func checkHome(cfg *config.Config) Finding {
 // checkLock checks that the embedded bus can be opened, or says which process has it. Files of an
 // older release stay as they are.
 func checkLock(ctx context.Context, cfg *config.Config) Finding {
-	f := Finding{Part: "bus", State: fine, Detail: "SQLite in the home"}
+	f := Finding{Part: "bus", State: fine, Detail: textSQLite}
 	c := sqlitebus.Config{Path: filepath.Join(cfg.Home, home.BusFile), Log: slog.New(slog.DiscardHandler)}
 	remedy := "restore the home from a backup"
 	if exists(c.Path) {
-		remedy += ", or move " + c.Path + " away: what waits in it is then lost"
+		remedy += ", or move " + c.Path + " away: you then lose what waits in it"
 	} else if cfg.Store.URL == "" && exists(filepath.Join(cfg.Home, home.StoreFile)) {
 		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, homedb.Options{}) }
 	} else {
@@ -119,7 +155,7 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	}
 	b, err := sqlitebus.Open(ctx, c)
 	if used, ok := errors.AsType[*sqlitebus.InUseError](err); ok {
-		f.Detail = "SQLite in the home; " + used.Error()
+		f.Detail = textSQLiteAnd + used.Error()
 		return f
 	}
 	if err == nil {
@@ -151,12 +187,12 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 		return f.withRefusal(cfg, c.Name, refused)
 	}
 	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "check the network, a proxy, or api_url"
 		return f
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
 	if c.Session != config.SessionThread && c.Mode == "chat" {
-		f.Detail += fmt.Sprintf("; session = %q: conversations from before that was set are not continued", c.Session)
+		f.Detail += fmt.Sprintf("; session = %q: conversations from before you set that are not continued", c.Session)
 	}
 	err = platforms.Examine(ctx, c, ch, knownChats(ctx, cfg, c))
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {

@@ -36,9 +36,12 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	place := "Redis at " + home.BusName(cfg)
 	if err != nil {
 		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
-			Remedy: "look whether it runs, and at the host, port and password in " + settingOf(cfg, "bus.url")}}
+			Remedy: "check whether it's running, and check the host, port and password in " + settingOf(cfg, "bus.url")}}
 	}
 	ok := Finding{Part: "bus", State: fine, Detail: fmt.Sprintf("%s, version %s, answers in %d ms", place, h.Version, took.Milliseconds())}
+	if h.Group != nil {
+		ok.Detail += fmt.Sprintf(", the master is %s with %d replicas", h.Group.Master, h.Group.Online)
+	}
 	if h.Fsync != "" {
 		ok.Detail += ", appendfsync " + h.Fsync
 	}
@@ -50,34 +53,54 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
 	}
+	if h.Mode == "cluster" {
+		say(wrong, "it is a node of a Redis Cluster, which is not supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
+		return found
+	}
 	version := h.Server
 	version.Policy = "noeviction" // is looked at for itself
 	if version.CheckFit() != nil {
-		say(wrong, "Redis is version "+h.Version, "use Redis 6.2 or newer")
+		say(wrong, textRedisVersion+h.Version, "use Redis 6.2 or newer")
 	}
 	if h.Policy != "noeviction" {
-		say(wrong, "maxmemory-policy is "+h.Policy+": mail is thrown away when memory runs short",
+		say(wrong, "maxmemory-policy is "+h.Policy+": Redis throws mail away when memory runs short",
 			"set maxmemory-policy noeviction in redis.conf, and at once with redis-cli CONFIG SET maxmemory-policy noeviction")
 	}
 	switch {
 	case !h.AOF:
-		say(wrong, "there is no append-only file: a restart of Redis loses mail",
+		say(wrong, textNoAppendOnly,
 			"set appendonly yes in redis.conf, and at once with redis-cli CONFIG SET appendonly yes")
 	case h.AOFFails:
-		say(wrong, "the append-only file could not be written", "look at Redis' log, and at the room on its disk")
+		say(wrong, "the append-only file could not be written", "check Redis' log, and the room on its disk")
 	case h.Fsync == "no":
 		say(note, "appendfsync is no: a power cut may lose the mail of half a minute", "set appendfsync everysec, or always")
 	}
 	if h.Replica {
-		say(wrong, "it is a replica, which takes no writes and may lag behind", "name the master in [bus] url")
+		say(wrong, "it is a replica, which accepts no writes and may lag behind", "name the master in [bus] url")
 	}
 	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
-		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more is accepted")
+		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: after that, Redis accepts nothing more")
+	}
+	if h.Group != nil {
+		judgeSentinels(*h.Group, say)
 	}
 	if h.Skew.Abs() >= maxSkew {
 		say(wrong, skewText("Redis", h.Skew), "let NTP set both clocks")
 	}
 	return found
+}
+
+// judgeSentinels says what is wrong with the Sentinels and the replicas.
+func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
+	if len(g.Faults) > 0 {
+		say(wrong, fmt.Sprintf("%d of %d Sentinels gave no answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and [bus] url")
+	}
+	if g.Asked < 3 {
+		say(note, fmt.Sprintf("[bus] url names %d Sentinels", g.Asked), "name all of them: there should be three, on different machines")
+	}
+	if g.Online == 0 {
+		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one that there is")
+	}
 }
 
 // skewText says by how much the clock of a server, who, differs from this machine's.
@@ -108,12 +131,12 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	place := "PostgreSQL at " + home.StoreName(string(cfg.Store.URL))
 	if err != nil {
 		return []Finding{{Part: "store", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
-			Remedy: "look whether it runs, and at the host, port, user and password in " + settingOf(cfg, "store.url")}}
+			Remedy: "check whether it's running, and check the host, port, user and password in " + settingOf(cfg, "store.url")}}
 	}
 	ok := Finding{Part: "store", State: fine, Detail: fmt.Sprintf("%s, version %d, answers in %d ms, room for %d processes",
 		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.Conns))}
 	if len(h.Versions) == 0 {
-		ok.Detail += "; it is empty, and the first start makes its tables"
+		ok.Detail += "; it is empty, and the first start creates its tables"
 	}
 	return append([]Finding{ok}, judgePostgres(h)...)
 }
@@ -125,20 +148,20 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		found = append(found, Finding{Part: "store", State: state, Detail: detail, Remedy: remedy})
 	}
 	if h.Version < 140_000 {
-		say(wrong, fmt.Sprintf("PostgreSQL is version %d", h.Version/10_000), "use PostgreSQL 14 or newer")
+		say(wrong, fmt.Sprintf(textPostgresVersion, h.Version/10_000), "use PostgreSQL 14 or newer")
 	}
 	if h.ReadOnly {
-		say(wrong, "it takes no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
+		say(wrong, "it accepts no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
 	}
 	if missingTables(h) && !h.MayCreate {
-		say(wrong, "its user may not make tables, and some are still to be made", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
+		say(wrong, "its user may not create tables, and some are still missing", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
 	}
 	if h.Fsync == "off" || h.FullPageWrites == "off" {
 		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.FullPageWrites),
 			"set both to on in postgresql.conf, and reload it")
 	}
 	if h.SynchronousCommit == "off" {
-		say(wrong, "synchronous_commit is off: a crash loses what was acknowledged", "take synchronous_commit out of [store] url")
+		say(wrong, "synchronous_commit is off: a crash loses what was acknowledged", "remove synchronous_commit from [store] url")
 	}
 	needs := home.StorePools * h.Conns
 	switch {
@@ -155,7 +178,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		case oldest > knows:
 			say(wrong, fmt.Sprintf("the schema of the %s asks for a release that knows version %d, and this one knows %d", schema.Name, oldest, knows), "use the newer release")
 		case has > 0 && has < knows:
-			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before work on it side by side")
+			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before can share it")
 		}
 	}
 	if h.Skew.Abs() >= maxSkew {
@@ -193,11 +216,11 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		f.Detail += " (will be created)"
 	} else if err := probeWrite(root); err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at "+setting
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write to: check its owner, and "+setting
 		return f
 	}
 	if path, err := home.ForeignDir(root, agents, agents+"/*"); err != nil || path != "" {
-		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
+		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to the user that serve runs as: chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()
 		}
@@ -215,13 +238,13 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
 		f.State = wrong
 		f.Detail = fmt.Sprintf("%s belongs to the store %s, and the configuration names %s", root, found, name)
-		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, home.MarkerFile)
+		f.Remedy = "give every process of a fleet the same shared root, and each store its own; if the store was moved, delete " + filepath.Join(root, home.MarkerFile)
 		return f
 	}
 	if home.IsOwnFolder(cfg, root) {
 		f.State = note
-		f.Detail = root + " is in the home, which is this process's own"
-		f.Remedy = "with processes on several machines, set " + setting + " to a directory that all of them share: workers work in it, and gateways read the files there that agents send"
+		f.Detail = root + " is in the home, which only this process has"
+		f.Remedy = "with processes on several machines, set " + setting + " to a directory that all of them share: workers work in it, and gateways read the files that agents send"
 	}
 	return f
 }
@@ -245,6 +268,6 @@ func checkData(cfg *config.Config) []Finding {
 	case errors.As(err, &setting):
 		return []Finding{{Part: "data", State: wrong, Detail: "serve would not start", Remedy: setting.Error()}}
 	default:
-		return []Finding{{Part: "data", State: wrong, Detail: err.Error(), Remedy: "look at the files of the home"}}
+		return []Finding{{Part: "data", State: wrong, Detail: err.Error(), Remedy: "check the files of the home"}}
 	}
 }

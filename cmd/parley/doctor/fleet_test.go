@@ -46,6 +46,11 @@ func TestDoctorOnRedis(t *testing.T) {
 		{"a full disk", func(h *redisbus.Health) { h.AOFFails = true }, wrong, "room on its disk"},
 		{"never flushed", func(h *redisbus.Health) { h.Fsync = "no" }, note, "set appendfsync everysec"},
 		{"a replica", func(h *redisbus.Health) { h.Replica = true }, wrong, "name the master"},
+		{"a cluster", func(h *redisbus.Health) { h.Mode = "cluster" }, wrong, "redis+sentinel://"},
+		{"behind Sentinels", func(h *redisbus.Health) { h.Group = group(3, 1) }, "", ""},
+		{"behind two Sentinels", func(h *redisbus.Health) { h.Group = group(2, 1) }, note, "name all of them"},
+		{"without a replica", func(h *redisbus.Health) { h.Group = group(3, 0) }, note, "start a replica"},
+		{"a Sentinel away", func(h *redisbus.Health) { h.Group = group(3, 1, "a:1: refused") }, wrong, "1 of 3 Sentinels gave no answer: a:1: refused"},
 		{"almost full", func(h *redisbus.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
 		{"ahead", func(h *redisbus.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
 		{"behind", func(h *redisbus.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},
@@ -57,6 +62,12 @@ func TestDoctorOnRedis(t *testing.T) {
 		c.change(&h)
 		judged(t, c.what, judgeRedis(h), c.state, c.words)
 	}
+}
+
+func group(asked, online int, faults ...string) *redisbus.Group {
+	g := &redisbus.Group{Online: online}
+	g.Asked, g.Faults = asked, faults
+	return g
 }
 
 func TestDoctorOnPostgreSQL(t *testing.T) {
@@ -74,7 +85,7 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		{"a replica", func(h *sqldb.Health) { h.ReadOnly = true }, wrong, "name the primary"},
 		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
 		{"torn pages", func(h *sqldb.Health) { h.FullPageWrites = "off" }, wrong, "postgresql.conf"},
-		{"late commits", func(h *sqldb.Health) { h.SynchronousCommit = "off" }, wrong, "take synchronous_commit out"},
+		{"late commits", func(h *sqldb.Health) { h.SynchronousCommit = "off" }, wrong, "remove synchronous_commit"},
 		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 20 }, wrong, "raise max_connections"},
 		{"few connections", func(h *sqldb.Health) { h.MaxConns = 50 }, note, "pool_max_conns"},
 		{"a newer schema", func(h *sqldb.Health) { h.Oldest[store.Name] = 99 }, wrong, "use the newer release"},

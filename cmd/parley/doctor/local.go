@@ -12,13 +12,13 @@ import (
 	"strings"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/data/audit"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/homedb"
 	"parley/cmd/parley/server/models"
 	commandsandbox "parley/cmd/parley/server/sandbox"
 	"parley/cmd/parley/server/skillfolders"
 	"parley/cmd/parley/terminal/client"
+	"parley/sessions/audit"
 	"parley/sessions/sqldb"
 	"parley/tools/knowledge"
 	"parley/tools/sandbox"
@@ -33,12 +33,12 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {
 	case none:
-		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands, and read no documents", absent.Remedy()
+		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands, and can't read documents", absent.Remedy()
 		if cfg.RunsCommands() {
 			f.State = wrong
 		}
 		if names := skills.WithPrograms(); len(names) > 0 {
-			f.State, f.Detail = wrong, f.Detail+"; nor have they the tools of the skills "+strings.Join(names, ", ")
+			f.State, f.Detail = wrong, f.Detail+"; they don't have the tools of these skills either: "+strings.Join(names, ", ")
 		}
 	case refused:
 		f.State, f.Detail, f.Remedy = wrong, unkept.Key+": "+unkept.Wrong, "serve would not start: "+unkept.Remedy+": "+settingOf(cfg, unkept.Key)
@@ -46,7 +46,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 		f.State, f.Detail = wrong, err.Error()
 	case box.Mode() == sandbox.None:
 		f.State, f.Detail = note, "none: commands of agents run without walls"+asUser()
-		f.Remedy = "set another mode where others than you talk to the bot: " + settingOf(cfg, "sandbox.mode")
+		f.Remedy = "set another mode if anybody but you talks to the bot: " + settingOf(cfg, "sandbox.mode")
 	default:
 		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box) + asUser()
 		if why := box.WhyNotBetter(); why != "" {
@@ -110,7 +110,7 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 		if err == nil {
 			err = base.Close()
 		}
-		add("knowledge", dir, err, "make the folder, or name another: "+settingOf(cfg, "knowledge.dir"))
+		add("knowledge", dir, err, "create the folder, or name another: "+settingOf(cfg, "knowledge.dir"))
 	}
 	if file := cfg.Budget.Prices; file != "" {
 		_, err := models.Prices(cfg)
@@ -145,7 +145,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	f := Finding{Part: "http", State: fine, Detail: cfg.HTTP.Listen}
 	if role, err := client.Dial(cfg.Home).Role(ctx); err == nil && role.Receives() {
-		f.Detail += ", which the server of this home has"
+		f.Detail += ", which the server of this home uses"
 		return []Finding{f}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.HTTP.Listen)
@@ -154,7 +154,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	if err != nil {
 		f.State, f.Detail = wrong, err.Error()
-		f.Remedy = "serve would not start: end what has the port, or set another address, or \"\" for none: " + settingOf(cfg, "http.listen")
+		f.Remedy = "serve would not start: stop the program that uses the port, or set another address, or \"\" for none: " + settingOf(cfg, "http.listen")
 	}
 	return []Finding{f}
 }
@@ -174,7 +174,7 @@ func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 			f.State, f.Detail = wrong, fmt.Sprintf("%s: %v", path, err)
 			f.Remedy = "stop the server, keep a copy of the home, and restore a backup: parley restore FILE"
 		case asked.Err() != nil:
-			f.State, f.Detail, f.Remedy = note, "too large to be looked through at once", "sqlite3 "+path+" 'PRAGMA integrity_check' takes its time"
+			f.State, f.Detail, f.Remedy = note, "too large to check now", "sqlite3 "+path+" 'PRAGMA integrity_check' checks it, and takes a while"
 		case err != nil:
 			f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf("%s: %v", path, err), "let this user read and write it"
 		}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/agent/llm"
@@ -25,7 +24,7 @@ const modelTimeout = 2 * time.Minute
 // checkModels asks each model something, as a turn would, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.OnlyDemo() {
-		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, as model.name says", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
+		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
 	}
 	if !cfg.AnyModel() {
 		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
@@ -38,13 +37,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	all.LookUpWindows(ctx)
 	each := slices.DeleteFunc(all.All(), func(m models.Model) bool { return m.Server == "" })
-	found := make([]Finding, len(each))
-	var asking sync.WaitGroup
-	for i, m := range each {
-		asking.Go(func() { found[i] = checkModel(ctx, cfg, m) })
-	}
-	asking.Wait()
-	return found
+	return sideBySide(len(each), func(i int) Finding { return checkModel(ctx, cfg, each[i]) })
 }
 
 // checkModel asks one model something, and returns the result.
@@ -58,14 +51,14 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	switch {
 	case err != nil && ctx.Err() != nil:
 		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelTimeout)
-		f.Remedy = "look whether its server is overloaded, or still loads the model"
+		f.Remedy = "check whether its server is overloaded, or is still loading the model"
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
-		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Named)
+		f.Remedy = "check whether it is a chat model: " + settingOf(cfg, m.Named)
 	case m.Model.Info().Toolless:
-		f.State, f.Detail = note, who+" takes no tools: agents answer, and can do nothing else"
+		f.State, f.Detail = note, who+" takes no tools: agents answer, but can't do anything else"
 		f.Remedy = "name a model that takes tools, or let its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Named)
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
@@ -85,7 +78,7 @@ func windowOf(m llm.Info) string {
 // so that it also finds out whether a model accepts tools.
 func smallRequest() *llm.Request {
 	return &llm.Request{
-		System:    "Answer with the one word that you are asked for.",
+		System:    textOneWord,
 		Messages:  []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "Say ok."}}}},
 		MaxTokens: 64,
 		Tools: []tools.Spec{{

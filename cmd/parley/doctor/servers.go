@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/config"
@@ -21,13 +20,7 @@ import (
 // returns the results.
 func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 	names := slices.Sorted(maps.Keys(cfg.MCP))
-	found := make([]Finding, len(names))
-	var asking sync.WaitGroup
-	for i, name := range names {
-		asking.Go(func() { found[i] = checkServer(ctx, cfg, name) })
-	}
-	asking.Wait()
-	return found
+	return sideBySide(len(names), func(i int) Finding { return checkServer(ctx, cfg, names[i]) })
 }
 
 func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
@@ -43,14 +36,14 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	case answered:
 		f.State, f.Detail = note, refused.Message
 	case err != nil:
-		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home runs", "parley mcp test "+name+" asks it"
+		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home is running", "ask it with parley mcp test "+name
 	case !got.Up:
-		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents cannot use it: look at "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
+		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents can't use it: check "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
 	case len(got.Aside) > 0 || len(got.Unusable) > 0:
 		f.State = note
-		f.Detail = fmt.Sprintf("%d tools, after %d ms; %d wait to be accepted, and some cannot be used", got.Listed, got.Milliseconds, len(got.Aside))
+		f.Detail = fmt.Sprintf("%d tools, after %d ms; %d not accepted yet, and some can't be used", got.Listed, got.Milliseconds, len(got.Aside))
 		if len(got.Unusable) == 0 {
-			f.Detail = fmt.Sprintf("%d tools, after %d ms; %d wait to be accepted", got.Listed, got.Milliseconds, len(got.Aside))
+			f.Detail = fmt.Sprintf("%d tools, after %d ms; %d not accepted yet", got.Listed, got.Milliseconds, len(got.Aside))
 		}
 		f.Remedy = "look at them: parley mcp list, parley mcp test " + name
 	default:
@@ -87,7 +80,7 @@ func checkLeftTools(ctx context.Context, cfg *config.Config) (found []Finding) {
 	for _, key := range slices.SortedFunc(maps.Keys(tools), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		found = append(found, Finding{
 			Part: "tools of " + key[0], State: note, Detail: key[1] + ": agents do without " + strings.Join(tools[key], ", "),
-			Remedy: "name the tools that are needed, with tools = [...] in the section [mcp.NAME] of their server, or another model",
+			Remedy: "name the tools that you need, with tools = [...] in the section [mcp.NAME] of their server, or choose another model",
 		})
 	}
 	return found

@@ -170,7 +170,7 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)...)
 	main := agent.Agent{
 		Name: "main", Model: demo.New(), Tools: tools.NewSet(all...),
-		Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
+		Prompt:        func(context.Context, agent.Asker) (string, error) { return "be brief", nil },
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 	}
 	return h.run(worker.New(agent.Config{

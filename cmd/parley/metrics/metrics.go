@@ -70,26 +70,26 @@ func New(c Config) *Metrics {
 		registry: prometheus.NewPedanticRegistry(),
 		log:      c.Log,
 
-		sends:       newCounter("sends_total", "Parts handed to a platform, by what became of them: sent, failed or unknown.", "channel", "result"),
-		sendSeconds: newHistogram("send_seconds", "How long a platform took for a part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
+		sends:       newCounter("sends_total", "Message parts handed to a platform, by outcome: sent, failed or unknown.", "channel", "result"),
+		sendSeconds: newHistogram("send_seconds", "How long a platform took to accept a message part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
 		ratings:     newCounter("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
 		turns:       newCounter("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
 		turnSeconds: newHistogram("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
-		steps:       prometheus.NewCounter(counterOptions("steps_total", "Model calls with the tool calls that they asked for.")),
+		steps:       prometheus.NewCounter(counterOptions("steps_total", "Steps: model calls, each with the tool calls it asked for.")),
 		tools:       newToolMetrics(),
-		calls:       newCounter("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
-		tokens:      newCounter("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
+		calls:       newCounter("model_calls_total", "Calls to a model, by result: ok or the fault.", "model", "result"),
+		tokens:      newCounter("model_tokens_total", "Tokens used by a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
 		firstToken:   newHistogram("model_first_token_seconds", "How long it took for the first part of a model's answer to arrive.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
-		cost:         newCounter("model_cost_dollars_total", "What calls of a model have cost, where that is known.", "model"),
-		modelSeconds: newHistogram("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
-		compactions:  newCounter("compactions_total", "Conversations that were made shorter for the model.", "result"),
-		failovers:    newCounter("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
+		cost:         newCounter("model_cost_dollars_total", "Cost of calls to a model, where known.", "model"),
+		modelSeconds: newHistogram("model_seconds", "How long calls to a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
+		compactions:  newCounter("compactions_total", "Times a conversation was compacted for the model.", "result"),
+		failovers:    newCounter("failovers_total", "Requests passed on to another model because the one before gave no answer.", "from", "to"),
 	}
 	for _, result := range []string{"done", "failed", "cancelled"} {
 		m.turns.WithLabelValues(result)
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts(counterOptions("build_info", "What this program was built from; always 1.")), []string{"version", "revision", "goversion"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts(counterOptions("build_info", "Build information; always 1.")), []string{"version", "revision", "goversion"})
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,

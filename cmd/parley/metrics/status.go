@@ -29,11 +29,11 @@ func (m *Metrics) LookUp(s Sources) {
 	m.registry.MustRegister(&status{Sources: s, log: m.log, descriptions: describe()})
 	if s.Dropped != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
-			counterOptions("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(s.Dropped()) }))
+			counterOptions("events_dropped_total", "Events dropped because a watcher was too slow."), func() float64 { return float64(s.Dropped()) }))
 	}
 	if s.LostWrites != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
-			counterOptions("writes_lost_total", "Background writes that the disk or the database didn't take."), func() float64 { return float64(s.LostWrites()) }))
+			counterOptions("writes_lost_total", "Background writes that the disk or the database didn't accept."), func() float64 { return float64(s.LostWrites()) }))
 	}
 }
 
@@ -81,15 +81,15 @@ func describe() descriptions {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, []string{label}, nil)
 	}
 	return descriptions{
-		waiting: of("bus_waiting", "Messages that nobody works on, due or not.", "topic"),
-		oldest:  of("bus_oldest_seconds", "Age of the oldest message that waits or is worked on.", "topic"),
-		leased:  of("bus_leased", "Mailboxes that are worked on.", "topic"),
+		waiting: of("bus_waiting", "Messages that nothing is working on yet, due or not.", "topic"),
+		oldest:  of("bus_oldest_seconds", "Age of the oldest message that's waiting or being worked on.", "topic"),
+		leased:  of("bus_leased", "Mailboxes that are being worked on.", "topic"),
 		dead:    of("bus_dead", "Dead letters.", "topic"),
 		unknown: of("sends_unknown", "Messages that may or may not have been sent.", "channel"),
 		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
 			"Requests that people have not answered yet.", nil, nil),
 		reserved: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "reserved_dollars"),
-			"What is set aside for calls of models that are under way, and not spent.", nil, nil),
+			"Money set aside for model calls in progress, and not yet spent.", nil, nil),
 	}
 }
 

@@ -28,7 +28,7 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
 		asks.WithLabelValues(result)
 	}
-	schedules := newCounter("schedules_fired_total", "Times at which schedules were due: fired, no_access where their person may not talk to the bot, or missed.", "result")
+	schedules := newCounter("schedules_fired_total", "Times schedules were due: fired, no_access (their person isn't allowed to talk to the bot) or missed.", "result")
 	for _, result := range []string{"fired", "no_access", "missed"} {
 		schedules.WithLabelValues(result)
 	}
@@ -38,16 +38,16 @@ func newToolMetrics() toolMetrics {
 	}
 	return toolMetrics{
 		asks: asks, schedules: schedules, tasks: tasks,
-		calls:   newCounter("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
-		seconds: newHistogram("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
+		calls:   newCounter("tool_calls_total", "Calls to a tool, by result: ok or the error code.", "tool", "result"),
+		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
-			counterOptions("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
+			counterOptions("tool_last_error_timestamp_seconds", "When a call to a tool last failed.")), []string{"tool"}),
 		batches: prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
 		widest:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
 		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
 		kills:   newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
 		counts:  &toolCounts{tool: map[string]ToolCount{}},
-		lost:    prometheus.NewCounter(counterOptions("audit_lost_total", "What was done and could not be recorded in the audit.")),
+		lost:    prometheus.NewCounter(counterOptions("audit_lost_total", "Actions that couldn't be recorded in the audit log.")),
 	}
 }
 

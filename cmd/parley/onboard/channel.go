@@ -56,7 +56,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 	}
 	if name == "" {
 		var err error
-		if name, err = s.d.choose(ctx, "Where will people talk to it?", among); err != nil {
+		if name, err = s.d.choose(ctx, textWhichPlatform, among); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 			err = s.checkOther()
 		}
 		if err == nil {
-			s.d.say("%s answers: the bot is %s.", s.channel.title, who)
+			s.d.say(textBotAnswers, s.channel.title, who)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -123,7 +123,7 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 		if !s.d.asks || s.TokenFile != "" {
 			return fmt.Errorf("%s: %w", s.channel.title, err)
 		}
-		s.d.say("That doesn't work: %v.\nFix it and type it again, or type %q.", err, back)
+		s.d.say(textTypeAgain, err, back)
 	}
 }
 
@@ -145,7 +145,7 @@ func (s *setup) checkOther() error {
 
 // explain prints how a bot is made on a platform.
 func (s *setup) explain(p config.Platform) {
-	s.d.say("\nTo make a bot on %s:", p.Title)
+	s.d.say(textMakeBot, p.Title)
 	for i, line := range platforms.Steps(p.Name) {
 		s.d.say("  %d. %s", i+1, line)
 	}
@@ -183,7 +183,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 		use := true
 		if d.asks {
 			var err error
-			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? It'll have to be set whenever parley starts.", t.Env)); err != nil {
+			if use, err = d.confirm(ctx, fmt.Sprintf(textUseVariable, t.Env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -204,7 +204,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 			return secret{value: typed}, err
 		}
 		if typed != "" {
-			d.say("That's a different token: this one starts with %s.", t.Begins)
+			d.say(textOtherToken, t.Begins)
 		}
 	}
 }
@@ -256,14 +256,14 @@ func (s *setup) invite(ctx context.Context) error {
 	}
 	link, err := platforms.Invitation(ctx, s.channel.platform, adapter)
 	if err != nil {
-		s.d.say("Couldn't make the invite link: %v.", err)
+		s.d.say(textNoInvitation, err)
 		return nil
 	}
 	if link == "" {
 		return nil
 	}
-	s.d.say("\nOpen this link, and choose your server:\n%s\n", link)
-	_, err = s.d.ask(ctx, "Press Enter once the bot is there", "")
+	s.d.say(textOpenInvitation, link)
+	_, err = s.d.ask(ctx, textOnceThere, "")
 	return err
 }
 
@@ -276,7 +276,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 	}
 	for id := s.Owner; ; id = "" {
 		if id == "" && s.d.asks {
-			s.d.say("\nWho owns the bot? If you don't know your own id on %s, press Enter: serve then gives you a link or a code that makes the bot yours.", p.Title)
+			s.d.say(textWhoOwns, p.Title)
 			var err error
 			if id, err = s.d.ask(ctx, "Your id", ""); err != nil {
 				return err
@@ -286,7 +286,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 			s.channel.owner = id
 			return nil
 		}
-		wrong := fmt.Sprintf("%q is no id of a person on %s: %s", id, p.Title, p.UserIDRemedy)
+		wrong := fmt.Sprintf("%q isn't a person's id on %s: %s", id, p.Title, p.UserIDRemedy)
 		if !s.d.asks || s.Owner != "" {
 			return errors.New(wrong)
 		}
@@ -316,9 +316,9 @@ func (s *setup) chooseListen(ctx context.Context) error {
 	}
 	for where := s.Listen; ; where = "" {
 		if where == "" {
-			s.d.say("\n%s is in use by another program.", usualListen)
+			s.d.say(textAddressInUse, usualListen)
 			var err error
-			if where, err = s.d.ask(ctx, "Where should HTTP listen", noListen); err != nil {
+			if where, err = s.d.ask(ctx, textWhereToListen, noListen); err != nil {
 				return err
 			}
 		}
@@ -331,9 +331,9 @@ func (s *setup) chooseListen(ctx context.Context) error {
 			return nil
 		}
 		if !s.d.asks || s.Listen != "" {
-			return &UsageError{fmt.Sprintf("%q is no address such as %s: %v", where, usualListen, err)}
+			return &UsageError{fmt.Sprintf("%q isn't an address such as %s: %v", where, usualListen, err)}
 		}
-		s.d.say("%q won't work: %v.", where, err)
+		s.d.say(textWontWork, where, err)
 	}
 }
 

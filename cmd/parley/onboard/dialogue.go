@@ -42,7 +42,7 @@ func (d *dialogue) walk(ctx context.Context, steps []step) error {
 		err := steps[at](ctx)
 		switch {
 		case errors.Is(err, errBack) && len(asked) == 0:
-			d.say("This is the first question. Ctrl-C leaves, and nothing is written.")
+			d.say(textFirstQuestion)
 		case errors.Is(err, errBack):
 			at, asked = asked[len(asked)-1], asked[:len(asked)-1]
 		case err != nil:
@@ -164,7 +164,7 @@ func (d *dialogue) answer(ctx context.Context, read func() (string, error)) (str
 	for {
 		typed, err := read()
 		if errors.Is(err, errKeys) && ctx.Err() == nil {
-			d.say("%v. Please type it again.", err)
+			d.say(textAgain, err)
 			continue
 		}
 		if err == nil && strings.EqualFold(typed, back) {
@@ -230,7 +230,7 @@ func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 		case "n", "no":
 			return false, nil
 		}
-		d.say("y or n, please.")
+		d.say(textYesOrNo)
 	}
 }
 
@@ -249,7 +249,7 @@ func (d *dialogue) choose(ctx context.Context, question string, among []choice) 
 		d.say("  %2d  %-*s  %s", i+1, width, c.name, c.title)
 	}
 	for {
-		typed, err := d.ask(ctx, "Number or name", "1")
+		typed, err := d.ask(ctx, textNumberOrName, "1")
 		if err != nil {
 			return "", err
 		}
@@ -261,6 +261,6 @@ func (d *dialogue) choose(ctx context.Context, question string, among []choice) 
 				return c.name, nil
 			}
 		}
-		d.say("There is no %q here. Type a number from 1 to %d, or a name.", typed, len(among))
+		d.say(textNoChoice, typed, len(among))
 	}
 }

@@ -59,7 +59,7 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 		return missing("--provider", "whose model answers; demo for the built-in one")
 	}
 	if name == "" {
-		if name, err = s.d.choose(ctx, "Whose model should answer?", providerChoices()); err != nil {
+		if name, err = s.d.choose(ctx, textWhoseModel, providerChoices()); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 			if !s.d.asks {
 				return missing("--base-url", "where the model's server is")
 			}
-			typed, err := s.d.ask(ctx, "The server's address, which usually ends in /v1", cmp.Or(s.BaseURL, usual.baseURL))
+			typed, err := s.d.ask(ctx, textServerAddress, cmp.Or(s.BaseURL, usual.baseURL))
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 		}
 		s.d.say("%v.", err)
 		if m.local && errors.Is(err, errUnreachable) {
-			s.d.say("Start it, and press Enter to try again; or type another address, or %q.", back)
+			s.d.say(textStartServer, back)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return fmt.Errorf("%q is no address: one is http://127.0.0.1:8000/v1, another https://api.example.com/v1", text)
+		return fmt.Errorf("%q isn't an address; write one like http://127.0.0.1:8000/v1 or https://api.example.com/v1", text)
 	}
 	return nil
 }
@@ -146,11 +146,11 @@ func (s *setup) reach(ctx context.Context) (err error) {
 		switch {
 		case failed == nil, isRefused && refused.Cause == llm.CauseKey:
 			if i > 0 {
-				s.d.say("Found it at %s.", address)
+				s.d.say(textFoundAt, address)
 			}
 			m.baseURL, m.listed = address, names
 			if m.local {
-				s.d.say("%s answers, with %d models.", m.fromText(), len(names))
+				s.d.say(textModelsAnswer, m.fromText(), len(names))
 			}
 			return nil
 		case isRefused && refused.Cause == llm.CauseNetwork:
@@ -193,7 +193,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 		}
 		m.listed, err = openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
 		if err == nil {
-			s.d.say("%s answers, with %d models.", m.fromText(), len(m.listed))
+			s.d.say(textModelsAnswer, m.fromText(), len(m.listed))
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -226,7 +226,7 @@ func (s *setup) refusal(err error) error {
 		case llm.CauseNetwork:
 			what = "%s cannot be reached (%s)"
 		case llm.CauseModel:
-			what = "%s has no model of that name (%s)"
+			what = "%s has no model by that name (%s)"
 		}
 	}
 	return fmt.Errorf(what, s.model.fromText(), inWords(err))
@@ -243,7 +243,7 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 		use := true
 		if s.d.asks {
 			var err error
-			if use, err = s.d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? It'll have to be set whenever parley starts.", p.env)); err != nil {
+			if use, err = s.d.confirm(ctx, fmt.Sprintf(textUseVariable, p.env)); err != nil {
 				return secret{}, err
 			}
 		}
@@ -257,12 +257,12 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 	if !s.d.asks {
 		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
 	}
-	what := "Your key for " + p.fromText()
+	what := textYourKey + p.fromText()
 	if p.name == otherProvider {
-		what = "Its key, Enter for none"
+		what = textItsKey
 	}
 	if p.keys != "" {
-		s.d.say("You'll find your keys at %s.", p.keys)
+		s.d.say(textFindKeys, p.keys)
 	}
 	for {
 		typed, err := s.d.askSecret(ctx, what)
@@ -295,14 +295,14 @@ func (s *setup) chooseModelName(ctx context.Context) error {
 	}
 	m := &s.model
 	if s.Model != "" && len(m.listed) > 0 && !slices.Contains(m.listed, s.Model) {
-		s.d.say("%s doesn't list %s; trying it anyway.", m.fromText(), s.Model)
+		s.d.say(textNotListed, m.fromText(), s.Model)
 	}
 	for {
 		var err error
 		if m.name, err = s.askModelName(ctx); err != nil {
 			return err
 		}
-		s.d.say("Asking %s for one word …", m.name)
+		s.d.say(textAskingWord, m.name)
 		if err = s.tryModel(ctx); err == nil {
 			s.d.say("It answers.")
 			return nil
@@ -325,7 +325,7 @@ func (s *setup) tryModel(ctx context.Context) error {
 		return err
 	}
 	_, err = m.Generate(ctx, &llm.Request{
-		System:    "Answer with the one word that you are asked for.",
+		System:    textOneWord,
 		Messages:  []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "Say ok."}}}},
 		MaxTokens: 64,
 	}, func(llm.Delta) {})
@@ -349,12 +349,12 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 		return usual, nil
 	}
 	if len(m.listed) == 0 && m.provider.name == "ollama" {
-		s.d.say("It has no models yet: “ollama pull llama3.1” gets you one.")
+		s.d.say(textNoModels)
 	}
 	shown := m.listed
 	for {
 		s.d.showModels(shown)
-		what := "The model's number or name"
+		what := textModelName
 		if len(shown) > maxShown {
 			what += ", or a part of names"
 		}
@@ -367,7 +367,7 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 			return name, nil
 		}
 		if shown = some; len(some) == 0 {
-			s.d.say("There is no %q here.", typed)
+			s.d.say(textNoModel, typed)
 			shown = m.listed
 		}
 	}
@@ -425,7 +425,7 @@ func (s *setup) chooseUse(ctx context.Context) error {
 		return nil
 	}
 	const fallback, named = "fallback", "agents"
-	use, err := s.d.choose(ctx, "When should it be used?", []choice{
+	use, err := s.d.choose(ctx, textWhenUsed, []choice{
 		{fallback, "when the current model doesn't answer"},
 		{named, "when an agent's settings name it: " + config.MainAgent + " keeps its model"},
 	})

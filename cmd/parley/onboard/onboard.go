@@ -59,7 +59,7 @@ type Command struct {
 	Channel      string `help:"Where people talk to it: ${platforms}, or none." placeholder:"PLATFORM"`
 	TokenFile    string `help:"A file with the bot's token." placeholder:"FILE"`
 	AppTokenFile string `help:"A file with the app's token (Slack)." placeholder:"FILE"`
-	APIURL       string `help:"Another address of the platform's API." name:"api-url" placeholder:"URL"`
+	APIURL       string `help:"A different address for the platform's API." name:"api-url" placeholder:"URL"`
 	Owner        string `help:"The owner's id on the platform." placeholder:"ID"`
 
 	Listen string `help:"Where programs reach it over HTTP; none turns that off." placeholder:"ADDR"`
@@ -71,25 +71,11 @@ type Command struct {
 
 // Help shows examples.
 func (Command) Help() string {
-	return `It asks you for whatever the flags leave out; without a terminal, every step has a flag. It tries each answer before it writes anything. The settings go to the file that --config names, or else to the home's parley.toml. If that file exists, it's added to, or kept under another name.
-
-Examples:
-
-  parley onboard
-
-  parley onboard --provider ollama --model llama3.1
-
-  parley onboard --provider openai --key-file key.txt --channel telegram --token-file token.txt --start
-
-  parley onboard --add --channel slack --token-file bot.txt --app-token-file app.txt`
+	return textHelp
 }
 
-// question is the first question to an agent, and demoQuestion one that the demo
-// understands.
-const (
-	question     = "Say hello to me in one short sentence."
-	demoQuestion = "write hello to hello.txt then list the files"
-)
+// demoQuestion is a first question to an agent that the demo understands.
+const demoQuestion = "write hello to hello.txt then list the files"
 
 // A setup is one run of onboard: what is asked, and what was answered so far.
 type setup struct {
@@ -108,7 +94,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 		return err
 	}
 	if s.d.asks {
-		s.d.say("Press Enter to accept what's in [brackets], type %q to go back a question, or press Ctrl-C to quit. Nothing is written until the end.", back)
+		s.d.say(textHowToAnswer, back)
 	}
 	err = s.d.walk(ctx, []step{
 		s.lookAtPresent,
@@ -124,7 +110,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	}
 	s.d.say("\nWritten: %s", s.file)
 	if s.old != "" {
-		s.d.say("The old file is now %s.", s.old)
+		s.d.say(textOldFile, s.old)
 	}
 	if err := s.askFirst(ctx); err != nil {
 		return err
@@ -180,7 +166,7 @@ func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	case !s.d.asks:
 		return "", missing("--add or --yes", s.file+" is there already; --add adds to it, and --yes replaces it and keeps it under another name")
 	}
-	what, err = s.d.choose(ctx, s.file+" already exists.\nWhat do you want to do?", []choice{
+	what, err = s.d.choose(ctx, s.file+textExists, []choice{
 		{addChannel, "add a chat platform"},
 		{addModel, "add a model, or replace the demo with one"},
 		{startOver, "start over; your current file is kept next to the new one"},
@@ -207,7 +193,7 @@ func (s *setup) confirmWriting(ctx context.Context) error {
 	if s.channel.platform != "" {
 		parts = append(parts, s.channel.title)
 	}
-	s.d.say("\nThat's everything: %s. It'll be written to\n%s", strings.Join(parts, ", on "), s.file)
+	s.d.say(textEverything, strings.Join(parts, ", on "), s.file)
 	yes, err := s.d.confirm(ctx, "Write it?")
 	if err == nil && !yes {
 		return errors.New("nothing was written")
@@ -217,14 +203,14 @@ func (s *setup) confirmWriting(ctx context.Context) error {
 
 // askFirst sends the first question to the agent.
 func (s *setup) askFirst(ctx context.Context) error {
-	first := question
+	first := textFirstMessage
 	if s.asksModel() && s.model.provider.name == demoProvider {
 		first = demoQuestion
 	}
 	if s.present != nil && (!s.present.AnyModel() && !s.addsModel || s.present.OnlyDemo() && !s.addsModel) {
 		return nil // it only sends, or is the demo, which has answered before
 	}
-	s.d.say("\nAsking the agent: %s\n", first)
+	s.d.say(textAskingAgent, first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {
 		return fmt.Errorf("the settings are written, but there is no answer yet (parley doctor says more): %w", err)
 	}
@@ -235,24 +221,24 @@ func (s *setup) askFirst(ctx context.Context) error {
 func (s *setup) begin(ctx context.Context) error {
 	d, ch := s.d, s.channel
 	if ch.platform == "" {
-		d.say("\nparley chat talks to it here. parley onboard adds a chat platform, and docs/configuration.md has all settings.")
+		d.say(textNextChat)
 		return nil
 	}
 	start := s.Start
 	if !start && d.asks {
 		var err error
-		d.say("\nNow you can write to it on %s.", ch.title)
-		start, err = d.confirm(ctx, fmt.Sprintf("Start serving %s now? Ctrl-C stops it.", ch.title))
+		d.say(textWriteThere, ch.title)
+		start, err = d.confirm(ctx, fmt.Sprintf(textStartServing, ch.title))
 		if err != nil && !errors.Is(err, errBack) {
 			return err
 		}
 	}
 	if !start {
-		d.say("\nparley serve runs the bot on %s and tells you how to make it yours. parley serve --install has systemd keep it running.", ch.title)
+		d.say(textNextServe, ch.title)
 		return nil
 	}
 	return s.program.Serve(ctx, s.file, ch.name, func() {
-		d.say("\nThe first message on %s was answered: it works. Ctrl-C stops it; parley serve starts it again, and parley serve --install has systemd keep it running.\n", ch.title)
+		d.say(textItWorks, ch.title)
 	})
 }
 

@@ -67,7 +67,7 @@ func providerNamed(name string) (provider, bool) {
 func UnusedKey(env func(name string) (string, bool)) string {
 	for _, p := range providers() {
 		if key, _ := env(p.env); p.env != "" && key != "" {
-			return fmt.Sprintf("%s is set, but nothing reads it yet: parley onboard sets up %s.", p.env, p.title)
+			return fmt.Sprintf(textNotRead, p.env, p.title)
 		}
 	}
 	return ""

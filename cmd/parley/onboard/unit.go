@@ -42,7 +42,7 @@ func (s Service) Path(env func(string) string) (string, error) {
 	folder := env("XDG_CONFIG_HOME")
 	if folder == "" {
 		if env("HOME") == "" {
-			return "", &Problem{"there is no place for the unit: neither $HOME nor $XDG_CONFIG_HOME is set"}
+			return "", &Problem{textNoPlace}
 		}
 		folder = filepath.Join(env("HOME"), ".config")
 	}

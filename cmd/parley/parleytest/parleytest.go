@@ -256,7 +256,7 @@ func (w *World) Run(args ...string) (stdout, stderr string, code int) {
 }
 
 // WaitFor waits until a condition holds.
-func WaitFor(t *testing.T, what string, holds func() bool) {
+func WaitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !holds(); {
 		if time.Now().After(deadline) {

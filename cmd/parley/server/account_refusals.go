@@ -3,12 +3,10 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"parley/channels"
-	"parley/cmd/parley/config"
 	"parley/cmd/parley/server/platforms"
 )
 
@@ -35,11 +33,11 @@ func (l *endpoint) rerunAfterRefusal(ctx context.Context, on foundation, run fun
 			return err
 		}
 		if l.receive && time.Since(on.started) < startGrace {
-			return l.refusedAccountError(on.settings.Load(), refused)
+			return platforms.RefusedError(on.settings.Load(), l.config, refused)
 		}
+		said := platforms.RefusedError(on.settings.Load(), l.config, refused).Remedy
 		on.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
-			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
-		said := remedyOf(l.config.Platform, refused)
+			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", said), slog.Duration("wait", refusedWait))
 		l.lastWarning.Store(&said)
 		l.down.Store(true)
 		select {
@@ -49,17 +47,4 @@ func (l *endpoint) rerunAfterRefusal(ctx context.Context, on foundation, run fun
 			return nil
 		}
 	}
-}
-
-// refusedAccountError turns a platform's refusal of the bot's account into an error that names
-// the setting to change.
-func (l *endpoint) refusedAccountError(c *config.Config, refused *channels.SendError) error {
-	key := platforms.RefusedSetting(l.name, refused)
-	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
-}
-
-// remedyOf says what the operator can do about a platform's refusal.
-func remedyOf(platform string, refused *channels.SendError) string {
-	return fmt.Sprintf("%s refuses this token (%s): %s", platform, refused.Code,
-		platforms.RefusalRemedy(refused))
 }

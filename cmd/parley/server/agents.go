@@ -10,6 +10,7 @@ import (
 	"parley/agent/subagents"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/server/models"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/tools"
@@ -55,13 +56,13 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 		return agent.Agent{}, err
 	}
 	granted := a.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || sessions.AgentOf(parent) == name && isOwnerTerminal(parent))
-	copyFiles := a.shown.copyFiles
+	copyFiles, titles := a.shown.copyFiles, a.chains.byAgent[models.ForTitles(name)]
 	var caps []bill.Cap
 	if parent != "" { // a sub-agent has only what its parent has
 		above := sessions.AgentOf(parent)
 		granted = granted.Within(a.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
 		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would watch over its schedules
-		copyFiles = nil                                                             // its report goes to a model
+		copyFiles, titles = nil, nil                                                // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {
 			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
 		}
@@ -69,8 +70,8 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	inForce := a.guard.inForce.Load()
 	return agent.Agent{
 		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
-		Prompt: a.prompts.build, Keep: a.workspaces.keepResult, HashInput: a.inputs.Hash, Untrusted: a.workspaces.promptUntrusted,
-		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, Discard: a.undoing.discard(a.files),
+		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.Hash, Untrusted: a.workspaces.promptUntrusted,
+		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Discard: a.undoing.discard(a.files),
 		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,
 		MaxParallelTools: set.MaxParallelTools, ContextTokens: contextWindow(set.ContextTokens, model), Day: set.Day, Turns: set.UserTurns, TurnsHour: set.UserTurnsHour, Steer: set.Queue == "steer",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"parley/agent/agenttest"
 	"parley/agent/demo"
 	"parley/agent/failover"
+	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/metrics"
@@ -38,7 +40,7 @@ func newTestServer(t testing.TB, text string) *Server {
 		}
 	})
 	answering := []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}
-	return assemble(t, h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}})
+	return assemble(t, h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}, Doctor: newTestDoctor})
 }
 
 // assemble makes the server of a configuration over an open home, without platforms and without a sandbox.
@@ -110,4 +112,15 @@ model = "far"
 	if got := strings.Join(agentsOf(routed), " "); got != "main ops" {
 		t.Errorf("the agents of the channel are %q", got)
 	}
+}
+
+// A testDoctor stands for the desk of package doctor, which knows this package.
+type testDoctor struct{}
+
+func newTestDoctor(func() *config.Config, func(string) string, *slog.Logger) any { return testDoctor{} }
+
+func (testDoctor) Run(context.Context) error { return nil }
+
+func (testDoctor) Routes() []exchange.Route {
+	return []exchange.Route{{Pattern: "GET /v1/doctor", May: exchange.Caller.IsAdmin}}
 }

@@ -8,9 +8,9 @@ import (
 
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/data/audit"
 	"parley/cmd/parley/data/erase"
 	"parley/sessions"
+	"parley/sessions/audit"
 )
 
 // auditing records what is done: in the store, and in a file if one is configured.
@@ -40,7 +40,7 @@ func (a *auditing) Load(context.Context) error {
 	if err := a.file.Check(); err != nil {
 		return &config.SettingError{
 			Where: a.settings.Load().Origin("audit.file"), Key: "audit.file",
-			Remedy: fmt.Sprintf("it cannot be written (%v): name a file in a folder that there is", err),
+			Remedy: fmt.Sprintf("it cannot be written (%v): name a file in an existing folder", err),
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"parley/bus"
 	"parley/channels"
@@ -31,6 +32,16 @@ func (c *conversations) router(l *endpoint) *routing.Router {
 			return routes
 		},
 	}
+}
+
+// sessionOf returns the session to which a message belongs; "" if its channel is not here.
+func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, error) {
+	i := slices.IndexFunc(c.endpoints, func(l *endpoint) bool { return l.name == in.At.Channel })
+	if i < 0 {
+		return "", nil
+	}
+	to, err := c.router(c.endpoints[i]).Route(ctx, in)
+	return to.Session, err
 }
 
 // replySession returns the session to which a reply at an address would belong; "" where no

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/channels/problems"
 	"parley/cmd/parley/server/billing"
 	"parley/cmd/parley/server/models"
-	"parley/cmd/parley/server/problems"
 	"parley/sessions/bill"
 )
 

@@ -24,7 +24,7 @@ func (d *dispatchers) Run(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: d.home.Bus, Book: d.home.Book, Subjects: d.home.Book, Drafts: d.home.Book,
 			Files: d.files, MayShorten: d.mayShorten, MayGrow: d.mayGrow,
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: d.settings.Load().Serve.Drain},
-			Notify: dispatch.TellSession(d.home.Bus), SessionAt: d.conversations.replySession, Log: d.log, Observe: d.metrics.Send(l.name), Point: d.point,
+			Notify: dispatch.TellSession(d.home.Bus), SessionAt: d.conversations.replySession, Log: d.log, Observe: l.traffic.Observe(d.metrics.Send(l.name)), Point: d.point,
 		}
 		l.dispatcher.Store(one)
 		return l.rerunAfterRefusal(ctx, d.foundation, one.Run)

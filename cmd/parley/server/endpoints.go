@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"parley/channels"
+	"parley/channels/connections"
 	"parley/channels/console"
 	"parley/channels/dispatch"
 	"parley/channels/gateway"
@@ -31,6 +32,7 @@ type endpoint struct {
 	held        atomic.Bool                         // whether this process, and no other, receives for it
 	down        atomic.Bool                         // whether its platform refuses the account
 	lastWarning *atomic.Pointer[string]             // the adapter's latest warning
+	traffic     connections.Traffic                 // when this process last had a message
 	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
 }
 
@@ -192,7 +194,7 @@ func (all endpoints) states() map[string]bool {
 
 // Gauges implements measured.
 func (all endpoints) Gauges() []metrics.Gauge {
-	return []metrics.Gauge{{Name: "channel_up", Help: "Whether the channel is connected.", Label: "channel", Values: func() map[string]float64 {
+	return []metrics.Gauge{{Name: "channel_up", Help: textChannelConnected, Label: "channel", Values: func() map[string]float64 {
 		return metrics.Up(all.states())
 	}}}
 }

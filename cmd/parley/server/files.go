@@ -43,10 +43,16 @@ func (f *front) keepUploads(ctx context.Context, session, message string, all []
 	if errors.Is(err, attachments.ErrFull) {
 		return nil, exchange.Unprocessable("files_full", "there is no room for these files, because earlier ones of this session still wait: send them again later, or make them smaller")
 	}
+	if err == nil {
+		err = f.home.OwnOutgoing()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return kept, f.home.OwnOutgoing()
+	if f.point != nil {
+		f.point("upload:kept")
+	}
+	return kept, nil
 }
 
 // transcriberOf returns what transcribes voice messages; nil if none is configured.

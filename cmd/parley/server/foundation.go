@@ -9,6 +9,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/process"
 )
 
 // A foundation is what all parts of a server are made from.
@@ -17,6 +18,7 @@ type foundation struct {
 	settings *settings
 	role     Role
 	log      *slog.Logger
+	recent   *process.Log // the newest lines of log
 	metrics  *metrics.Metrics
 	version  string // of this program
 	started  time.Time

@@ -13,15 +13,19 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley/agent/blocks"
+	"parley/agent/schedules"
 	"parley/bus"
 	"parley/channels/asks"
 	"parley/channels/outbox"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/ongoing"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/metrics"
+	"parley/sessions"
 )
 
 // front serves programs and terminals: by the HTTP server and by the home's socket.
@@ -35,24 +39,32 @@ type front struct {
 	costs         *costs
 	audit         *auditing
 	erasing       *erasing
+	schedules     *schedules.Scheduler
 	checks        []checked
 	further       []exchange.Route // of other parts
 	fleet         *fleetMetrics
+	hidden        *secrets
+	stopJob       func(context.Context, sessions.Job) error
+	// offer shows the operator a text, which only they see if atTerminal is set.
+	offer      func(text string)
+	atTerminal bool
 
 	token        string
-	socket, port net.Listener            // port is nil if no port is listened on
-	network      atomic.Pointer[api.API] // the API for requests over the network; nil while it does not run
+	ownerMark    string       // see [api.Access]
+	socket, port net.Listener // port is nil if no port is listened on
+	// The APIs for requests through the home's socket and over the network; nil while they do not run.
+	local, network atomic.Pointer[api.API]
 }
 
 // newFront makes the front, and has the metrics look up how the parts do.
-func newFront(on foundation, c *chatSide) *front {
+func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden *secrets) *front {
 	fleet := &fleetMetrics{foundation: on}
 	on.metrics.LookUp(metrics.Sources{
 		Fleet: fleet.shared(), Channels: c.endpoints.ofPlatforms, Dropped: on.home.Bus.Dropped, LostWrites: on.home.LostWrites,
 	})
 	return &front{
 		foundation: on, endpoints: c.endpoints, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
-		audit: c.audit, erasing: c.erasing, fleet: fleet,
+		audit: c.audit, erasing: c.erasing, schedules: planning, fleet: fleet, hidden: hidden,
 		webhooks: &webhooks{foundation: on, events: c.events, outbox: &outbox.Outbox{
 			Bus: on.home.Bus, Book: on.home.Book, Dead: on.home.Bus,
 			Channels: c.endpoints.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
@@ -73,21 +85,36 @@ func (f *front) meet(all []part) {
 
 // Load reads the token of the home's owner, and makes one if there is none. A Reader serves its socket
 // alone, so its token need not be kept.
-func (f *front) Load(context.Context) (err error) {
+func (f *front) Load(ctx context.Context) (err error) {
 	if f.role == Reader {
 		f.token = rand.Text() + rand.Text()
 		return nil
+	}
+	if f.role.Serves() && f.settings.Load().Store.URL != "" {
+		if f.ownerMark, err = f.home.Book.SetNoteOnce(ctx, ownerMark, api.OwnerName, rand.Text()); err != nil {
+			return err
+		}
 	}
 	f.token, err = f.home.Token()
 	return err
 }
 
+// ownerMark is the subject of the note with what the owner's sign-ins depend on.
+const ownerMark = "owner_mark"
+
+// recheck ends the streams of callers who may not watch any more, whichever API of this process serves them.
+func (f *front) recheck() {
+	for _, a := range []*api.API{f.local.Load(), f.network.Load()} {
+		if a != nil {
+			a.Recheck()
+		}
+	}
+}
+
 // Reload ends the streams of callers who may not watch any more, once the next settings are in force.
 func (f *front) Reload(*config.Config) (apply func(), err error) {
 	return func() {
-		if open := f.network.Load(); open != nil {
-			open.Recheck()
-		}
+		f.recheck()
 	}, nil
 }
 
@@ -128,12 +155,14 @@ func (f *front) listen(address string) (err error) {
 func (f *front) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	errs := make([]error, 2)
-	serving.Go(func() { errs[0] = f.newAPI(true).Serve(ctx, f.socket) })
+	f.local.Store(f.newAPI(true))
+	serving.Go(func() { errs[0] = f.local.Load().Serve(ctx, f.socket) })
 	if f.port != nil {
 		open := f.newAPI(false)
 		f.network.Store(open)
 		serving.Go(func() { errs[1] = open.Serve(ctx, f.port) })
 		serving.Go(func() { f.fleet.Run(ctx) })
+		serving.Go(func() { f.showPage(ctx) })
 	}
 	serving.Wait()
 	return errors.Join(errs...)
@@ -142,16 +171,18 @@ func (f *front) Run(ctx context.Context) error {
 // newAPI makes the API: if local is true for the home's socket, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
-		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Forget: f.erasing.eraser(), Further: f.further,
-		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Schedules: f.home.Store.Schedules(),
-		Access: api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: func() []string { return f.settings.Load().HTTP.Hosts }, Public: f.publicHosts},
-		Agent:  api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Keep: f.keepUploads, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.home.Store.Words(), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
+		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Jobs: ongoing.Jobs{Kept: f.home.Store, Stop: f.stopJob}, Tasks: ongoing.Tasks{Kept: f.home.Store.SubAgents(), Turns: f.home.Store},
+		Schedules: api.Schedules{Kept: f.home.Store.Schedules(), Maker: f.schedules, Runs: f.home.Store.ScheduleRuns},
+		Access:    api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: f.hosts, Public: f.publicHosts, Encrypted: f.encryptedHosts, SignIns: f.home.Book, OwnerMark: f.ownerMark},
+		Agent:     api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Keep: f.keepUploads, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
 		Health: api.Health{
-			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.endpoints.states, Trouble: f.endpoints.lastWarning,
+			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.endpoints.states, Trouble: f.endpoints.lastWarning, Facts: f.channelFacts,
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools,
 			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
 		},
-		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.Stand, Prices: f.costs.Prices}, Audit: f.audit.access(),
+		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.Stand, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,
+		Pages: f.pages, Recheck: f.recheck,
 		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.endpoints.receivers(f.role) }, Log: f.log,
 	})
 }

@@ -51,7 +51,7 @@ func (g *gateways) Run(ctx context.Context) error {
 		}
 		router := g.conversations.router(l)
 		gw := &gateway.Gateway{
-			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: router.Route,
+			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: l.countIn(router.Route),
 			Chats: g.home.Book, Pairings: g.home.Book, WorksBeside: g.worksBeside, Knows: g.hasMessage, Whose: router.Whose, Log: g.log,
 			Introduction: g.introductions.on(l), Notes: g.home.Book, About: g.capabilitiesText(l),
 			History:      func() int { return g.settings.Load().Channels[l.name].History },
@@ -64,6 +64,14 @@ func (g *gateways) Run(ctx context.Context) error {
 		}
 		return l.rerunAfterRefusal(ctx, g.foundation, func(ctx context.Context) error { return g.receiveWhileHeld(ctx, l, gw) })
 	})
+}
+
+// countIn has it remembered that somebody who may talk to the bot has said something.
+func (l *endpoint) countIn(route gateway.RouteFunc) gateway.RouteFunc {
+	return func(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
+		l.traffic.CameIn()
+		return route(ctx, in)
+	}
 }
 
 // refused records that a message was refused.

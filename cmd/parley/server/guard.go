@@ -142,7 +142,7 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
 		g.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
-		g.owners.notify(ctx, "hook "+h.Path, "A program that checks my tool calls has failed, so I won't use any tools until it's fixed: "+why)
+		g.owners.notify(ctx, "hook "+h.Path, textHookFailed+why)
 	}
 	return h, err
 }
@@ -174,7 +174,7 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
 	case tools.Ask:
-		return tools.Errorf(tools.PermissionDenied, "that needs an approval (%s). Fetch it by a call of its own, and people are asked.", v.Reason)
+		return tools.Errorf(tools.PermissionDenied, "that needs approval (%s). Fetch it by a call of its own, and people are asked.", v.Reason)
 	default:
 		return nil
 	}

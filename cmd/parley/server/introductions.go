@@ -51,7 +51,11 @@ func agentsOf(c config.Channel) []string {
 func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 	c := i.settings.Load()
 	for _, agent := range agents {
-		for _, choice := range c.ModelsOf(agent) {
+		choices := c.ModelsOf(agent)
+		if titles, ok := c.TitlesOf(agent); ok { // it reads what is said, too
+			choices = append([]config.ModelChoice{titles}, choices...)
+		}
+		for _, choice := range choices {
 			model := c.Model
 			if name, further := strings.CutPrefix(choice.Table, "models."); further {
 				model = c.Models[name]

@@ -37,7 +37,7 @@ type jobsRunning struct{ *jobs.Runner }
 
 // Gauges implements measured.
 func (j jobsRunning) Gauges() []metrics.Gauge {
-	return []metrics.Gauge{{Name: "jobs_running", Help: "Commands that run in the background in this process.", Values: func() map[string]float64 {
+	return []metrics.Gauge{{Name: "jobs_running", Help: textJobsRunning, Values: func() map[string]float64 {
 		return map[string]float64{"": float64(j.Running())}
 	}}}
 }

@@ -34,7 +34,7 @@ func openKnowledge(c *config.Config) (*knowledge.Base, error) {
 	}
 	base, err := knowledge.Open(c.Knowledge.Dir)
 	if err != nil {
-		return nil, &config.SettingError{Where: c.Origin("knowledge.dir"), Key: "knowledge.dir", Remedy: fmt.Sprintf("it cannot be read (%v): make the folder, or name another", err)}
+		return nil, &config.SettingError{Where: c.Origin("knowledge.dir"), Key: "knowledge.dir", Remedy: fmt.Sprintf("it cannot be read (%v): create the folder, or name another", err)}
 	}
 	return base, nil
 }
@@ -53,7 +53,7 @@ func (k *knowledgeFolder) describe() []prompt.File {
 		return nil
 	}
 	names, more := k.base.Names(maxKnowledgeNames)
-	text := "The operator keeps a folder for you, which nobody changes: " + knowledge.Folder + "/. Look there, with grep, list_directory and read_file, before you answer what it may be about. It has:\n- " + strings.Join(names, "\n- ")
+	text := textKnowledge(knowledge.Folder, strings.Join(names, "\n- "))
 	if more {
 		text += "\n- and more"
 	}

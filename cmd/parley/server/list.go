@@ -1,5 +1,11 @@
 package server
 
+import (
+	"parley/channels/people"
+	"parley/cmd/parley/server/webpage"
+	"parley/sessions/search"
+)
+
 // list makes the parts that only run, and returns all parts of the server.
 func (s *Server) list(c Config) []part {
 	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
@@ -7,8 +13,8 @@ func (s *Server) list(c Config) []part {
 	gates := newGateways(g, chats, work)
 	sends := &dispatchers{foundation: g, endpoints: chats.endpoints, conversations: chats.conversations, files: chats.copies}
 	g.home.PlanReplies(sends.planReply)
-	ownData := newOwnData(g, chats.erasing, chats.endpoints)
-	gates.ownData = ownData.Handle
+	ownData := newOwnData(g, chats.erasing, chats.endpoints, people.PageLink{Owns: chats.owners.isOwner, New: s.front.ownersLink}, s.front.recheck)
+	gates.ownData, work.answerer.link, ownData.found = ownData.Handle, ownData.linkOnWeb, work.recall
 	all := []part{
 		{name: "home", is: s.home},
 		{"costs", beside, r.Serves(), chats.costs},
@@ -19,12 +25,16 @@ func (s *Server) list(c Config) []part {
 		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
 		{name: "guard", is: work.guard},
 		{name: "endpoints", is: chats.endpoints},
+		{name: "inventory", is: &inventory{g, work.answerer.agents}},
+		{name: "remembered", is: newRemembered(g, chats.erasing, s.front.hidden)},
 		{name: "why", is: newWhy(g, chats.audit)},
+		{name: "page", is: webpage.New()},
 		{name: "settings", is: s.settings}, // in force for all that are reloaded after them
 		{name: "webhooks", is: s.front.webhooks},
 		{name: "models", is: chats.chains},
 		{"front", listening, true, s.front},
 		{"accounts", beside, r.Serves() && r.Receives(), &accounts{foundation: g, endpoints: chats.endpoints, owners: chats.owners, offer: c.Offer}},
+		{"channel news", beside, r.Serves() && r.Receives(), newChannelNews(g, chats.endpoints)},
 		{"problems", beside, r.Serves(), &problemWatch{foundation: g, endpoints: chats.endpoints, owners: chats.owners, costs: chats.costs, lists: c.Models}},
 		{"reload", beside, r.Serves(), &reloading{foundation: g, read: c.Reload}},
 		{"gateways", receiving, r.Receives(), gates},
@@ -39,13 +49,17 @@ func (s *Server) list(c Config) []part {
 		{"reservations", answering, answers, chats.costs.reservations()},
 		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
 		{"dispatchers", sending, r.Dispatches(), sends},
-		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.outgoing},
+		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.fileCopies},
 		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
 		{"erasing", upkeep, r.Serves(), chats.erasing},
+		{"index", upkeep, r.Serves(), &search.Filler{Index: g.home.Store.Words(), Log: g.log}},
 		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
 		{name: "session cache", is: work.answerer.sessionCache},
 		{name: "prompts", is: work.prompts},
 		{name: "memory", is: work.memories},
+	}
+	if c.Doctor != nil {
+		all = append(all, part{"doctor", beside, true, c.Doctor(g.settings.Load, s.front.hidden.text, g.log)})
 	}
 	for _, h := range having[host](all) {
 		h.meet(all)

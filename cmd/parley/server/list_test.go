@@ -54,7 +54,7 @@ func TestTheDescriptionHasEveryRoute(t *testing.T) {
 		}
 	}
 	for _, r := range newTestServer(t, "").front.newAPI(false).Routes() {
-		served = append(served, r.Pattern)
+		served = append(served, strings.TrimSuffix(r.Pattern, "{$}")) // which stands for this path alone
 	}
 	slices.Sort(described)
 	slices.Sort(served)

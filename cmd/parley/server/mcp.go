@@ -30,7 +30,7 @@ type mcpRunning struct {
 
 // Gauges implements measured. A process that uses no servers has no figures.
 func (m mcpRunning) Gauges() []metrics.Gauge {
-	return []metrics.Gauge{{Name: "mcp_up", Help: "Whether the MCP server was reached when that was last tried.", Label: "server", Values: func() map[string]float64 {
+	return []metrics.Gauge{{Name: "mcp_up", Help: textServerReached, Label: "server", Values: func() map[string]float64 {
 		up := map[string]bool{}
 		if m.role.Works() {
 			for _, state := range m.States() {

@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"io/fs"
+	"net/url"
 
 	"parley/bus"
 	"parley/channels/people"
-	"parley/channels/sqlbook"
-	"parley/cmd/parley/data/erase"
+	"parley/channels/recall"
+	"parley/channels/web"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/owndata"
 )
 
@@ -15,40 +18,55 @@ import (
 type ownData struct {
 	*owndata.Commands
 	personal *people.Commands
+	found    *recall.Finder
 }
 
-// newOwnData makes what carries out these commands.
-func newOwnData(on foundation, e *erasing, all endpoints) *ownData {
+// newOwnData makes what carries out these commands. It calls relinked after people were linked or separated.
+func newOwnData(on foundation, e *erasing, all endpoints, page people.PageLink, relinked func()) *ownData {
 	return &ownData{
 		Commands: owndata.New(owndata.Config{
 			Notes: on.home.Book, Ratings: on.home.Book, Memories: on.home.Book, Schedules: on.home.Store.Schedules(), Bus: on.home.Bus, Store: on.home.Store,
 			Eraser: func() owndata.Eraser { return e.eraser() }, Prefix: all.prefix, Log: on.log,
 		}),
-		personal: &people.Commands{Book: rewrittenLater{on.home.Book, e.rewriter}, Bus: on.home.Bus, Prefix: all.prefix},
+		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, Changed: relinked},
 	}
 }
 
 // Handle carries out a command.
 func (o *ownData) Handle(ctx context.Context, in bus.Inbound) error {
+	if recall.IsCommand(in) {
+		return o.found.Handle(ctx, in)
+	}
 	if people.IsPersonal(in) {
 		return o.personal.Handle(ctx, in)
 	}
 	return o.Commands.Handle(ctx, in)
 }
 
-// rewrittenLater is the book, whose file is rewritten some time after a memory was erased from it.
-type rewrittenLater struct {
-	*sqlbook.Book
-	rewriter *erase.Rewriter
+// linkOnWeb carries out /link for the users of tokens, whose messages no gateway sees; "" for all others.
+func (o *ownData) linkOnWeb(ctx context.Context, in bus.Inbound) (answer string, err error) {
+	if in.At.Channel != web.Name {
+		return "", nil
+	}
+	return o.personal.LinkHere(ctx, in)
 }
 
-// Forget erases a memory.
-func (b rewrittenLater) Forget(ctx context.Context, scope, owner string) error {
-	return b.rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
-		content, _, err := b.Memory(ctx, scope, owner)
-		if err != nil {
-			return false, err
-		}
-		return content != "", b.Book.Forget(ctx, scope, owner)
+// newRemembered makes what serves to programs what agents remember.
+func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembered {
+	return owndata.Remembered{
+		Memories: home.EditedMemories{Home: on.home, Erase: e.rewriter.Erase}, Sessions: on.home.Store, Plain: hidden.text,
+		HasAgent: func(name string) bool {
+			_, has := on.settings.Load().Agents[name]
+			return has
+		},
+	}
+}
+
+// newRecall makes what finds what was said and remembered.
+func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *recall.Finder {
+	return recall.New(recall.Config{
+		Index: on.home.Store.Words(), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Rooms: c.endpoints.chatReader(on)},
+		Files: on.home.WorkspaceFiles, Knowledge: func(session string) fs.FS { return k.base.For(may.capabilities(session)) }, Page: func() *url.URL { return on.settings.Load().HTTP.Page() },
+		SessionOf: c.conversations.sessionOf, Bus: on.home.Bus, Prefix: c.endpoints.prefix, Log: on.log,
 	})
 }

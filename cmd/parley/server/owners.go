@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels/problems"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/server/problems"
 )
 
 // ownerNoticeTimeout bounds how long a caller waits until the owners are notified.
@@ -120,6 +120,19 @@ func (o *owners) own(ctx context.Context, channel string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// isOwner reports whether a person, CHANNEL:USER, owns the bot on their channel.
+func (o *owners) isOwner(ctx context.Context, person string) (bool, error) {
+	channel, user, _ := strings.Cut(person, ":")
+	if slices.Contains(o.settings.Load().Channels[channel].Access.Owners, user) {
+		return true, nil
+	}
+	paired, _, err := o.home.Book.Paired(ctx, person)
+	if err != nil {
+		return false, fmt.Errorf("look whether %s is an owner: %w", person, err)
+	}
+	return paired.OwnsBot(), nil
 }
 
 // names returns the names that the platform has for a channel's owners, or their

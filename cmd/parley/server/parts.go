@@ -11,6 +11,7 @@ import (
 	"parley/channels/asks"
 	"parley/channels/files/copies"
 	"parley/channels/heartbeat"
+	"parley/channels/recall"
 	"parley/channels/webhook/events"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/data/home"
@@ -61,10 +62,11 @@ type agentSide struct {
 	jobs       *jobs.Runner
 	undoing    *undoing
 	knowledge  *knowledgeFolder
+	recall     *recall.Finder
 	files      *attachments.Keeper
 	skills     *agentSkills
 	mcp        *mcpservers.Servers
-	outgoing   *outgoing
+	fileCopies *fileCopies
 	guard      *guarding
 	toolbox    *toolbox
 	memories   *home.Memories
@@ -83,16 +85,17 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.jobs = newJobs(on, box, s.workspaces, where, c.admission, hidden, c.audit)
 	s.undoing = newUndoing(on)
 	s.knowledge = &knowledgeFolder{foundation: on}
+	s.recall = newRecall(on, c, s.knowledge, may)
 	s.files = newFiles(on, c.endpoints, c.chains, s.workspaces)
 	marks := newMarker(s.workspaces, s.jobs)
 	s.skills = newSkills(on, box, may, s.workspaces, where, marks)
 	s.mcp = newMCP(on, box, c.owners, s.workspaces, where, s.files)
-	s.outgoing = &outgoing{on, c.endpoints, may, c.copies}
-	sends := newOnBehalf(on, c.endpoints, may, s.outgoing, hidden)
+	s.fileCopies = &fileCopies{on, c.endpoints, may, c.copies}
+	sends := newOnBehalf(on, c.endpoints, may, s.fileCopies, hidden)
 	s.guard = newGuarding(on, may, s.workspaces, sends, s.jobs, c.owners, hidden)
 	s.toolbox = &toolbox{
 		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,
-		onBehalf: sends, endpoints: c.endpoints, schedules: s.schedules,
+		onBehalf: sends, endpoints: c.endpoints, recall: s.recall, schedules: s.schedules,
 		subagents: s.subagents, jobs: s.jobs, undoing: s.undoing, skills: s.skills, guard: s.guard, marks: marks,
 	}
 	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)
@@ -104,7 +107,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.Within(process.Memory())),
 		agents: &agents{
 			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, skills: s.skills, prompts: s.prompts,
-			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.outgoing, s.guard}, undoing: s.undoing, guard: s.guard,
+			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.fileCopies, s.guard}, undoing: s.undoing, guard: s.guard,
 		},
 	}
 	return s

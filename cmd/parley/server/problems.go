@@ -9,11 +9,11 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/problems"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/billing"
 	"parley/cmd/parley/server/models"
-	"parley/cmd/parley/server/problems"
 )
 
 // problemWatch watches for what needs the attention of the owners, such as a full disk.

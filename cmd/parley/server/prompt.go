@@ -12,10 +12,13 @@ import (
 
 	"parley/agent"
 	"parley/agent/prompt"
+	"parley/agent/transcript"
+	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/platforms"
 	"parley/sessions"
+	"parley/tools/memory"
 )
 
 // prompts makes the prompts of agents: what stands before each conversation.
@@ -33,17 +36,13 @@ type prompts struct {
 func (p *prompts) Clear() { p.cache.Clear() }
 
 // build returns the beginning of a session's prompt: what the operator has written in the
-// home, what is written in the session's workspace, and the agent's memory. The bool reports
-// whether strangers may have written some of the memory.
-func (p *prompts) build(ctx context.Context, who agent.Asker) (string, bool, error) {
+// home, and what is written in the session's workspace. Agent.Untrusted says whether strangers
+// may have written some of that.
+func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	session := who.Session
-	remembered, untrusted, err := p.memoryFiles(ctx, who)
-	if err != nil {
-		return "", false, err
-	}
 	ofOperator, ofSession, err := p.skills.Prompt(session)
 	if err != nil {
-		return "", false, home.Unusable(p.home.RootOf(session), err)
+		return "", home.Unusable(p.home.RootOf(session), err)
 	}
 	knows := p.knowledge.describe()
 	model := p.chains.byAgent[sessions.AgentOf(session)]
@@ -53,7 +52,7 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, bool, err
 	}
 	settings := p.settings.Load()
 	files, set := os.DirFS(settings.Home), settings.Agents[sessions.AgentOf(session)]
-	made, err := prompt.Builder{Cache: &p.cache, Toolless: toolless, Instructions: set.Prompt, Sources: []prompt.Source{
+	return prompt.Builder{Cache: &p.cache, Toolless: toolless, Instructions: set.Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
 			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
@@ -63,14 +62,12 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, bool, err
 				return nil, home.Unusable(p.home.RootOf(session), err)
 			}
 			all := append([]prompt.File{p.placeOf(who)}, prompt.Read(opener(files), "workspace", "AGENTS.md")...)
-			all = append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession})
-			return append(all, prompt.Read(opener(files), "workspace", "MEMORY.md")...), nil
+			return append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession}), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
-			return slices.Concat(knows, personFiles(files, who), remembered), nil
+			return slices.Concat(knows, personFiles(files, who)), nil
 		},
 	}}.Build(ctx, session)
-	return made, untrusted, err
 }
 
 // placeOf returns what the prompt says about the chat in which a conversation takes place. It
@@ -101,17 +98,17 @@ func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
 		return nil
 	}
-	all := prompt.Read(opener(files), "whom you talk to, by the operator", path.Join("users", who.Person+".md"))
+	all := prompt.Read(opener(files), "operator, about whom you talk to", path.Join("users", who.Person+".md"))
 	for i := range all {
 		all[i].Name = "USER.md"
 	}
 	return all
 }
 
-// memoryFiles returns the memory beyond the session that the prompt holds: the agent's,
-// and the person's where nobody else reads along. The bool reports whether strangers may
-// have written some of it.
-func (p *prompts) memoryFiles(ctx context.Context, who agent.Asker) (files []prompt.File, untrusted bool, err error) {
+// memory returns what an agent remembers: in the session, in all conversations, and of the person where
+// nobody else reads along. The bool reports whether strangers may have written some of it; of the session's
+// file Agent.Untrusted says that.
+func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript.Memory, untrusted bool, err error) {
 	person := who.Person
 	if !who.Private {
 		person = ""
@@ -120,10 +117,17 @@ func (p *prompts) memoryFiles(ctx context.Context, who agent.Asker) (files []pro
 	if err != nil {
 		return nil, false, err
 	}
-	return []prompt.File{
-		{Name: "MEMORY.md", From: "what you remember in all conversations (scope agent)", Text: ofAgent.Content},
-		{Name: "MEMORY.md", From: "what you remember of whom you talk to (scope person)", Text: ofPerson.Content},
-	}, ofAgent.Untrusted || ofPerson.Untrusted, nil
+	files, err := p.home.WorkspaceFiles(who.Session)
+	if err != nil {
+		return nil, false, home.Unusable(p.home.RootOf(who.Session), err)
+	}
+	for _, f := range prompt.Read(opener(files), "workspace", memory.File) {
+		all = append(all, transcript.Memory{Scope: "session", Of: "this conversation", File: f.Name, Text: f.Shown()})
+	}
+	return append(all,
+		transcript.Memory{Scope: channels.OfAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
+		transcript.Memory{Scope: channels.OfPerson, Of: "whom you talk to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
+	), ofAgent.Untrusted || ofPerson.Untrusted, nil
 }
 
 // opener adapts a file system's Open for prompt.Read.

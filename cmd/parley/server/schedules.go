@@ -12,7 +12,13 @@ import (
 // newSchedules makes the scheduler that gives agents the texts of schedules that are due.
 func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.Scheduler {
 	return schedules.New(schedules.Config{
-		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit, Ready: on.home.MaySchedule,
+		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit,
+		Ready: func(ctx context.Context) (why string, err error) {
+			if on.role == Reader { // it has no channels, so it does not know who may talk to the bot
+				return "no server is running here; start one with parley serve", nil
+			}
+			return on.home.MaySchedule(ctx)
+		},
 		Limits: func() schedules.Limits {
 			c := on.settings.Load().Schedule
 			return schedules.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, schedules.MachineZone())}

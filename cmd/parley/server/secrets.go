@@ -35,6 +35,9 @@ func redactorOf(c *config.Config, more []string) (*redact.Redactor, error) {
 	return r, nil
 }
 
+// text returns a text without the secrets.
+func (s *secrets) text(text string) string { return s.Load().Text(text) }
+
 // hide returns a logger from whose records secrets are removed.
 func (s *secrets) hide(log *slog.Logger) *slog.Logger {
 	return slog.New(redact.Handler(log.Handler(), s.Load))

@@ -26,6 +26,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/process"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/server/platforms"
 )
@@ -42,11 +43,16 @@ type Config struct {
 	// sandbox.Main at its start, because the sandbox runs the same program as supervisor.
 	Commands bool
 	Build    metrics.Build // of this program
+	// Doctor makes the part that tells programs what is wrong; nil if there is none. plain takes secrets out of a text.
+	Doctor func(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any
 	// Reload reads the configuration again. A single command needs none.
 	Reload func() (*config.Config, error)
 	// Offer shows the operator an invitation to become the owner of a bot that has none.
 	Offer func(text string)
-	Log   *slog.Logger
+	// AtTerminal says that only the person who has started the server sees what Offer shows: it is no
+	// log that is kept.
+	AtTerminal bool
+	Log        *slog.Logger
 }
 
 // A Server holds all parts of a running bot, connected with each other: the home, the worker, and
@@ -59,6 +65,9 @@ type Server struct {
 	front  *front
 }
 
+// keptLog is how many bytes of its newest log lines a process holds for people who look at them.
+const keptLog = 1 << 20
+
 // Open opens the home, and makes the channels that are configured. With the role Reader it makes
 // none, so that it needs neither a platform nor a token for one.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
@@ -66,7 +75,8 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = hidden.hide(c.Log)
+	recent := process.NewLog(keptLog)
+	c.Log = hidden.hide(slog.New(recent.Beside(c.Log.Handler())))
 	counts := metrics.New(metrics.Config{Build: c.Build, Log: c.Log})
 	early := newStartup(ctx)
 	defer func() {
@@ -89,7 +99,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if c.Role.Works() {
 		early.begin(c.Models.LookUpWindows)
 	}
-	g := foundation{home: h, settings: newSettings(c.Settings), role: c.Role, log: c.Log, metrics: counts, version: c.Build.Version, started: time.Now(), point: crash.Points()}
+	g := foundation{home: h, settings: newSettings(c.Settings), role: c.Role, log: c.Log, recent: recent, metrics: counts, version: c.Build.Version, started: time.Now(), point: crash.Points()}
 	s := newServer(g, c, hidden, opened, box)
 	s.parts = append(s.parts, part{name: "early", is: early})
 	for _, p := range having[loader](s.parts) {
@@ -121,7 +131,9 @@ func newServer(on foundation, c Config, hidden *secrets, opened endpoints, box *
 	s := &Server{foundation: on}
 	s.chats = newChatSide(on, c, opened)
 	s.agents = newAgentSide(on, s.chats, hidden, box)
-	s.front = newFront(on, s.chats)
+	s.front = newFront(on, s.chats, s.agents.schedules, hidden)
+	s.front.stopJob = s.agents.jobs.AskToStop
+	s.front.offer, s.front.atTerminal = c.Offer, c.AtTerminal
 	s.parts = s.list(c)
 	return s
 }

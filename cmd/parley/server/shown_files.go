@@ -22,8 +22,8 @@ import (
 // shownFiles copies the files that answers show as images.
 type shownFiles struct {
 	foundation
-	outgoing *outgoing
-	guard    *guarding
+	fileCopies *fileCopies
+	guard      *guarding
 }
 
 // copyFiles copies the files of the workspace that an answer shows as images. The
@@ -37,32 +37,32 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 		e.Refused = append(e.Refused, fmt.Sprintf(format, args...))
 	}
 	if len(paths) > copies.MaxFiles {
-		refuse("Of %d files only the first %d were sent.", len(paths), copies.MaxFiles)
+		refuse(textTooManyFiles, len(paths), copies.MaxFiles)
 		paths = paths[:copies.MaxFiles]
 	}
 	if why, err := f.home.MaySendFiles(ctx); err != nil || why != "" {
-		refuse("I can't send files right now: %s.", cmp.Or(why, "it is not known whether all processes know how"))
+		refuse(textNoFilesNow, cmp.Or(why, "it is not known whether all processes know how"))
 		return e
 	}
 	dir, err := f.home.Workspace(session)
 	if err != nil {
 		f.log.Error("files of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
-		refuse("I can't send files right now: the workspace won't open.")
+		refuse(textNoWorkspace)
 		return e
 	}
-	to := copies.Messages{Session: session, Call: id, IDs: []string{id}, Most: f.outgoing.mostFileBytes(at.Channel)}
+	to := copies.Messages{Session: session, Call: id, IDs: []string{id}, Most: f.fileCopies.mostFileBytes(at.Channel)}
 	for _, path := range paths {
 		kept, err := f.keep(ctx, to, dir, path)
 		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
-			refuse("I couldn't send the file %s: there's none by that name in the workspace.", markup.Verbatim(path))
+			refuse(textNoSuchFile, markup.Verbatim(path))
 			continue
 		} else if ok {
-			refuse("I couldn't send the file: %s.", strings.TrimSuffix(refused.Message, "."))
+			refuse(textFileNotSent, strings.TrimSuffix(refused.Message, "."))
 			continue
 		}
 		if err != nil {
 			f.log.Error("a file of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
-			refuse("I couldn't send the file %s: it can't be copied right now.", markup.Verbatim(path))
+			refuse(textFileNotCopied, markup.Verbatim(path))
 			continue
 		}
 		e.Files = append(e.Files, kept...)
@@ -76,12 +76,12 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 // keep copies a file that an answer shows, so that it can be sent, if the agent may read
 // that file.
 func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
-	if !slices.Contains(f.outgoing.rights.capabilities(to.Session), tools.FileRead) {
+	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
 		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
 	}
 	reading := files.Reading(tools.Call{Session: to.Session, Agent: sessions.AgentOf(to.Session)}, path)
 	if v := f.guard.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {
 		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules do not let %s be read unasked", markup.Verbatim(path))
 	}
-	return f.outgoing.copies.Keep(ctx, to, dir, []string{path})
+	return f.fileCopies.copies.Keep(ctx, to, dir, []string{path})
 }

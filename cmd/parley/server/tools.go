@@ -20,6 +20,7 @@ import (
 	"parley/tools"
 	"parley/tools/askuser"
 	"parley/tools/changes"
+	"parley/tools/code"
 	"parley/tools/documents"
 	"parley/tools/documents/pages"
 	"parley/tools/files"
@@ -30,6 +31,7 @@ import (
 	jobtools "parley/tools/jobs"
 	"parley/tools/memory"
 	"parley/tools/message"
+	recalltool "parley/tools/recall"
 	"parley/tools/sandbox"
 	scheduletools "parley/tools/schedules"
 	"parley/tools/shell"
@@ -49,6 +51,7 @@ type toolbox struct {
 	files      *attachments.Keeper
 	onBehalf   *onbehalf.Sender
 	endpoints  endpoints
+	recall     recalltool.Finder
 	schedules  *schedules.Scheduler
 	subagents  *subagents.Service
 	jobs       *jobs.Runner
@@ -56,6 +59,7 @@ type toolbox struct {
 	skills     *agentSkills
 	guard      *guarding
 	marks      guard.Marker
+	code       code.Indexes
 
 	set    func() (*tools.Set, error) // makes all tools, once; see makeSet
 	grants sync.Map                   // sets of tools that were made already, by capabilities
@@ -86,14 +90,14 @@ func (t *toolbox) makeSet() (*tools.Set, error) {
 // tool runs commands.
 func (t *toolbox) make(box sandbox.Sandbox) *tools.Set {
 	documents := t.documentReader(box)
-	all := files.New(t.openFiles, documents)
+	all := append(files.New(t.openFiles, documents), code.New(t.openFiles, &t.code)...)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) {
 		return t.workspaces.openUntil(ctx, call)
 	}, t.home.Book)...)
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return t.workspaces.openUntil(ctx, call) })...)
 	all = append(all, t.commandTools(box)...)
 	all = append(all, image.New(t.files.Show)...)
-	all = append(all, message.New(t.onBehalf.Send), askuser.New(), history.New(t.readChat), scheduletools.New(schedules.Backend{Scheduler: t.schedules}))
+	all = append(all, message.New(t.onBehalf.Send), askuser.New(), history.New(t.readChat), recalltool.New(t.recall, tools.Paths{memory.File}), scheduletools.New(schedules.Backend{Scheduler: t.schedules}))
 	all = append(all, web.New(web.Config{Settings: t.webSettings, Redirect: t.guard.checkRedirect, Documents: documents, Refuse: refusedAddresses()})...)
 	all = append(all, subagenttools.New(t.subagents)...)
 	all = append(all, changes.New(t.undoing.Changes))
@@ -141,8 +145,11 @@ func (t *toolbox) webSettings() web.Settings {
 // the operator's knowledge folder in it.
 func (t *toolbox) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
 	dir, err := t.workspaces.openUntil(ctx, call)
-	if err != nil || t.knowledge.base == nil {
-		return dir, err
+	if err != nil {
+		return nil, err
+	}
+	if t.knowledge.base == nil {
+		return dir, nil
 	}
 	return t.knowledge.base.Overlay(dir), nil
 }
@@ -169,11 +176,16 @@ func (t *toolbox) documentReader(box sandbox.Sandbox) pages.Reader {
 
 // readChat reads the messages of a chat for the person who asks.
 func (t *toolbox) readChat(ctx context.Context, q history.Question) (history.Answer, error) {
-	r := chathistory.Reader{Channels: map[string]chathistory.Channel{}, Log: t.home.Store}
-	for _, l := range t.endpoints {
-		r.Channels[l.name] = chathistory.Channel{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}
+	return t.endpoints.chatReader(t.foundation).Read(ctx, q)
+}
+
+// chatReader returns what reads chats, and knows who may.
+func (all endpoints) chatReader(on foundation) chathistory.Reader {
+	r := chathistory.Reader{Channels: map[string]chathistory.Source{}, Log: on.home.Store}
+	for _, l := range all {
+		r.Channels[l.name] = chathistory.Source{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}
 	}
-	return r.Read(ctx, q)
+	return r
 }
 
 // commandTools returns the tools that run commands; none without a sandbox.

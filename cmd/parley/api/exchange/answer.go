@@ -14,6 +14,12 @@ import (
 	"parley/tools/plainjson"
 )
 
+// Noted is what the audit says of a request beside what it says of every request to that route.
+type Noted struct {
+	Result        string // what was done, if not what the route's Result says
+	Session, Tool string // to which it belongs, if to one
+}
+
 // An Answer is the answer to one request while it is being written, with what the log and the
 // audit record about that request. It is an http.ResponseWriter.
 type Answer struct {
@@ -22,6 +28,7 @@ type Answer struct {
 	Caller  Caller
 	ID      string // the id of what the request is about, for the log
 	Subject string // whom or what it is about, for the audit
+	Noted   Noted  // what else the audit says of it
 	Routine bool   // whether such requests come with every message of people's, so that an info line in the log would be too much
 
 	bodies  *BodyReader
@@ -150,4 +157,13 @@ func Shorten(id string) string {
 		return id
 	}
 	return strings.ToValidUTF8(id[:sessions.MaxKey], "") + "…"
+}
+
+// SomeTime returns a time for a field that is left out where there is none.
+func SomeTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }

@@ -10,6 +10,7 @@ const (
 	scopeSend    = "send"  // to any target or address
 	scopeSendTo  = "send:" // followed by a target: to that target alone
 	scopeAgent   = "agent"
+	scopeOwn     = "own"
 	scopeRead    = "read"
 	scopeMetrics = "metrics"
 	scopeApprove = "approve"
@@ -22,6 +23,7 @@ type Caller struct {
 	Owner  bool
 	Local  bool // through the home's socket
 	Scopes []string
+	SignIn string // the id of the sign-in of the browser that has sent it; "" for a token
 }
 
 // hasScope reports whether the caller has one of these scopes; the owner and admins have
@@ -29,6 +31,9 @@ type Caller struct {
 func (c Caller) hasScope(scopes ...string) bool {
 	return c.Owner || slices.ContainsFunc(c.Scopes, func(s string) bool { return s == scopeAdmin || slices.Contains(scopes, s) })
 }
+
+// IsAnybody reports that a caller may do what every caller may do.
+func (c Caller) IsAnybody() bool { return true }
 
 // IsAdmin reports whether the caller may do everything.
 func (c Caller) IsAdmin() bool { return c.hasScope() }
@@ -45,8 +50,12 @@ func (c Caller) MayReadMetrics() bool { return c.hasScope(scopeMetrics) }
 // MayTalkToAgent reports whether the caller may talk to agents, in sessions of its own.
 func (c Caller) MayTalkToAgent() bool { return c.hasScope(scopeAgent) }
 
+// MayReadOwn reports whether the caller may read what belongs to its person: the sessions that it began, and
+// the private ones of the accounts that are linked with it.
+func (c Caller) MayReadOwn() bool { return c.hasScope(scopeOwn) }
+
 // MayWatch reports whether the caller may watch any sessions at all.
-func (c Caller) MayWatch() bool { return c.MayReadAll() || c.MayTalkToAgent() }
+func (c Caller) MayWatch() bool { return c.MayReadAll() || c.MayTalkToAgent() || c.MayReadOwn() }
 
 // MaySendSomewhere reports whether the caller may send to anybody at all.
 func (c Caller) MaySendSomewhere() bool {

@@ -22,6 +22,7 @@ type Route struct {
 	Serve func(w *Answer, r *http.Request) error
 
 	// Audit is the kind under which the audit records each request, and Result what it says that
-	// was done; "" means that nothing is recorded.
+	// was done; "" means that nothing is recorded. A route without a Result records only the requests
+	// whose handler notes one.
 	Audit, Result string
 }

@@ -25,6 +25,9 @@ func Limit(r *http.Request) (int, error) {
 // means at the beginning.
 func After(r *http.Request) (int64, error) { return number(r, "after", 0, 1<<62) }
 
+// Before returns the number of the item before which a page ends, by the query's parameter before; 0 means at the end.
+func Before(r *http.Request) (int64, error) { return number(r, "before", 0, 1<<62) }
+
 // number reads a number from the query's parameter of this name. It returns otherwise if
 // there is none, and at most most.
 func number(r *http.Request, name string, otherwise, most int64) (int64, error) {
@@ -66,6 +69,17 @@ func Moment(r *http.Request, name string) (time.Time, error) {
 		return at, BadRequest("bad_query", "%s must be a time, as 2026-01-31T15:04:05Z", name)
 	}
 	return at, nil
+}
+
+// Flag reports whether the query's parameter of this name is true; it is not if it is left out.
+func Flag(r *http.Request, name string) (bool, error) {
+	switch r.URL.Query().Get(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, BadRequest("bad_query", "%s must be true or false", name)
 }
 
 // Newest reports whether the query's parameter order asks for the newest items first ("desc"), and not for

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -17,6 +18,12 @@ type Refusal struct {
 
 // Error returns the message.
 func (e *Refusal) Error() string { return e.Message }
+
+// IsRefusal reports whether an error is a refusal, and not something that broke.
+func IsRefusal(err error) bool {
+	_, is := errors.AsType[*Refusal](err)
+	return is
+}
 
 // Forbidden refuses what the caller's token does not allow.
 func Forbidden(message string) *Refusal {

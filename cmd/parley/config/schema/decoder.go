@@ -109,7 +109,7 @@ func (d *Decoder) secret(s string) *Fault {
 		return &Fault{Wrong: "is empty", Remedy: "give it a value, or remove the line"}
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }) {
-		return &Fault{Wrong: "holds a space, a line break or a character that no key or token has", Remedy: "leave nothing in it but the secret"}
+		return &Fault{Wrong: "contains a space, a line break or a character that no key or token has", Remedy: "leave only the secret in it"}
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (d *Decoder) list(v any, item func(v any) (string, *Fault)) ([]string, *Fau
 			f = &Fault{Wrong: fmt.Sprintf("unknown value %q", v), Remedy: OneOf(s, d.set.OneOf)}
 		}
 		if f == nil && s == "" {
-			f = &Fault{Wrong: "an empty text in the list", Remedy: "remove it"}
+			f = &Fault{Wrong: "the list contains an empty text", Remedy: "remove it"}
 		}
 		return s, f
 	})

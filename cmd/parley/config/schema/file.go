@@ -51,7 +51,7 @@ func (v *Values) open(src Source) (map[string]any, bool) {
 		return nil, false
 	}
 	if err != nil {
-		remedy := "give the path of a file that is there and can be read"
+		remedy := "give the path of a file that exists and can be read"
 		if !src.Named {
 			remedy = "make it readable, or move it away"
 		}

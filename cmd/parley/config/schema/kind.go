@@ -134,13 +134,18 @@ func (d *Decoder) url(s string) (any, *Fault) {
 	if !d.set.mayOmitHost() {
 		s = strings.TrimRight(s, "/")
 	}
+	if d.set.Check != nil {
+		if f := d.set.Check(s); f != nil {
+			return nil, f
+		}
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" && !d.set.mayOmitHost() || !slices.Contains(d.set.Schemes, u.Scheme) {
 		return nil, &Fault{Wrong: "not an address that begins with " + strings.Join(d.set.Schemes, ":// or ") + "://", Remedy: d.Example()}
 	}
 	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || d.hasForeignParameters(u) || u.Fragment != "") {
 		// Clients put the addresses that they ask into their errors, and paths are added to these.
-		return nil, &Fault{Wrong: "holds a name, a password or parameters, which would show in logs", Remedy: "write the address alone"}
+		return nil, &Fault{Wrong: "contains a name, a password or parameters, which logs would show", Remedy: "write only the address"}
 	}
 	return s, nil
 }

@@ -88,7 +88,7 @@ func (x *expander) find(ref string) (string, *Fault) {
 	}
 	if !isVariable(ref) {
 		// What stands there may be a secret put in the wrong place: it is not repeated.
-		return "", &Fault{Wrong: "${…} holds no variable's name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
+		return "", &Fault{Wrong: "${…} contains no variable name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
 	}
 	x.refs = append(x.refs, "${"+ref+"}")
 	text, ok := x.lookup.env(ref)

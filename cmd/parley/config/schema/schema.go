@@ -39,15 +39,17 @@ const (
 type Setting struct {
 	// Key is the setting's name in its table. A dot in it stands for a table below:
 	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
-	Key        string
-	Kind       Kind
-	Default    any      // as Kind decodes it; nil means none
-	Least      int64    // of a number; micro-dollars for money, nanoseconds for durations
-	Large      bool     // a count that may pass 32 bits
-	ZeroIsOff  bool     // of a number: its smallest value is 0, which means none at all
-	OneOf      []string // the only values
-	Planned    []string // those of them that are accepted, but have no effect yet
-	Schemes    []string // of a URL
+	Key       string
+	Kind      Kind
+	Default   any      // as Kind decodes it; nil means none
+	Least     int64    // of a number; micro-dollars for money, nanoseconds for durations
+	Large     bool     // a count that may pass 32 bits
+	ZeroIsOff bool     // of a number: its smallest value is 0, which means none at all
+	OneOf     []string // the only values
+	Planned   []string // those of them that are accepted, but have no effect yet
+	Schemes   []string // of a URL
+	// Check says what else is wrong with a URL; nil means nothing is looked for.
+	Check      func(address string) *Fault
 	Parameters []string // the query parameters that a URL may have
 	Env        string   // the environment variable that fills it if the file does not
 	// EnvIf says whether that variable may fill it now; nil means yes.

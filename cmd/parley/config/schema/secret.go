@@ -87,18 +87,29 @@ func hasPassword(u *url.URL) bool {
 	return password != ""
 }
 
-// passwordOf returns a URL's password as a list of one, unless it is a word that the rest of the
-// URL holds anyway, or there is none: then the list is empty.
-func passwordOf(address string) []string {
+// passwordsOf returns the passwords in a URL, also those that are parameters, such as sentinel_password and
+// sslpassword. It leaves out words that the rest of the URL holds anyway.
+func passwordsOf(address string) []string {
 	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
+	if err != nil {
 		return nil
+	}
+	var all []string
+	add := func(secret string) {
+		if secret != "" && strings.Count(address, secret) <= 1 {
+			all = append(all, secret)
+		}
 	}
 	secret, _ := u.User.Password()
-	if secret == "" || strings.Count(address, secret) > 1 {
-		return nil
+	add(secret)
+	for name, values := range u.Query() {
+		for _, v := range values {
+			if strings.Contains(strings.ToLower(name), "password") {
+				add(v)
+			}
+		}
 	}
-	return []string{secret}
+	return all
 }
 
 // withoutPassword returns a URL without its password and its parameters. Parameters hold

@@ -94,7 +94,7 @@ func (s *Settings) Secrets() []string {
 		case v.hidden || v.set.Secret:
 			all = append(all, textsIn(v.v)...)
 		case isText && v.set.Kind == URL:
-			all = append(all, passwordOf(text)...)
+			all = append(all, passwordsOf(text)...)
 		}
 	})
 	return all

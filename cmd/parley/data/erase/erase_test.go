@@ -23,10 +23,10 @@ import (
 	"parley/channels/files"
 	"parley/channels/files/copies"
 	"parley/channels/sqlbook"
-	"parley/cmd/parley/data/audit"
 	"parley/cmd/parley/data/erase"
 	"parley/cmd/parley/hometest"
 	"parley/sessions"
+	"parley/sessions/audit"
 )
 
 const (

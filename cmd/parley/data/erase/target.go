@@ -37,6 +37,9 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 		if err != nil {
 			return false
 		}
+		if out.Told != nil && out.Told.Operator {
+			return slices.Contains(t.alone, out.Session) || t.person != "" && out.Told.For.ID == t.person
+		}
 		if out.Session == "" {
 			return t.origin != "" && out.Origin == t.origin
 		}
@@ -46,7 +49,7 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 }
 
 // personBehind returns a person if the message is a notice that the agent has sent something into
-// this session on that person's behalf; "" for any other message.
+// this session on that person's behalf, or that this person has answered here as the operator; "" for any other message.
 func personBehind(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/data/jsonfile"
+	"parley/tools/plainjson"
 )
 
 // fleetFile is the name of the fleetNote in the home of a process whose bot keeps its
@@ -36,7 +36,7 @@ func (n fleetNote) remedy(loaded string) string {
 }
 
 func readFleet(home string) (n fleetNote, err error) {
-	if n, err = jsonfile.Read[fleetNote](fleetPath(home)); err != nil {
+	if n, err = plainjson.ReadFile[fleetNote](fleetPath(home)); err != nil {
 		return n, fmt.Errorf("read where the home's data is: %w", err)
 	}
 	return n, nil
@@ -51,7 +51,7 @@ func NoteWhereDataIs(c *config.Config) error {
 	if was, err := readFleet(c.Home); err == nil && was == now {
 		return nil
 	}
-	if err := jsonfile.Replace(fleetPath(c.Home), now); err != nil {
+	if err := plainjson.ReplaceFile(fleetPath(c.Home), now); err != nil {
 		return fmt.Errorf("note where the home's data is: %w", err)
 	}
 	return nil

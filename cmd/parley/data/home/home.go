@@ -32,9 +32,11 @@ import (
 	"parley/cmd/parley/data/erase"
 	"parley/cmd/parley/data/homedb"
 	"parley/sessions"
+	"parley/sessions/activity"
 	"parley/sessions/bill"
 	"parley/sessions/outgoing"
 	"parley/sessions/schedules"
+	"parley/sessions/search"
 	"parley/sessions/snapshots"
 	"parley/sessions/sqlstore"
 	"parley/sessions/subagents"
@@ -59,6 +61,7 @@ const StorePools = 2
 type fullBus interface {
 	bus.Bus
 	bus.Events
+	bus.History
 	bus.Inspector
 	bus.DeadLetters
 	bus.Pauser
@@ -81,11 +84,14 @@ type store interface {
 	sessions.JobLister
 	erase.Store
 	Schedules() schedules.Table
+	ScheduleRuns(ctx context.Context, of schedules.Schedule, limit int) ([]schedules.Run, error)
 	SubAgents() subagents.Table
 	Bill() bill.Table
+	Activity() *activity.Table
 	Money() *bill.Budget
 	SettleAbandoned(ctx context.Context) (int, error)
 	OnLost(report func(writes int, err error))
+	Words() *search.Table
 	AskBeside(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
 	Writable(ctx context.Context) error
 	Close() error

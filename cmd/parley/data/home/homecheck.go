@@ -22,7 +22,7 @@ func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
 		return &config.SettingError{
 			Where: c.Origin("bus.url"), Key: "bus.url",
-			Remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
+			Remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or remove [bus] url",
 		}
 	}
 	moved, err := migrate.Read(c.Home)
@@ -75,7 +75,7 @@ func checkLeft(c *config.Config, key string, files []string) error {
 		}
 		return &config.SettingError{
 			Where: c.Origin(key), Key: key,
-			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
+			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: move it with parley migrate, or give this bot a new --home", path),
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 	if arriving {
 		return &config.SettingError{
 			Where: c.Origin("store.url"), Key: "store.url",
-			Remedy: "a bot is being taken to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
+			Remedy: "a bot is being moved to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate finish first, or run it again where you began it",
 		}
 	}
 	return nil

@@ -35,21 +35,21 @@ type Memories struct {
 	book MemoryBook
 
 	mu   sync.Mutex
-	kept map[begunTurn]memory // that a turn has not taken yet
+	kept map[begunTurn]readMemory // that a turn has not taken yet
 }
 
 // A begunTurn names a turn that has just begun.
 type begunTurn struct{ session, turn string }
 
-// A memory is what a turn may know.
-type memory struct {
+// A readMemory is what a turn may know.
+type readMemory struct {
 	agent, person     string
 	ofAgent, ofPerson channels.Memory
 	at                time.Time
 }
 
 // NewMemories makes Memories over a book.
-func NewMemories(b MemoryBook) *Memories { return &Memories{book: b, kept: map[begunTurn]memory{}} }
+func NewMemories(b MemoryBook) *Memories { return &Memories{book: b, kept: map[begunTurn]readMemory{}} }
 
 // For returns the memories that a turn may know: those of an agent and of a person; "" stands for
 // none. They are read, unless that was done with the turn's beginning just now.
@@ -68,7 +68,7 @@ func (m *Memories) Clear() {
 }
 
 // take removes and returns what was read with the beginning of a turn.
-func (m *Memories) take(turn begunTurn) (memory, bool) {
+func (m *Memories) take(turn begunTurn) (readMemory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.kept[turn]
@@ -86,7 +86,7 @@ func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Qu
 	if err := json.Unmarshal(data.Route, &r); err != nil {
 		return sqlstore.Question{}, false
 	}
-	k := memory{agent: data.Agent, at: time.Now()}
+	k := readMemory{agent: data.Agent, at: time.Now()}
 	if r.IsPrivate() {
 		k.person = started.Person
 	}
@@ -102,7 +102,7 @@ func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Qu
 }
 
 // keep keeps what was read for a turn.
-func (m *Memories) keep(turn begunTurn, k memory) {
+func (m *Memories) keep(turn begunTurn, k readMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.kept) >= maxKept {

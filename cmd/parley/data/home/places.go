@@ -13,7 +13,6 @@ import (
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/backup"
-	"parley/cmd/parley/data/jsonfile"
 	"parley/tools/plainjson"
 )
 
@@ -23,7 +22,7 @@ import (
 const placesFile = ".parley-agents.json"
 
 func readPlaces(root string) (map[string]string, error) {
-	noted, err := jsonfile.Read[map[string]string](filepath.Join(root, placesFile))
+	noted, err := plainjson.ReadFile[map[string]string](filepath.Join(root, placesFile))
 	if err != nil {
 		return nil, fmt.Errorf("read where agents' sessions have their files: %w", err)
 	}

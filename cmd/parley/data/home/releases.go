@@ -23,7 +23,8 @@ const (
 	understandsSubAgents = 8  // sub-agents' sessions, and turns that wait for them
 	understandsPlaces    = 9  // folders that agents have in place of the workspaces' root
 	understandsInodes    = 10 // approvals that hold on every machine that mounts the workspace
-	understands          = understandsInodes
+	understandsTitles    = 11 // titles that models make, which go with what is erased
+	understands          = understandsTitles
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
@@ -83,6 +84,12 @@ func (h *Home) MayGrow(ctx context.Context) (bool, error) {
 // of an older release would take that turn for one of a conversation that has ended.
 func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsParts)
+}
+
+// MayTitle reports whether a conversation may have a title that a model makes: a process of an older
+// release would leave it in the store when its words are erased.
+func (h *Home) MayTitle(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsTitles)
 }
 
 // allUnderstand reports whether all processes that serve understand at least that much.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/cmd/parley/data/jsonfile"
+	"parley/tools/plainjson"
 )
 
 // The parts of a home that can be copied.
@@ -44,7 +44,7 @@ func Path(home string) string { return filepath.Join(home, "moved.json") }
 
 // Read reads a home's note. It returns an empty Note if nothing was ever copied.
 func Read(home string) (n Note, err error) {
-	if n, err = jsonfile.Read[Note](Path(home)); err != nil {
+	if n, err = plainjson.ReadFile[Note](Path(home)); err != nil {
 		return n, fmt.Errorf("read what was taken from the home: %w", err)
 	}
 	return n, nil
@@ -52,7 +52,7 @@ func Read(home string) (n Note, err error) {
 
 // write replaces the note durably, or leaves the old one as it was.
 func (n Note) write(home string) error {
-	if err := jsonfile.Replace(Path(home), n); err != nil {
+	if err := plainjson.ReplaceFile(Path(home), n); err != nil {
 		return fmt.Errorf("note in the home what is taken: %w", err)
 	}
 	return nil

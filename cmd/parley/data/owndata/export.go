@@ -76,11 +76,11 @@ func (d *Commands) export(ctx context.Context, id string, r request) error {
 		return err
 	}
 	if f.lines == 0 {
-		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There's nothing to send: I don't have anything you've said."})
+		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: textNothingSaid})
 	}
-	text := fmt.Sprintf("This is what you've said to me and what I answered, one line of JSON each. Entries: %d, conversations: %d, your 👍 and 👎 on my answers: %d, schedules: %d. A conversation's files aren't included: ask me for them there.", said, f.sessions, rated, planned)
+	text := fmt.Sprintf(textExport, said, f.sessions, rated, planned)
 	if f.remembered {
-		text += " The last line is what I remember about you."
+		text += textExportMemory
 	}
 	return f.send(ctx, text)
 }
@@ -155,7 +155,7 @@ func (f *exportState) add(ctx context.Context, l line) error {
 		raw, _ = plainjson.Marshal(l) // as above
 	}
 	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {
-		if err := f.send(ctx, "Part of what you've said to me; there's more."); err != nil {
+		if err := f.send(ctx, textExportPart); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:
 		return e.Person == person
 	case sessions.KindText, sessions.KindNotice:
-		return turn
+		return turn && !e.MarksMemory()
 	}
 	return false
 }

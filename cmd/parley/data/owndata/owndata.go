@@ -4,6 +4,8 @@
 // platform is told that the command has arrived, and Run does it. So it is done however
 // often a process dies, and its answer, whose id is made of the command's, is sent once.
 // The file export.go makes the files of an export.
+//
+// Beside that, remembered.go serves what agents remember to those who operate the bot.
 package owndata
 
 import (
@@ -118,7 +120,7 @@ type request struct {
 // command is recorded durably, or answered.
 func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
-		return d.reply(ctx, in, fmt.Sprintf("%s%s only works in a private chat with me: say it there.", d.Prefix(in.At.Channel), in.Text))
+		return d.reply(ctx, in, fmt.Sprintf(textOnlyInPrivate, d.Prefix(in.At.Channel), in.Text))
 	}
 	if in.Text == Export {
 		return d.handleExport(ctx, in)
@@ -129,7 +131,7 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	case "yes":
 		return d.handleForget(ctx, in)
 	}
-	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to see what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
+	return d.reply(ctx, in, fmt.Sprintf(textForgetUsage, d.Prefix(in.At.Channel)))
 }
 
 // explain tells the person what would be erased and how to confirm that, and records that they
@@ -145,7 +147,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("I just told you what that erases. Say `%sforget yes` within ten minutes to erase it.", p))
+		return d.reply(ctx, in, fmt.Sprintf(textJustTold, p))
 	}
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
@@ -154,10 +156,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
-		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- anything waiting to be answered or sent, my questions to you, and your schedules\n- what I remember about you in all conversations, also on channels that you've linked\n\n"+
-		"It doesn't erase your permission to talk to me, message ids, backups, or what this platform keeps. You can't undo this. "+
-		"To get a copy first, say `%sexport`.\n\nSay `%sforget yes` within ten minutes to erase it.",
+	text := fmt.Sprintf(textForget,
 		in.From.ID, len(alone), len(shared), p, p)
 	return d.reply(ctx, in, text)
 }
@@ -183,7 +182,7 @@ func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 		if err != nil || known.Value != "" {
 			return err
 		}
-		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first to see what would be erased, then `%[1]sforget yes` within ten minutes to erase it.", d.Prefix(in.At.Channel)))
+		return d.reply(ctx, in, fmt.Sprintf(textForgetFirst, d.Prefix(in.At.Channel)))
 	}
 	return d.record(ctx, in)
 }
@@ -194,7 +193,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
-		return d.reply(ctx, in, "I just sent it to you. I can send it again in ten minutes.")
+		return d.reply(ctx, in, textJustSent)
 	}
 	if last.Value != in.ID { // else it came again
 		if err := d.record(ctx, in); err != nil {
@@ -327,7 +326,7 @@ func (d *Commands) forgetOldCommands(ctx context.Context) error {
 // receiptInWords returns a receipt in words for the person.
 func receiptInWords(r erase.Receipt) string {
 	var b strings.Builder
-	b.WriteString("I've erased it.\n\n")
+	b.WriteString(textErased)
 	for _, line := range []struct {
 		what string
 		n    int64

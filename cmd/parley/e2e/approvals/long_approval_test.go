@@ -57,7 +57,7 @@ func onTelegram(t *testing.T) chatRig {
 				switch {
 				case m.File != nil:
 					s.file, s.name, s.fileFirst = string(m.File.Data), m.File.Name, s.text == ""
-				case strings.Contains(m.Text, "needs an approval"):
+				case strings.Contains(m.Text, "needs approval"):
 					s.text, s.buttons = m.Text, nil
 					for _, b := range m.Buttons {
 						s.buttons = append(s.buttons, b.Label)
@@ -94,7 +94,7 @@ func onSlack(t *testing.T) chatRig {
 				switch {
 				case m.File != "":
 					s.file, s.name, s.fileFirst = string(m.Data), m.File, s.text == ""
-				case strings.Contains(m.Text, "needs an approval"):
+				case strings.Contains(m.Text, "needs approval"):
 					s.text, s.buttons = m.Text, nil
 					for _, b := range m.Buttons {
 						s.buttons = append(s.buttons, b.Label)
@@ -145,7 +145,7 @@ func onDiscord(t *testing.T) chatRig {
 				switch {
 				case m.File != "":
 					s.file, s.name, s.fileFirst = string(m.Data), m.File, s.text == ""
-				case strings.Contains(m.Text, "needs an approval"):
+				case strings.Contains(m.Text, "needs approval"):
 					s.text, s.buttons = m.Text, nil
 					for _, b := range m.Buttons {
 						s.buttons = append(s.buttons, b.Label)
@@ -271,8 +271,8 @@ func TestKilledBetweenTheFileAndTheRequest(t *testing.T) {
 				p.world.Serve(p.env...)
 				parleytest.WaitFor(t, "the request", func() bool { return len(p.shown().buttons) == 3 })
 				wantWhole(t, p.shown())
-				if cut := p.world.InterruptedSends(); strings.Count(p.texts(), "needs an approval") > 1+cut {
-					t.Errorf("it was asked %d times", strings.Count(p.texts(), "needs an approval"))
+				if cut := p.world.InterruptedSends(); strings.Count(p.texts(), "needs approval") > 1+cut {
+					t.Errorf("it was asked %d times", strings.Count(p.texts(), "needs approval"))
 				}
 				p.press("Approve")
 				parleytest.WaitFor(t, "what came of it", func() bool { return strings.Contains(p.texts(), "Successfully wrote") })

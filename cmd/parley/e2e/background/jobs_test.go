@@ -152,7 +152,7 @@ func TestAJobIsStopped(t *testing.T) {
 		w.WaitSaid(2, 2*n+1)
 		w.Telegram.Say(2, 2, how)
 		said := w.WaitSaid(2, 2*n+2)[2*n+1]
-		if !strings.Contains(said, `"state":"stopped"`) && said != "Stopped one job that ran in the background." {
+		if !strings.Contains(said, `"state":"stopped"`) && said != "Stopped one job that was running in the background." {
 			t.Errorf("after %s it said %q", how, said)
 		}
 		wantNoProcess(t, mark)
@@ -338,7 +338,7 @@ func TestStopReachesAnAgentThatOnlyHasJobs(t *testing.T) {
 	}
 	parleytest.WaitFor(t, "the bus to be empty", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM message") == 0 })
 	w.Telegram.Say(group, 2, "/stop@parleybot")
-	if said := w.WaitSaid(group, 2)[1]; said != "Stopped one job that ran in the background." {
+	if said := w.WaitSaid(group, 2)[1]; said != "Stopped one job that was running in the background." {
 		t.Errorf("/stop is answered %q", said)
 	}
 	wantNoProcess(t, m)

@@ -66,6 +66,21 @@ func TestSchedules(t *testing.T) {
 	if out, errs, code := w.Run("schedule", "list"); code != 0 || !strings.Contains(out, listed[0].ID) {
 		t.Errorf("schedule list: %d %s%s", code, out, errs)
 	}
+	if out, errs, code := w.Run("schedule", "pause", listed[0].ID); code != 0 || !strings.Contains(out, "is paused") {
+		t.Errorf("schedule pause: %d %s%s", code, out, errs)
+	}
+	if out, errs, code := w.Run("schedule", "list"); code != 0 || !strings.Contains(out, "paused") {
+		t.Errorf("schedule list: %d %s%s", code, out, errs)
+	}
+	if out, errs, code := w.Run("schedule", "run", listed[0].ID); code != 0 || !strings.Contains(out, "main:telegram:2") {
+		t.Errorf("schedule run: %d %s%s", code, out, errs)
+	}
+	if said := w.WaitSaid(2, 4); !strings.Contains(said[3], "makes no further schedules") {
+		t.Errorf("a run says %q", said)
+	}
+	if out, errs, code := w.Run("schedule", "resume", listed[0].ID); code != 0 || !strings.Contains(out, "is due next at") {
+		t.Errorf("schedule resume: %d %s%s", code, out, errs)
+	}
 	if _, errs, code := w.Run("schedule", "cancel", listed[0].ID); code != 0 {
 		t.Errorf("schedule cancel: %d %s", code, errs)
 	}
@@ -76,7 +91,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("listed is %s", out)
 	}
 	w.Telegram.Say(2, 2, "every day")
-	w.WaitSaid(2, 4)
+	w.WaitSaid(2, 5)
 	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
 		t.Fatalf("forget: %d %s", code, errs)
 	}

@@ -38,7 +38,7 @@ func sourceOf(r agenttest.Request) string {
 			return "schedule"
 		case strings.Contains(said, "<notice>The job "):
 			return "job"
-		case strings.Contains(said, "The webhook alerts was posted"):
+		case strings.Contains(said, "was posted to the webhook alerts"):
 			return "event"
 		}
 		return ""

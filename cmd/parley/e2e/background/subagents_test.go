@@ -228,7 +228,7 @@ func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
 	asked := w.WaitSaid(2, 1)[0]
-	parleytest.Wants(t, asked, "needs an approval", "for the sub-agent main")
+	parleytest.Wants(t, asked, "needs approval", "for the sub-agent main")
 	w.Telegram.Say(1, 1, "/approve "+parleytest.Requested(t, asked))
 	parleytest.WaitFor(t, "the answer", func() bool {
 		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), `"state":"done"`)
@@ -273,7 +273,7 @@ func TestStopEndsSubAgents(t *testing.T) {
 	w.Telegram.Say(2, 2, "/status")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "I've been waiting", "the sub-agent main", "Sub-agents at work: 2.")
 	w.Telegram.Say(2, 2, "/stop")
-	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "Stopped, and with it 2 sub-agents.")
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "Stopped, along with 2 sub-agents.")
 	parleytest.WaitFor(t, "their end", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE state = 'cancelled' AND told = 1") == 2
 	})
@@ -305,7 +305,7 @@ func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 			w.Count("sessions.db", "SELECT count(*) FROM message") == 1 // its task
 	})
 	w.Telegram.Say(group, 2, "/stop")
-	parleytest.Wants(t, w.WaitSaid(group, 1)[0], "Stopped, and with it one sub-agent.")
+	parleytest.Wants(t, w.WaitSaid(group, 1)[0], "Stopped, along with one sub-agent.")
 	p.Kill()
 }
 
@@ -473,7 +473,7 @@ func TestAReportIsAsTrustedAsWhatWasRead(t *testing.T) {
 	}, withSearch(t))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
-	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "schedule needs an approval", "strangers may have written")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "schedule needs approval", "strangers may have written")
 	p.Kill() // the timer of what was asked still waits
 }
 
@@ -494,7 +494,7 @@ func TestATaskIsAsTrustedAsItsParent(t *testing.T) {
 	}, withSearch(t))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
-	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "web_fetch needs an approval, for the sub-agent main", "an address that neither a person wrote")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "web_fetch needs approval, for the sub-agent main", "an address that neither a person wrote")
 	p.Kill()
 }
 

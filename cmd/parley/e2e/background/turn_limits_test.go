@@ -111,7 +111,7 @@ func TestTurnsInAnHourOfAPersonHoldOverWorkers(t *testing.T) {
 	for n, chat := range []int64{2, 3} {
 		s.Telegram.Say(chat, chat, "third")
 		got := s.WaitSaid(chat, 4-n)
-		if last := got[len(got)-1]; !strings.Contains(last, "2 times within the hour") || !strings.Contains(last, "Ask again after") {
+		if last := got[len(got)-1]; !strings.Contains(last, "2 times in the past hour") || !strings.Contains(last, "Ask again after") {
 			t.Errorf("one turn more is answered %q", last)
 		}
 	}

@@ -21,7 +21,7 @@ func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	w.WaitSaid(parleytest.Owner, 1)
 	w.Telegram.Say(2, 2, "hello")
 	said := w.WaitSaid(2, 2)
-	for _, want := range []string{"not a person", "run by", "127.0.0.1:", "30 days", "Ask IT."} {
+	for _, want := range []string{"not from a person", "run by", "127.0.0.1:", "30 days", "Ask IT."} {
 		if !strings.Contains(said[0], want) {
 			t.Errorf("at the first contact they are told %q, and not of %q", said[0], want)
 		}

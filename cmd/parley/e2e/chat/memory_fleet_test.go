@@ -18,12 +18,12 @@ import (
 func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	shown := map[string]string{} // by what was said: the prompt of its turn
+	shown := map[string]string{} // by what was said: all that its turn read
 	place := sqldbtest.New(t)
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		said := strings.TrimPrefix(r.Said(), "@parleybot ")
 		mu.Lock()
-		shown[said] = r.Messages()[0].Content
+		shown[said] = contents(r)
 		mu.Unlock()
 		return agenttest.Reply("you said " + said)
 	}, fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", place, t.TempDir()))
@@ -44,7 +44,7 @@ func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 		w.WaitSaid(chat, answers[chat])
 		mu.Lock()
 		defer mu.Unlock()
-		_, memory, _ := strings.Cut(shown[strings.TrimPrefix(said, "@parleybot ")], "\n<file name=\"MEMORY.md\"")
+		_, memory, _ := strings.Cut(shown[strings.TrimPrefix(said, "@parleybot ")], "<remembered of=")
 		return memory
 	}
 	if got := remembered(2, "first"); got != "" {

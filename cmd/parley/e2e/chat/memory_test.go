@@ -171,7 +171,7 @@ func TestLinkedAccountsAreOnePerson(t *testing.T) {
 		t.Error("the other account is not known to be the same person")
 	}
 	w.Telegram.Say(3, 3, "three:")
-	if got := w.WaitSaid(3, 3)[2]; !strings.Contains(got, "2 times within the hour") {
+	if got := w.WaitSaid(3, 3)[2]; !strings.Contains(got, "2 times in the past hour") {
 		t.Errorf("the third turn of both is answered %q", got)
 	}
 	w.Telegram.Say(3, 3, "/memory")
@@ -187,7 +187,7 @@ func TestTheOperatorsKnowledge(t *testing.T) {
 	t.Parallel()
 	c := &curious{shown: map[string][]string{}}
 	w := parleytest.New(t, c.model, "[knowledge]\ndir = \"known\"\n")
-	if _, errs, code := w.Run("serve"); code != 78 || !strings.Contains(errs, "knowledge.dir") || !strings.Contains(errs, "make the folder") {
+	if _, errs, code := w.Run("serve"); code != 78 || !strings.Contains(errs, "knowledge.dir") || !strings.Contains(errs, "create the folder") {
 		t.Errorf("without the folder: %d %s", code, errs)
 	}
 	dir := filepath.Join(filepath.Dir(w.File), "known")

@@ -3,10 +3,14 @@ package chat
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
+	"net"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,14 +29,16 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	for _, c := range []struct {
 		name, said, more string
 		statements       int // of one turn, at most
+		published        int // events of one turn that Redis publishes, at most: those that the gateway hears, and nobody watches
 	}{
-		{"without tools", "hello", "", 5},
-		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 5},
-		{"three rounds of a tool", "remember", "", 20},
+		{"without tools", "hello", "", 5, 7},
+		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 5, 7},
+		{"three rounds of a tool", "remember", "", 20, 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			redis, redisURL := newWiretap(t, parleytest.StartRedis(t).URL(), readCommands)
+			server := parleytest.StartRedis(t).URL()
+			redis, redisURL := newWiretap(t, server, readCommands)
 			postgres, postgresURL := newWiretap(t, sqldbtest.New(t), readStatements)
 			w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 				if r.Said() == "remember" && r.Rounds() < 3 {
@@ -60,13 +66,18 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 			said(2)
 			_, _ = redis.take()
 			_, _ = postgres.take()
+			before := timesPublished(t, server)
 
 			said(turns)
+			published := timesPublished(t, server) - before
 			asked, trips := postgres.take()
 			asked = slices.DeleteFunc(asked, ofUpkeep.MatchString)
-			t.Logf("%d statements, %d round trips", len(asked)/turns, trips/turns)
+			t.Logf("%d statements, %d round trips, %d events published", len(asked)/turns, trips/turns, published/turns)
 			if len(asked) > turns*c.statements+turns/2 { // some are made once in a while
 				t.Errorf("%d statements for %d turns, want %d for each:\n%s", len(asked), turns, c.statements, tally(asked))
+			}
+			if published > turns*c.published {
+				t.Errorf("PUBLISH %d times for %d turns, want at most %d for each", published, turns, c.published)
 			}
 			asked, _ = redis.take()
 			for _, s := range []string{"script publish", "script settle"} { // in and out
@@ -89,4 +100,34 @@ func tally(asked []string) string {
 		list = append(list, fmt.Sprintf("%4d %.160s", times[a], a))
 	}
 	return strings.Join(list, "\n")
+}
+
+// timesPublished returns how often a Redis has run PUBLISH, also in scripts.
+func timesPublished(t *testing.T, address string) int {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "INFO commandstats\r\nQUIT\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := regexp.MustCompile(`cmdstat_publish:calls=(\d+)`).FindSubmatch(answer)
+	if calls == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(calls[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

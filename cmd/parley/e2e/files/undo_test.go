@@ -119,7 +119,7 @@ func TestUndoInAChat(t *testing.T) {
 	parleytest.Wants(t, say("changes"), `"number":2`, `"change":"modified"`, `"path":"edited"`, `"path":"made/"`)
 	say("run ls; cat edited") // which changes nothing
 	parleytest.Wants(t, say("/undo list"), "• 2, ", "• 1, ", "/undo NUMBER")
-	parleytest.Wants(t, say("/undo"), "I've undone what I changed (2", "As before", "edited", "Removed", "made/", "/undo 3 takes this back")
+	parleytest.Wants(t, say("/undo"), "I've undone what I changed (2", "Restored", "edited", "Removed", "made/", "/undo 3 takes this back")
 	wantContents(t, "undone", contents(t, dir), before)
 	parleytest.Wants(t, say("what happened?"), "read: ", "I've undone what I changed")
 	parleytest.Wants(t, say("/undo 3"), "I've undone the undo (3")
@@ -241,7 +241,7 @@ func TestUndoOfATurnThatWaits(t *testing.T) {
 	w.Telegram.Say(2, 2, "yes")
 	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "both are there")
 	w.Telegram.Say(2, 2, "/undo")
-	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "Removed: second", "Left as it is: first (it was changed since)")
+	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "Removed: second", "Left as is: first (it was changed since)")
 	p.Kill() // the timer of the question stays on the bus
 	for name, there := range map[string]bool{"by hand": true, "first": true, "second": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {

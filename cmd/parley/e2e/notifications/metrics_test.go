@@ -38,7 +38,8 @@ func TestMetricsOfAServer(t *testing.T) {
 	var page string
 	parleytest.WaitFor(t, "the dead letter, and the end of all deliveries", func() bool {
 		page = scrape()
-		return value(page, `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" && value(page, `parley_bus_leased{topic="outbound/slack"}`) == "0"
+		return value(page, `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" && value(page, `parley_bus_leased{topic="outbound/slack"}`) == "0" &&
+			value(page, `parley_sends_total{channel="telegram",result="sent"}`) == "2"
 	})
 	for metric, want := range map[string]string{
 		`parley_bus_waiting{topic="outbound/slack"}`:                 "0",

@@ -52,7 +52,7 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	o := parleytest.ListenHTTP(w)
 	o.Up()
-	if out, errs, code := o.Run("doctor"); code != parleytest.ExitDone || !strings.Contains(out, "which the server of this home has") {
+	if out, errs, code := o.Run("doctor"); code != parleytest.ExitDone || !strings.Contains(out, "which the server of this home uses") {
 		t.Errorf("beside its server: exit code %d, %s%s", code, out, errs)
 	}
 }

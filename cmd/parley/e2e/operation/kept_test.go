@@ -22,6 +22,7 @@ func keptTables() map[string]string {
 		ids     = "forget, retention, export: it holds ids, times and numbers, nothing that somebody said"
 		mail    = "forget: by sender and session; retention: dead letters alone; export: not in the log yet"
 		sent    = "forget: by person and session; retention: by age; export: the log has what was said"
+		words   = "forget and retention: by entry, in the same transaction; migrate: made anew; export: it holds hashes of words that the log has"
 		parties = "forget: kept, revoke is for that; retention: kept, it is who may talk; export: it is no session's"
 	)
 	return map[string]string{
@@ -32,6 +33,7 @@ func keptTables() map[string]string {
 		"sessions.db audit":         "forget: arguments and person; retention: by age; export: GET /v1/audit",
 		"sessions.db jobs":          "forget: by session and person; retention: by age; export: the log has their calls and ends",
 		"sessions.db past_usage":    "forget, retention, export: numbers of what was erased, by day, agent and model",
+		"sessions.db activity":      "forget and export: sums of all by hour, which name no person and no session; retention: they go after 90 days",
 		"sessions.db counters":      "forget: by person and session; retention and export: sums of micro-dollars, which go after a week, and those of months after two",
 		"sessions.db charges":       "forget: by person and session; retention and export: sums of micro-dollars that are set aside for calls under way, which go within an hour after a kill",
 		"sessions.db spending":      "forget: loses the person; retention and export: sums of tokens",
@@ -40,13 +42,17 @@ func keptTables() map[string]string {
 		"sessions.db tasks":         "forget: by session and person, with the sessions of sub-agents; retention: by age; export: the logs have what was asked and reported",
 		"sessions.db time_zones":    "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":        ids, "sessions.db graves": ids, "sessions.db purges": ids,
+		"sessions.db entry_words": words, "sessions.db entry_words_data": words, "sessions.db entry_words_idx": words, "sessions.db entry_words_docsize": words,
+		"sessions.db entry_words_config": "none: it has settings of the index", "sessions.db word_cut": "none: it has the version of the index",
 		"sessions.db sends": sent, "sessions.db parts": sent, "sessions.db posts": sent, "sessions.db post_keys": sent, "sessions.db subjects": sent, "sessions.db asks": sent,
 		"sessions.db pairings": parties, "sessions.db offers": parties, "sessions.db chats": sent, "sessions.db cursors": ids,
 		"sessions.db processes": ids,
 		"sessions.db ratings":   "forget: by person and session; retention: by age; export: with the session's log",
 		"sessions.db memories":  "forget: by person, for all who are linked to them; what owners had an agent remember stays; retention: of persons, by the last change; export: with what the person said",
 		"sessions.db links":     "forget: by person; retention: kept, it is who is who; export: it holds ids", "sessions.db link_codes": ids,
-		"sessions.db notes": "forget: by person; retention and export: it holds ids, times and words of the bot's own",
+		"sessions.db sign_ins":      "forget: kept, parley ui end is for that; retention: they go 30 days after their last use; export: it holds hashes and the names of browsers; restore: those of the owner end, because the home has a new token",
+		"sessions.db sign_in_codes": ids,
+		"sessions.db notes":         "forget: by person; retention and export: it holds ids, times and words of the bot's own",
 	}
 }
 
@@ -75,7 +81,7 @@ func keptKeys() []string {
 	return []string{
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
 		"events", "feed", // events: by session
-		"clock", "contact", "topics", "wake", "pause", "hold", "nudge", "notes", "released", "forgotten", // nothing that somebody said
+		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", // nothing that somebody said
 		"working", "begun", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
 	}
 }

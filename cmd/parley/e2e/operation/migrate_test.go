@@ -278,7 +278,7 @@ func TestMigrateRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	occupied("where mail is", "prefix of its own")
+	occupied("where mail is", "its own [bus] prefix")
 	store, err := sqlstore.Open(t.Context(), m.post)
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Types("other")
 	s.Sees("The server's address")
 	s.Types("not a url")
-	s.Sees(`"not a url" is no address`)
+	s.Sees(`"not a url" isn't an address`)
 	s.Types("http://127.0.0.1:1/v1")
 	s.Sees("cannot be reached")
 	s.Types("back")
@@ -337,7 +337,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	s.Types(parleytest.Token)
 	s.Sees("the bot is @parleybot")
 	s.Types("not me")
-	s.Sees("is no id of a person")
+	s.Sees("isn't a person's id")
 	s.Types("") // who owns it is found out by the link
 	s.Types("y")
 	s.Sees("you said Say hello to me")

@@ -70,7 +70,7 @@ func TestCommandsOverAFleet(t *testing.T) {
 	}{
 		{[]string{"status"}, "the whole fleet"},
 		{[]string{"sessions"}, "main:telegram:2"},
-		{[]string{"dead-letters"}, "No messages were given up on."},
+		{[]string{"dead-letters"}, "Parley hasn't given up on any messages."},
 		{[]string{"why", "telegram:2"}, "It was answered."},
 		{[]string{"why", "main:telegram:2"}, "was sent to telegram:2 as"},
 		{[]string{"--json", "dead-letters", "list"}, "[]\n"},

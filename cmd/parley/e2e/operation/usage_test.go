@@ -112,7 +112,7 @@ func TestCapsOfAServer(t *testing.T) {
 	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
 		t.Errorf("/usage says %q", text)
 	}
-	if text := said(2, 3); !strings.Contains(text, "You have cost $0.2950 of the $0.30 that a person may cost in a day. One more answer may cost $0.0") || !strings.Contains(text, "I can go on after") {
+	if text := said(2, 3); !strings.Contains(text, "You have used $0.2950 of the $0.30 that a person can spend in a day. One more answer could cost $0.0") || !strings.Contains(text, "I can go on after") {
 		t.Errorf("over the cap of a person: %q", text)
 	}
 	serving.Stop()
@@ -120,12 +120,12 @@ func TestCapsOfAServer(t *testing.T) {
 	if text := said(3, 1); text != "fine" {
 		t.Errorf("another person is told %q", text)
 	}
-	if text := said(2, 4); !strings.Contains(text, "that a person may cost") {
+	if text := said(2, 4); !strings.Contains(text, "that a person can spend") {
 		t.Errorf("after a restart: %q", text)
 	}
 	serving.Stop()
 	serving = w.Serve()
-	if text := said(1, 1); !strings.Contains(text, "All have cost $0.59 of the $0.60 that all may cost in a day") || !strings.Contains(text, "[budget] day") {
+	if text := said(1, 1); !strings.Contains(text, "Everyone together has used $0.59 of the $0.60 that everyone together can spend in a day") || !strings.Contains(text, "[budget] day") {
 		t.Errorf("the owner is told %q", text)
 	}
 	serving.Stop()
@@ -184,13 +184,13 @@ func TestOwnersHearOfCaps(t *testing.T) {
 	serving = w.Serve()
 	w.Telegram.Say(2, 2, "hello")
 	w.WaitSaid(2, 1)
-	if told := w.WaitSaid(1, 3)[2]; !strings.Contains(told, "of the $0.30 that all may cost today") {
+	if told := w.WaitSaid(1, 3)[2]; !strings.Contains(told, "of the $0.30 that everyone together can spend today") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
 	serving = w.Serve()
 	w.Telegram.Say(1, 1, "hello")
-	if told := w.WaitSaid(1, 4)[3]; !strings.Contains(told, "All have cost $0.2950 of the $0.30 that all may cost in a day") {
+	if told := w.WaitSaid(1, 4)[3]; !strings.Contains(told, "Everyone together has used $0.2950 of the $0.30 that everyone together can spend in a day") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
@@ -212,7 +212,7 @@ func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	const onCall = -10077
 	w := priced(t, costly, fmt.Sprintf("[heartbeat]\nevery = \"1s\"\nfile = %q\nto = \"telegram:-10077\"\nday = 0.04\n", list))
 	w.Serve()
-	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "Heartbeats have cost $0.0") || !strings.Contains(said, "of the $0.04 that they may cost in a day.") || !strings.Contains(said, "[heartbeat] day") {
+	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "Heartbeats have used $0.0") || !strings.Contains(said, "of the $0.04 that they can spend in a day.") || !strings.Contains(said, "[heartbeat] day") {
 		t.Errorf("it is told %q", said)
 	}
 	w.Telegram.Say(2, 2, "hello") // others go on

@@ -194,7 +194,7 @@ func TestWhyAGroupIsNotAnswered(t *testing.T) {
 		})
 		told, text := readWhy(t, w, about)
 		wantStory(t, told.Messages[0], "refused", "it came at "+about+", and was refused by the rule not_mentioned")
-		parleytest.Wants(t, text, "`mention` of the channel")
+		parleytest.Wants(t, text, "the channel's `mention` setting")
 		if again, _ := readWhy(t, w, told.Messages[0].Message); len(again.Messages) != 1 || again.Messages[0].Outcome != "refused" {
 			t.Errorf("of %s it tells %+v", told.Messages[0].Message, again)
 		}

@@ -154,12 +154,12 @@ func TestReadingOnTelegramIsReadingTheLog(t *testing.T) {
 	w.WaitSaid(2, 1)
 	w.Telegram.Say(2, 2, `read {}`)
 	w.WaitSaid(2, 2)
-	if got := m.result(1); !strings.Contains(got, "plugh") || !strings.Contains(got, "tells bots nothing") || !strings.Contains(got, "you said something") {
+	if got := m.result(1); !strings.Contains(got, "plugh") || !strings.Contains(got, "doesn't show bots earlier messages") || !strings.Contains(got, "you said something") {
 		t.Errorf("the model reads %s", got)
 	}
 	w.Telegram.Say(2, 2, `read {"chat": "-100"}`)
 	w.WaitSaid(2, 3)
-	if got := m.result(2); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "tells bots nothing") {
+	if got := m.result(2); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "doesn't show bots earlier messages") {
 		t.Errorf("of another chat the model reads %s", got)
 	}
 }

@@ -154,9 +154,9 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 		t.Errorf("while it serves: %d %s%s", code, out, errs)
 	}
 	p.Stop()
-	says("cannot be reached", 0)
+	says("can't reach http", 0)
 	parleytest.Must(t, os.WriteFile(w.File, polling, 0o600))
-	says("a webhook is set, and while there is one nobody can poll", 1)
+	says("a webhook is set, so nobody can poll", 1)
 	p = w.Serve()
 	w.Telegram.Say(2, 2, "by poll")
 	w.WaitSaid(2, 2)

@@ -46,8 +46,10 @@ func newChanging(t *testing.T) *changing {
 	return c
 }
 
-func (c *changing) add(name string, do func(context.Context) string) {
-	mcp.AddTool(c.Server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+func (c *changing) add(name string, do func(context.Context) string) { c.describe(name, "", do) }
+
+func (c *changing) describe(name, description string, do func(context.Context) string) {
+	mcp.AddTool(c.Server, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: do(ctx)}}}, nil, nil
 	})
 }

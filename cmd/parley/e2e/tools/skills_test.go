@@ -85,7 +85,7 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	w.Telegram.Say(2, 2, "hello again")
 	w.WaitSaid(2, 8)
 	prompt, _ = seen.last()
-	parleytest.Wants(t, prompt, "<file name=\"skills\" from=\"workspace\">", "- own: Ours.", "a skill of the operator's has its name", "- reports: How reports are written.")
+	parleytest.Wants(t, prompt, "<file name=\"skills\" from=\"workspace\">", "- own: Ours.", "one of the operator's skills has the same name", "- reports: How reports are written.")
 	w.Telegram.Say(2, 2, `skill {"name":"own"}`)
 	parleytest.Wants(t, w.WaitSaid(2, 9)[8], "Our own word.")
 	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)

@@ -74,7 +74,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+asideSuffix(allAside)+capSuffix(span.all))
 		}
 	}
-	fmt.Fprintf(&b, "\nDays and months are in UTC. Prices are as of %s; if a provider says what it charges, that counts instead.", d.Prices)
+	fmt.Fprintf(&b, textPrices, d.Prices)
 	return b.String(), nil
 }
 
@@ -107,7 +107,7 @@ func asideSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
 	}
-	return ", and " + bill.Exactly(micro) + " set aside for what is under way"
+	return ", and " + bill.Exactly(micro) + " set aside for answers in progress"
 }
 
 // capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/cmd/parley/server/problems"
+	"parley/channels/problems"
 	"parley/sessions/bill"
 )
 
@@ -58,10 +58,10 @@ type watchedCap struct {
 // watchedCaps returns the caps on all and on each agent that are set.
 func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
-		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "all", "[budget] day"})
+		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "everyone together", "[budget] day"})
 	}
 	if c.Month > 0 {
-		all = append(all, watchedCap{bill.Cap{Month: true, Most: c.Month}, "all", "[budget] month"})
+		all = append(all, watchedCap{bill.Cap{Month: true, Most: c.Month}, "everyone together", "[budget] month"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		if c.Agents[name] > 0 {
@@ -78,7 +78,7 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 	if c.of.Month {
 		span = "this month"
 	}
-	return fmt.Sprintf("Models have cost %s of the %s that %s may cost %s (`%s`). Once it's used up, nobody gets an answer until %s UTC.",
+	return fmt.Sprintf(textNearCap,
 		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("January 2, 15:04"))
 }
 
@@ -99,7 +99,7 @@ func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []s
 	if len(caps) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("What models cost is bounded now, because nothing else is set: %s (days and months are UTC's). To change that, set %s in `[budget]`; `parley usage` says what they have cost.",
+	return fmt.Sprintf(textBounded,
 		strings.Join(caps, ", "), strings.Join(keys, ", ")), notes
 }
 

@@ -41,7 +41,7 @@ func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 	for id, text := range told {
-		if !strings.Contains(id, "[agents.ops] day") || !strings.Contains(text, "$0.40 of the $0.50 that the agent ops may cost today") {
+		if !strings.Contains(id, "[agents.ops] day") || !strings.Contains(text, "$0.40 of the $0.50 that the agent ops can spend today") {
 			t.Errorf("%s: %s", id, text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
@@ -15,11 +16,38 @@ import (
 
 // A Server describes an MCP server in the API.
 type Server struct {
-	Name   string   `json:"name"`
-	Tools  []Tool   `json:"tools"`  // tools that agents have
-	Aside  []Tool   `json:"aside"`  // tools that agents do not have because no owner has accepted them yet
-	Agents []string `json:"agents"` // agents that have the tools
-	Error  string   `json:"error,omitempty"`
+	Name   string      `json:"name"`
+	State  State       `json:"state"`
+	SignIn bool        `json:"sign_in"` // somebody can sign in to it
+	Tools  []Tool      `json:"tools"`   // tools that agents have
+	Aside  []AsideTool `json:"aside"`   // tools that agents do not have because no owner has accepted them yet
+	Agents []string    `json:"agents"`  // agents that have the tools
+	Error  string      `json:"error,omitempty"`
+}
+
+// A State says how the last attempt of this process to reach a server has ended.
+type State string
+
+// The states.
+const (
+	up           State = "up"
+	down         State = "down"
+	signInNeeded State = "sign_in" // somebody has to sign in first
+	untried      State = "untried" // by this process
+)
+
+// stateOf returns the state of a server.
+func stateOf(s mcp.State) State {
+	_, wants := errors.AsType[*mcp.LoginError](s.Err)
+	switch {
+	case wants:
+		return signInNeeded
+	case s.Err != nil:
+		return down
+	case s.Up:
+		return up
+	}
+	return untried
 }
 
 // A Tool is a tool of an MCP server, in the API's JSON.
@@ -29,11 +57,29 @@ type Tool struct {
 	Schema      json.RawMessage `json:"schema"`
 }
 
+// An AsideTool is a tool that no owner has accepted yet, as it describes itself now.
+type AsideTool struct {
+	Tool
+	Digest string `json:"digest"`        // of this description
+	Was    *Tool  `json:"was,omitempty"` // as an owner has accepted it before; nil if it is new
+}
+
 // List returns the state of all configured MCP servers, as the API shows it.
 func (s *Servers) List() []Server {
 	all := []Server{}
 	for _, state := range s.States() {
-		one := Server{Name: state.Name, Tools: toolsOf(state.Tools), Aside: toolsOf(state.Aside), Agents: s.settings[state.Name].Agents}
+		_, err := s.Login(state.Name)
+		one := Server{
+			Name: state.Name, State: stateOf(state), SignIn: err == nil, Tools: toolsOf(state.Tools), Aside: []AsideTool{},
+			Agents: append([]string{}, s.settings[state.Name].Agents...),
+		}
+		for _, t := range state.Aside {
+			beside := AsideTool{Tool: Tool(t), Digest: t.Digest()}
+			if was, known := s.Pins.Before(state.Name, t.Name); known {
+				beside.Was = new(Tool(was))
+			}
+			one.Aside = append(one.Aside, beside)
+		}
 		if state.Err != nil {
 			one.Error = state.Err.Error()
 		}
@@ -65,7 +111,10 @@ func (s *Servers) Routes() []exchange.Route {
 }
 
 // list answers with the configured servers.
-func (s *Servers) list(w *exchange.Answer, _ *http.Request) error {
+func (s *Servers) list(w *exchange.Answer, r *http.Request) error {
+	if err := s.Refresh(r.Context()); err != nil {
+		return err
+	}
 	return w.JSON(http.StatusOK, map[string]any{"servers": s.List()})
 }
 
@@ -125,19 +174,25 @@ func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 // accept serves an owner's request to accept tools of an MCP server, so that agents have them.
 func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
-	var asked struct{ Tool string }
+	var asked struct{ Tool, Digest string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {
-		return exchange.BadRequest("bad_request", `the body must be {} or {"tool": "NAME"}`)
+		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one with which it was listed"}`)
 	}
-	names, err := s.Pins.Accept(r.Context(), name, asked.Tool)
+	if asked.Digest != "" && asked.Tool == "" {
+		return exchange.Unprocessable("no_tool", "a digest belongs to one tool: name that, too")
+	}
+	names, err := s.Pins.Accept(r.Context(), name, asked.Tool, asked.Digest)
 	switch {
 	case errors.Is(err, pins.ErrNoServer):
 		return exchange.NotFound("nothing is known of the tools of that server: parley mcp list, or GET /v1/mcp, lists those that are configured")
 	case errors.Is(err, pins.ErrNothing):
 		return exchange.Unprocessable("nothing_aside", "nothing of that server, or no tool of that name, waits to be accepted")
+	case errors.Is(err, pins.ErrChanged):
+		return exchange.Conflict("changed", "the tool describes itself differently by now: look at it again")
 	case err != nil:
 		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it cannot be kept now: try again"})
 		return nil
 	}
+	w.Noted.Tool = exchange.Shorten(strings.Join(names, ", "))
 	return w.JSON(http.StatusOK, map[string]any{"accepted": names})
 }

@@ -149,7 +149,7 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 	}
 	s.log.Info("somebody has signed in to an MCP server", slog.String("server", name))
 	s.Signed(name)
-	s.tell(ctx, "mcp signed "+name+" "+time.Now().UTC().Format(time.RFC3339), fmt.Sprintf("Somebody has signed in to the MCP server %s for Parley.", name))
+	s.tell(ctx, "mcp signed "+name+" "+time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(textSomebodySignedIn, name))
 	return http.StatusOK, nil
 }
 
@@ -157,12 +157,12 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 // no token: nobody else knows the sign-in's state.
 func (s *Servers) callback(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("name")
-	text := fmt.Sprintf("Parley is signed in to %s. You can close this page.", w.ID)
+	text := fmt.Sprintf(textSignedIn, w.ID)
 	status := http.StatusOK
 	if _, err := s.Login(w.ID); err != nil {
-		status, text = http.StatusNotFound, "No MCP server of this name is configured here."
+		status, text = http.StatusNotFound, textNoServer
 	} else if code, err := s.finish(r.Context(), w.ID, r.URL.Query()); err != nil {
-		status, text = code, "Parley is not signed in: "+err.Error()+"."
+		status, text = code, textNotSignedIn(err.Error())
 	}
 	forBrowsers(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -79,13 +79,13 @@ func New(c Config) *Servers {
 		Servers: servers, Sandbox: c.Sandbox, Place: c.Place, Changed: c.Changed, Keep: c.Keep, Show: c.Show, Pins: s.Pins,
 		Aside: func(ctx context.Context, server string, names []string) {
 			c.Tell(ctx, "mcp "+server+" "+strings.Join(names, " "), fmt.Sprintf(
-				"The MCP server %s has new or changed tools, which agents can't use yet: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
+				textNewTools,
 				server, tools.Clip(strings.Join(names, ", "), 500), server))
 		},
 		SignIn: s.signIn,
 		Login: func(ctx context.Context, server string) {
 			c.Tell(ctx, "mcp login "+server, fmt.Sprintf(
-				"The MCP server %s needs somebody to sign in, or to grant more access; agents can't use it until then. Run `parley mcp login %s` where Parley runs, and open the address that it prints.", server, server))
+				textSignInNeeded, server, server))
 		},
 		Shared: c.Settings.Store.URL != "", Version: c.Version, Log: c.Log,
 	})
@@ -98,6 +98,15 @@ func (s *Servers) Load(ctx context.Context) error {
 		return nil
 	}
 	return s.Pins.Load(ctx)
+}
+
+// Refresh does what Load does in a process that does not follow what others accept, because it uses no
+// servers itself.
+func (s *Servers) Refresh(ctx context.Context) error {
+	if !s.elsewhere {
+		return nil
+	}
+	return s.Load(ctx)
 }
 
 // serverOf converts the settings of an MCP server into those with which package mcp runs it.

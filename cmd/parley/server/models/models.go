@@ -115,9 +115,25 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 				break // it always answers
 			}
 		}
+		choice, ok := c.TitlesOf(agent)
+		if !ok {
+			continue
+		}
+		m, ok := made[choice]
+		if !ok {
+			if m, err = newModel(ctx, c, list, choice, log); err != nil {
+				return nil, err
+			}
+			made[choice] = m
+		}
+		lists[ForTitles(agent)] = []Model{m}
 	}
 	return lists, nil
 }
+
+// ForTitles is the name under which Lists and Chains have the model that makes titles for an agent. No
+// agent has such a name.
+func ForTitles(agent string) string { return agent + " titles" }
 
 // newModel makes a model. If no name is configured, it asks the model's server for one.
 func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger) (Model, error) {
@@ -182,7 +198,7 @@ func unknownPrice(c *config.Config, choice config.ModelChoice, name string) erro
 	const remedy = "price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network"
 	wrong := fmt.Sprintf("[budget] bounds what models may cost, and no price of %s is known: ", name)
 	if choice.Name != "" {
-		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write there name, the server, " + remedy}
+		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write name, the server, " + remedy}
 	}
 	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
 }

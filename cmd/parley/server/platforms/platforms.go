@@ -68,14 +68,10 @@ func platforms() []platform {
 			Platform: config.Platform{
 				Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
-				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
+				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups where people have talked to the bot",
 			},
-			steps: []string{
-				"Open https://t.me/BotFather and send it /newbot.",
-				"It asks for a name, which people see, and for a username, which ends in bot.",
-				"It answers with a token, such as 123456789:AA…, which is a password: copy it.",
-			},
-			page: "channels/telegram.md", open: openTelegram, account: telegramAccount, examine: examineTelegram,
+			steps: telegramSteps(),
+			page:  "channels/telegram.md", open: openTelegram, account: telegramAccount, examine: examineTelegram,
 		},
 		{
 			Platform: config.Platform{
@@ -86,16 +82,10 @@ func platforms() []platform {
 					{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 				},
 				OtherTokens: []string{"xoxp-"}, // a person's
-				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
-				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, as "C0123456789": it is at the end of its details`,
+				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it is in the person's profile, under ⋮`,
+				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, such as "C0123456789": it is at the end of its details`,
 			},
-			steps: []string{
-				"Open https://api.slack.com/apps?new_app=1, choose From a manifest, and pick your workspace.",
-				"Paste the manifest below (as YAML), press Next, then Create.",
-				"Press Install to Workspace, and allow it.",
-				"The bot token is under OAuth & Permissions and begins with xoxb-.",
-				"The app token begins with xapp-: Basic Information, App-Level Tokens, Generate, with the scope connections:write.",
-			},
+			steps:    slackSteps(),
 			manifest: withoutComments(deploy.SlackManifest()),
 			page:     "channels/slack.md", open: openSlack, account: slackAccount, examine: examineSlack,
 		},
@@ -105,12 +95,7 @@ func platforms() []platform {
 				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
 				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 			},
-			steps: []string{
-				"Open https://discord.com/developers/applications and press New Application.",
-				"Under Bot, turn on Message Content Intent (below Privileged Gateway Intents), and save.",
-				"On the same page press Reset Token. The token is a password: copy it.",
-				"Next, you'll get the link that invites the bot to your server.",
-			},
+			steps: discordSteps(),
 			invitation: func(ctx context.Context, ch channels.Channel) (string, error) {
 				return ch.(*discord.Channel).Invitation(ctx)
 			},
@@ -267,6 +252,14 @@ func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
 
+// RefusedError returns the error of a start at which a platform refuses the bot's account. It names the setting to
+// change, and says what the operator can do.
+func RefusedError(c *config.Config, channel config.Channel, refused *channels.SendError) *config.SettingError {
+	key := RefusedSetting(channel.Name, refused)
+	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: fmt.Sprintf("%s refuses this token (%s): %s",
+		channel.Platform, refused.Code, RefusalRemedy(refused))}
+}
+
 func openTelegram(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	tc := telegram.Config{
 		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
@@ -330,8 +323,8 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ 
 		return err
 	}
 	return &LackError{
-		Lack:   "no socket can be opened: " + err.Error(),
-		Remedy: "switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url",
+		Lack:   "can't open a socket: " + err.Error(),
+		Remedy: "turn on Socket Mode in the app's settings, or check the network, a proxy, or api_url",
 	}
 }
 
@@ -374,9 +367,9 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, 
 	}
 	switch {
 	case err != nil:
-		return &LackError{Lack: "it cannot be told what the bot may do: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
+		return &LackError{Lack: "can't find out what the bot may do: " + err.Error(), Remedy: "check the network, a proxy, or api_url"}
 	case !reads:
-		return &LackError{Lack: "the bot may not read what people write", Remedy: "switch on Message Content Intent under Bot in the developer portal"}
+		return &LackError{Lack: "the bot may not read what people write", Remedy: "turn on Message Content Intent under Bot in the developer portal"}
 	case len(lacking) > 0:
 		return lackOfRights(lacking)
 	}
@@ -392,13 +385,13 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	}
 	parents, err := dc.ThreadsAmong(ctx, ids)
 	if err != nil {
-		return &LackError{Lack: "it cannot be told what the chats are that it is to listen in: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
+		return &LackError{Lack: "can't find out which chats it should listen in: " + err.Error(), Remedy: "check the network, a proxy, or api_url"}
 	}
 	for _, id := range ids {
 		if parent, is := parents[id]; is {
 			return &LackError{
 				Lack:   fmt.Sprintf("chats names %s, which is a thread of the channel %s: it has no effect", id, parent),
-				Remedy: fmt.Sprintf("write %q in its place: what is set for a channel holds in its threads", parent),
+				Remedy: fmt.Sprintf("write %q instead: a channel's settings apply in its threads", parent),
 			}
 		}
 	}
@@ -422,7 +415,7 @@ func lackOfRights(lacking []discord.LackOfRights) *LackError {
 			where = " in " + l.Channel + " of the server " + l.Server
 		}
 		if l.Channel != "" {
-			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own where it takes them away"
+			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own settings if the channel takes them away"
 		}
 		all = append(all, strings.Join(l.Rights, ", ")+where)
 	}

@@ -24,7 +24,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 	address := requestAddress(c)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
 	if err != nil {
-		return &LackError{Lack: "public_url is no address", Remedy: `write public_url = "https://bot.example.com"`}
+		return &LackError{Lack: "public_url isn't an address", Remedy: `write public_url = "https://bot.example.com"`}
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -32,7 +32,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		lack := &LackError{Lack: fmt.Sprintf("%s cannot be reached: %v", address, err), Remedy: "look at the proxy, its certificate, the name and the network"}
+		lack := &LackError{Lack: fmt.Sprintf("can't reach %s: %v", address, err), Remedy: "check the proxy, its certificate, the name and the network"}
 		_, lack.Perhaps = errors.AsType[*net.OpError](err)
 		return lack
 	}
@@ -42,13 +42,13 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 		return nil
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &LackError{
-			Lack:   fmt.Sprintf("%s answers with %d: the bot does not serve there now", address, resp.StatusCode),
-			Remedy: "run doctor while parley serve runs, or look at the proxy", Perhaps: true,
+			Lack:   fmt.Sprintf("%s answers with %d: the bot isn't serving there now", address, resp.StatusCode),
+			Remedy: "run doctor while parley serve runs, or check the proxy", Perhaps: true,
 		}
 	}
 	return &LackError{
-		Lack:   fmt.Sprintf("%s answers with %d, and not as this bot does", address, resp.StatusCode),
-		Remedy: "have the proxy pass /channels/ on to [http] listen, with the Host header as it comes",
+		Lack:   fmt.Sprintf("%s answers with %d, but not the way this bot does", address, resp.StatusCode),
+		Remedy: "have the proxy pass /channels/ on to [http] listen, with an unchanged Host header",
 	}
 }
 
@@ -64,24 +64,24 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	}
 	switch {
 	case err != nil:
-		return &LackError{Lack: "Telegram won't say which webhook it has: " + err.Error(), Remedy: "try again later", Perhaps: true}
+		return &LackError{Lack: textWebhookUnknown + err.Error(), Remedy: "try again later", Perhaps: true}
 	case !c.ByHTTP() && state.URL != "":
 		return &LackError{
-			Lack:   "a webhook is set, and while there is one nobody can poll",
-			Remedy: `parley serve removes it if Parley has set it; else have the other program call deleteWebhook, or write receive = "http"`,
+			Lack:   "a webhook is set, so nobody can poll",
+			Remedy: `parley serve removes it if Parley has set it; otherwise have the other program call deleteWebhook, or write receive = "http"`,
 		}
 	case !c.ByHTTP():
 		return examinePrivacy(ctx, c, ch.(*telegram.Channel))
 	case state.URL != requestAddress(c):
-		return &LackError{Lack: "Telegram has another webhook, or none", Remedy: "parley serve sets it: run doctor while it runs", Perhaps: state.URL == ""}
+		return &LackError{Lack: textOtherWebhook, Remedy: "parley serve sets it: run doctor while it runs", Perhaps: state.URL == ""}
 	}
 	if err := examineAddress(ctx, c); err != nil {
 		return err
 	}
 	if state.LastError != "" && state.Waiting > 0 {
 		return &LackError{
-			Lack:   fmt.Sprintf("%d updates wait at Telegram, which last could not deliver: %s", state.Waiting, state.LastError),
-			Remedy: "look at public_url, the proxy and its certificate", Perhaps: true,
+			Lack:   fmt.Sprintf("%d updates are waiting at Telegram, which last couldn't deliver: %s", state.Waiting, state.LastError),
+			Remedy: "check public_url, the proxy and its certificate", Perhaps: true,
 		}
 	}
 	return examinePrivacy(ctx, c, ch.(*telegram.Channel))
@@ -101,7 +101,7 @@ func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel)
 		return err
 	}
 	return &LackError{
-		Lack:   `privacy mode is on, so Telegram does not give the bot what does not mention it, and mention = "never" is to answer that`,
-		Remedy: "switch it off with /setprivacy at BotFather, and take the bot out of the group and in again; or make it an administrator there", Perhaps: true,
+		Lack:   `privacy mode is on: Telegram only gives the bot messages that mention it, but with mention = "never" it should answer all`,
+		Remedy: "turn it off with /setprivacy at BotFather, then remove the bot from the group and add it again; or make it an administrator there", Perhaps: true,
 	}
 }

@@ -126,7 +126,7 @@ func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err
 		switch skill := (skills.Skill{Skill: one, Session: true}); {
 		case slices.Contains(catalog.settings.Skills.Off, one.Name):
 		case slices.ContainsFunc(catalog.Skills, func(s skills.Skill) bool { return s.Name == one.Name }):
-			o.problems = append(o.problems, folder.Problem{File: file, Wrong: "a skill of the operator's has its name", Remedy: "give it and its folder another"})
+			o.problems = append(o.problems, folder.Problem{File: file, Wrong: "one of the operator's skills has the same name", Remedy: "rename it and its folder"})
 		case marks.All || marks.Has(file):
 			o.hidden = append(o.hidden, skill)
 		default:
@@ -146,11 +146,27 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 
 // With returns the tools base of a session together with those that its skills add.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
-	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
-	of := catalog.OfAgent(agent)
-	if len(of) == 0 && !s.hasOwn(session) {
+	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.hasOwn(session) {
 		return base
 	}
+	return s.with(base, session)
+}
+
+// WithOperators returns what With returns, but looks for no skills in the session's workspace.
+func (s *Skills) WithOperators(base *tools.Set, session string) *tools.Set {
+	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 {
+		return base
+	}
+	return s.with(base, session)
+}
+
+// List returns the operator's skills, also those that no agent has.
+func (s *Skills) List() []ListedSkill { return s.catalog.Load().List() }
+
+// with returns the tools base together with those that skills add, and the one that reads skills.
+func (s *Skills) with(base *tools.Set, session string) *tools.Set {
+	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
+	of := catalog.OfAgent(agent)
 	key := fmt.Sprint(agent, s.cfg.Capabilities(session))
 	s.mu.Lock()
 	defer s.mu.Unlock()

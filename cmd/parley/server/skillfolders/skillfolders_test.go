@@ -107,7 +107,7 @@ func TestWhatThePromptSays(t *testing.T) {
 	if !strings.Contains(operator, "- a: About a.\n- b: About b.") || strings.Contains(operator, "About c.") {
 		t.Errorf("of the operator's it says %q", operator)
 	}
-	if !strings.Contains(own, "- own: About own.") || strings.Contains(own, "Another") || !strings.Contains(own, "skills/b/SKILL.md: a skill of the operator's has its name") {
+	if !strings.Contains(own, "- own: About own.") || strings.Contains(own, "Another") || !strings.Contains(own, "skills/b/SKILL.md: one of the operator's skills has the same name") {
 		t.Errorf("of the session's it says %q", own)
 	}
 	if operator, own, err = s.Prompt("none:x:1"); operator != "" || !strings.Contains(own, "About own.") || err != nil {

@@ -1,11 +1,10 @@
-// Package why says what became of a message, step by step: from when it came to what was sent in answer.
+// Package why says what happened to a message, step by step, from its arrival to the answer that was sent.
 //
-// Nothing is kept for it: it reads what is there anyway, the logs of sessions, the book of what was sent, the
-// records of what was refused, and the dead letters. It tells ids, names of tools, times and codes, and
-// nothing that anybody has said or written.
+// It stores nothing of its own: it reads session logs, the book, records of refusals, and dead letters. It
+// reports ids, tool names, times, and codes, never what anybody said or wrote.
 //
-// why.go finds what is asked about; story.go tells of one message; course.go reads the turn that answers
-// it; words.go has the rules and outcomes in words.
+// why.go finds the messages that a question is about; story.go covers one message; course.go reads the turn
+// that answers it; texts.go has the rules and outcomes in words.
 package why
 
 import (
@@ -69,7 +68,7 @@ func (y *Why) Routes() []exchange.Route {
 func (y *Why) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	if !bus.IsClean(w.ID) || len(w.ID) > bus.MaxID {
-		return exchange.BadRequest("bad_id", "that is no id of a message, no session's key and no address")
+		return exchange.BadRequest("bad_id", "that isn't a message's id, a session's key or an address")
 	}
 	told, err := y.Tell(r.Context(), w.ID)
 	if err != nil {
@@ -150,7 +149,7 @@ func (q *asking) ofPerson(ctx context.Context, person string) (all []Story, err 
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range recent {
+	for _, one := range recent.Sessions {
 		said, err := q.saidIn(ctx, one.Key, person)
 		if err != nil {
 			return nil, err
@@ -243,19 +242,19 @@ func (q *asking) saidIn(ctx context.Context, key, person string) (all []Story, e
 
 // hints say what is kept for how long, and what to check where nothing is known.
 func (q *asking) hints(about string) []string {
-	kept := "Conversations are kept until somebody erases them"
+	kept := textKeptForever
 	if days := int(q.cfg.Kept() / (24 * time.Hour)); days > 0 {
-		kept = "Conversations are kept for " + counted(days, "day")
+		kept = textKeptFor + counted(days, "day")
 	}
 	what := map[string]string{
-		aMessage: "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; an address like telegram:42 shows the newest ones there.",
-		aChat:    "There's no record of messages there. `parley chats` lists the chats where somebody has talked to the bot.",
-		aSession: "There's no record of messages in this conversation.",
+		aMessage: textNoMessage,
+		aChat:    textNoMessagesThere,
+		aSession: textNoMessagesHere,
 	}
 	return []string{
 		what[about],
-		kept + ", and refusals for " + counted(int(sessions.RefusalsKept/time.Hour), "hour") + ", the newest of each rule on each channel. Erased messages aren't shown.",
-		"If the platform never delivered the message, there's no trace of it here: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there.",
+		kept + textRefusalsKept(counted(int(sessions.RefusalsKept/time.Hour), "hour")),
+		textNeverDelivered,
 	}
 }
 

@@ -27,15 +27,16 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
 		Blocks []struct {
-			Turn string `json:"turn"`
+			Turn  string `json:"turn"`
+			Block int    `json:"block"`
 		} `json:"blocks"`
 	}
 	if err := json.Unmarshal(data, &past); err != nil {
 		return fmt.Errorf("read a snapshot: %w", err)
 	}
-	blocks := map[string]int{}
+	blocks := map[string]int{} // by turn: one more than the highest number
 	for _, b := range past.Blocks {
-		blocks[b.Turn]++
+		blocks[b.Turn] = max(blocks[b.Turn], b.Block+1)
 	}
 	over := map[string]pastTurn{}
 	for _, t := range past.Turns {
@@ -112,7 +113,7 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 		if a.Turn != t.Turn {
 			continue
 		}
-		text := fmt.Sprintf("`%s` needs an approval: `/approve %s` or `/deny %s`\n\n```\n%s\n```", a.Tool, a.ID, a.ID, a.Arguments)
+		text := fmt.Sprintf("`%s` needs approval: `/approve %s` or `/deny %s`\n\n```\n%s\n```", a.Tool, a.ID, a.ID, a.Arguments)
 		if a.Kind == bus.AskQuestion {
 			text = a.Question
 		}

@@ -4,7 +4,8 @@
 // client.go calls the API and follows events; join.go reaches the server that has the
 // home, or becomes it for as long as a command runs; conversation.go is a terminal's end
 // of a conversation with the agent; catchup.go finds what the terminal missed while no
-// server ran; signin.go leads somebody through signing in to an MCP server.
+// server ran; signin.go leads somebody through signing in to an MCP server;
+// records.go reads the audit's records.
 package client
 
 import (

@@ -42,18 +42,18 @@ func (s SignIn) Finish(ctx context.Context, address string) error {
 }
 
 func (s SignIn) sayDone() error {
-	_, err := fmt.Fprintf(s.Out, "Signed in to %s.\n", s.Server)
+	_, err := fmt.Fprintf(s.Out, textSignedIn, s.Server)
 	return err
 }
 
 // Await prints the address to open, and waits for what comes first: the browser at Parley's
 // server, or somebody who pastes the address at which the browser ended.
 func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
-	fmt.Fprintf(s.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
+	fmt.Fprintf(s.Out, textOpenAddress, begun.URL)
 	if s.Client.Hosted {
-		fmt.Fprintln(s.Out, "The browser will end up at a page it can't open. Paste that page's address here:")
+		fmt.Fprintln(s.Out, textPasteAddress)
 	} else {
-		fmt.Fprintf(s.Out, "The browser will end up at %s. If it can't open that page, paste the page's address here:\n", begun.Ends)
+		fmt.Fprintf(s.Out, textPasteIfStuck, begun.Ends)
 	}
 	pasted := make(chan string)
 	go func() { // ends with the process, like the terminal
@@ -89,5 +89,5 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 			}
 		}
 	}
-	return errors.New("nobody has signed in within the time that there was: begin again")
+	return errors.New("nobody has signed in within ten minutes: begin again")
 }

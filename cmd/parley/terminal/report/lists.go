@@ -17,7 +17,7 @@ import (
 // Asks prints the approvals and questions for which turns wait.
 func Asks(out io.Writer, asks []api.Ask) error {
 	if len(asks) == 0 {
-		return printLine(out, "Nothing is waiting for anybody.")
+		return printLine(out, textNothingWaits)
 	}
 	w := table(out, "ID", "KIND", "FOR", "SESSION", "EXPIRES", "WHAT")
 	for _, a := range asks {
@@ -33,11 +33,15 @@ func Asks(out io.Writer, asks []api.Ask) error {
 // Schedules prints what agents are to be told later, and when.
 func Schedules(out io.Writer, all []api.Schedule) error {
 	if len(all) == 0 {
-		return printLine(out, "Nothing is scheduled.")
+		return printLine(out, textNoSchedules)
 	}
 	w := table(out, "ID", "NEXT", "WHEN", "FOR", "SESSION", "WHAT")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, moment(s.Next), terminal.Cell(s.When), terminal.Cell(s.Person), terminal.Cell(s.Session), terminal.Cell(s.Text))
+		next := "paused"
+		if s.Next != nil {
+			next = moment(*s.Next)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, next, terminal.Cell(s.When), terminal.Cell(s.Person), terminal.Cell(s.Session), terminal.Cell(s.Text))
 	}
 	return w.Flush()
 }
@@ -45,7 +49,7 @@ func Schedules(out io.Writer, all []api.Schedule) error {
 // Servers prints MCP servers with their tools, and those that wait to be accepted.
 func Servers(out io.Writer, all []mcpservers.Server) error {
 	if len(all) == 0 {
-		return printLine(out, "No MCP server is configured: see docs/tools.md.")
+		return printLine(out, textNoServers)
 	}
 	w := table(out, "SERVER", "TOOL", "STATE", "DESCRIPTION")
 	for _, s := range all {
@@ -66,7 +70,7 @@ func Servers(out io.Writer, all []mcpservers.Server) error {
 func Skills(out io.Writer, found *skillfolders.Catalog) error {
 	all := found.List()
 	if len(all) == 0 {
-		return printLine(out, "There are no skills: see docs/skills.md.")
+		return printLine(out, textNoSkills)
 	}
 	w := table(out, "SKILL", "AGENTS", "TRUSTED", "TOOLS", "FOLDER", "DESCRIPTION")
 	for _, s := range all {
@@ -82,7 +86,7 @@ func Skills(out io.Writer, found *skillfolders.Catalog) error {
 // Pairings prints who may talk to the bot, and who asks to.
 func Pairings(out io.Writer, all []api.Pairing) error {
 	if len(all) == 0 {
-		return printLine(out, "Nobody is paired, and nobody is asking to be.")
+		return printLine(out, textNobodyPaired)
 	}
 	w := table(out, "PERSON", "NAME", "STATE", "CODE", "SINCE")
 	for _, p := range all {
@@ -94,7 +98,7 @@ func Pairings(out io.Writer, all []api.Pairing) error {
 // Chats prints the chats in which people have spoken to the bot.
 func Chats(out io.Writer, all []api.Chat) error {
 	if len(all) == 0 {
-		return printLine(out, "Nobody has talked to the bot yet.")
+		return printLine(out, textNobodyTalked)
 	}
 	w := table(out, "ADDRESS", "NAME", "SESSION", "SINCE")
 	for _, ch := range all {
@@ -116,7 +120,7 @@ type DeadLetter struct {
 // DeadLetters prints messages that were given up.
 func DeadLetters(out io.Writer, all []DeadLetter) error {
 	if len(all) == 0 {
-		return printLine(out, "No messages were given up on.")
+		return printLine(out, textNoDeadLetters)
 	}
 	w := table(out, "ID", "TOPIC", "FOR", "REASON", "GIVEN UP")
 	for _, d := range all {
@@ -152,4 +156,16 @@ func Trial(out io.Writer, t mcpservers.Trial) {
 	for _, why := range t.Unusable {
 		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, leftOut(why))
 	}
+}
+
+// SignIns prints the browsers where people are signed in to the web page.
+func SignIns(out io.Writer, all []api.SignIn) error {
+	if len(all) == 0 {
+		return printLine(out, textNobodySignedIn)
+	}
+	w := table(out, "ID", "WHO", "BROWSER", "SINCE", "SEEN")
+	for _, s := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, terminal.Cell(s.Caller), terminal.Cell(s.Device), moment(s.Began), moment(s.Seen))
+	}
+	return w.Flush()
 }

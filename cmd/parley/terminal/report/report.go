@@ -102,6 +102,9 @@ func SpokenLine(e sessions.Entry) string {
 	case sessions.KindToolUse:
 		return "· " + said.Name
 	case sessions.KindNotice:
+		if e.MarksMemory() {
+			return ""
+		}
 		return "! " + said.Text
 	case sessions.KindSummary:
 		return "(summary) " + said.Text

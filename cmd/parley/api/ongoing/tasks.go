@@ -1,0 +1,200 @@
+package ongoing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+	"parley/sessions/subagents"
+)
+
+// Tasks knows the tasks that agents have handed to sub-agents.
+type Tasks struct {
+	Kept  KeptTasks
+	Turns sessions.TurnReader
+	// Redact takes secrets out of a text.
+	Redact func(text string) string
+}
+
+// KeptTasks are the tasks that there are; see [subagents.Table].
+type KeptTasks interface {
+	// Newest returns the newest task of a sub-agent's session.
+	Newest(ctx context.Context, session string) (subagents.Task, error)
+	Shown(ctx context.Context, id string) (subagents.Task, error)
+	// Of returns the newest tasks of the session that has handed them out.
+	Of(ctx context.Context, parent string, limit int) ([]subagents.Task, error)
+	// Used returns by their ids what tasks have used; those that have used nothing may be missing.
+	Used(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Used, error)
+}
+
+// TaskRoutes returns the requests about tasks.
+func TaskRoutes(tasks Tasks, may Readable) []exchange.Route {
+	s := shownTasks{tasks, may}
+	return []exchange.Route{
+		{Pattern: "GET /v1/tasks", May: exchange.Caller.MayWatch, Serve: s.list},
+		{Pattern: "GET /v1/tasks/{id}", May: exchange.Caller.MayWatch, Serve: s.show},
+	}
+}
+
+// Parent returns the key of the session for which a sub-agent's session works; "" if it is not a sub-agent's,
+// or if nobody knows.
+func (k Tasks) Parent(ctx context.Context, session string) (string, error) {
+	if k.Kept == nil {
+		return "", nil
+	}
+	t, err := k.Kept.Newest(ctx, session)
+	if errors.Is(err, subagents.ErrNone) {
+		return "", nil
+	}
+	return t.Parent, err
+}
+
+// shownTasks serves the tasks.
+type shownTasks struct {
+	Tasks
+	may Readable
+}
+
+const (
+	mostTasks  = 50      // how many tasks a list has at most: of each is summed up what it has used
+	mostReport = 8 << 10 // how many bytes of a report are shown
+)
+
+// A ListedTask is a task in the API's JSON.
+type ListedTask struct {
+	ID      string `json:"id"`
+	Parent  string `json:"parent"`  // the session that has handed it out
+	Session string `json:"session"` // in which the sub-agent works
+	Turn    string `json:"turn"`    // the turn of the parent that has handed it out, and its call
+	Call    string `json:"call"`
+	Agent   string `json:"agent"` // the sub-agent
+	Title   string `json:"title"`
+	Awaited bool   `json:"awaited"` // the turn waits for it
+	// State is prepared (nobody has begun yet), running, waiting (for people), or how it ended: done, failed,
+	// cancelled or lost.
+	State    string     `json:"state"`
+	Stopping bool       `json:"stopping"` // somebody has asked for its end, and it has not ended
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	// Tools are the names of the tools that run now.
+	Tools []string `json:"tools,omitempty"`
+	Usage taskUsed `json:"usage"`
+	// Report is what the sub-agent has answered, or why it has failed. Cut says that it is longer.
+	Report string `json:"report,omitempty"`
+	Cut    bool   `json:"cut,omitempty"`
+}
+
+// A taskUsed is what a task has used so far.
+type taskUsed struct {
+	Calls  int64 `json:"calls"` // of models
+	Input  int64 `json:"input"` // tokens
+	Output int64 `json:"output"`
+}
+
+// list answers with the newest tasks of a session.
+func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
+	limit, err := exchange.Limit(r)
+	if err != nil {
+		return err
+	}
+	limit = min(limit, mostTasks)
+	session := r.URL.Query().Get("session")
+	if session == "" {
+		return exchange.BadRequest("bad_query", "session must be the key of the session whose tasks you want")
+	}
+	if err := s.may(r.Context(), w.Caller, session); err != nil {
+		return err
+	}
+	found, err := s.Kept.Of(r.Context(), session, limit+1)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Tasks []ListedTask `json:"tasks"`
+		More  bool         `json:"more"`
+	}{More: len(found) > limit}
+	if page.Tasks, err = s.listed(r.Context(), found[:min(len(found), limit)]...); err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, page)
+}
+
+// show answers with a task; one that the caller may not see does not exist for it.
+func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
+	w.ID = r.PathValue("id")
+	t, err := s.Kept.Shown(r.Context(), w.ID)
+	if err == nil {
+		err = s.may(r.Context(), w.Caller, t.Parent)
+	}
+	if errors.Is(err, subagents.ErrNone) || exchange.IsRefusal(err) {
+		return exchange.NotFound("there is no such task: GET /v1/tasks lists those of a session")
+	}
+	if err != nil {
+		return err
+	}
+	one, err := s.listed(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, one[0])
+}
+
+// listed returns tasks in the API's JSON.
+func (s shownTasks) listed(ctx context.Context, tasks ...subagents.Task) ([]ListedTask, error) {
+	list := []ListedTask{}
+	used, err := s.Kept.Used(ctx, tasks...)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		one := s.listedTaskOf(t)
+		one.Usage = taskUsed(used[t.ID])
+		if t.State == subagents.Running {
+			if err := s.addCourse(ctx, &one); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// listedTaskOf returns a task in the API's JSON, without what it does and has used.
+func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
+	one := ListedTask{
+		ID: t.ID, Parent: t.Parent, Session: t.Session, Turn: t.Turn, Call: t.Call, Agent: t.Agent, Title: s.Redact(t.Title), Awaited: t.Awaited,
+		State: t.State, Stopping: t.IsOpen() && t.Stop != "", Started: t.Started.UTC(), Ended: exchange.SomeTime(t.Ended), Report: s.Redact(t.Report),
+	}
+	if one.Cut = len(one.Report) > mostReport; one.Cut {
+		one.Report = strings.ToValidUTF8(one.Report[:mostReport], "")
+	}
+	return one
+}
+
+// addCourse adds what a sub-agent does now.
+func (s shownTasks) addCourse(ctx context.Context, one *ListedTask) error {
+	open, err := s.Turns.OpenTurns(ctx, one.Session)
+	if err != nil {
+		return fmt.Errorf("look for what task %s does: %w", one.ID, err)
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	t := open[len(open)-1]
+	if t.Parked {
+		one.State = bus.StateWaiting
+	}
+	for _, c := range t.Calls {
+		if !t.Parked && !slices.Contains(one.Tools, c.Tool) {
+			one.Tools = append(one.Tools, c.Tool)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+
+	"parley/agent/blocks"
+	"parley/bus"
+	"parley/channels/console"
+	"parley/channels/outbox"
+	"parley/channels/web"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+)
+
+// asOperator is the value of "as" with which somebody answers in a session in place of its agent.
+const asOperator = "operator"
+
+// postAsOperator accepts what an operator says in the conversation of a session. It goes to where the
+// agent's answers go, and starts no turn. The session's log has it once it was sent.
+func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message, key, digest string) error {
+	switch {
+	case !w.Caller.IsAdmin():
+		return exchange.Forbidden("answering as the operator needs the scope admin")
+	case m.as != asOperator:
+		return exchange.Unprocessable("bad_as", `"as" must be "operator", or left out`)
+	case len(m.to) > 0 || m.file != nil || m.files != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
+		return exchange.Unprocessable("not_for_operator", `an operator's answer has only "session", "as" and "text"`)
+	}
+	session, err := a.sessionOfPeople(r, m.session)
+	if err != nil {
+		return err
+	}
+	s, err := a.out.Accept(r.Context(), outbox.Request{
+		Origin: w.Caller.Name, Text: m.text, Key: key, Digest: digest,
+		Answer: &outbox.Answer{Session: session.text, At: session.at, By: operator(w.Caller)},
+	})
+	if full, ok := errors.AsType[*outbox.FullError](err); ok {
+		w.ID = full.ID
+	}
+	if err != nil {
+		return err
+	}
+	w.ID, w.Subject, w.Noted = s.ID, s.ID, exchange.Noted{Result: "answered", Session: session.text}
+	return w.JSON(http.StatusAccepted, struct {
+		outbox.Status
+		Session string `json:"session"`
+	}{s, session.text})
+}
+
+// sessionOfPeople returns a session in whose conversation people take part on a platform, and whose agent there
+// still is: nobody else would learn there what the operator has said.
+func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, error) {
+	key, err := parseKey(text)
+	if err != nil {
+		return key, exchange.Unprocessable("bad_session", `"session" must be a session's key: GET /v1/sessions lists them`)
+	}
+	switch key.at.Channel {
+	case web.Name, console.Name, bus.SubAgents:
+		return key, exchange.Unprocessable("not_for_operator", "nobody on a platform reads this session: an operator answers where people talk to the bot on a channel")
+	}
+	if _, err := a.log.Info(r.Context(), key.text); errors.Is(err, sessions.ErrNotFound) {
+		return key, exchange.NotFound("there is no such session: GET /v1/sessions lists them")
+	} else if err != nil {
+		return key, err
+	}
+	return key, a.checkAgent(key.agent)
+}
+
+// operator returns the person as whom a caller answers. Only tokens have names that say who that is.
+func operator(c exchange.Caller) bus.Person {
+	p := bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner}
+	if c.Owner {
+		p.Name = ""
+	}
+	if c.Local {
+		p.ID = console.Owner
+	}
+	return p
+}
+
+// isOperators reports whether an entry is a notice of what an operator has said. It is cheap for others.
+func isOperators(e sessions.Entry) bool {
+	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) {
+		return false
+	}
+	n, err := sessions.Decode[sessions.Notice](e)
+	return err == nil && n.Code == sessions.NoticeOperator
+}
+
+// addOperators adds what an operator has said to the snapshot.
+func (c *snapshotBuilder) addOperators(e sessions.Entry) error {
+	n, err := sessions.Decode[sessions.Notice](e)
+	if err != nil {
+		return err
+	}
+	b := blocks.Operators(n, c.redact)
+	said := operatorMessage{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}
+	if len(c.turns) > 0 {
+		said.After = c.turns[len(c.turns)-1].state.Turn
+	}
+	c.said = append(c.said, said)
+	size := 0
+	for i, m := range slices.Backward(c.said) {
+		if size += len(m.Text); len(c.said)-i > snapshotMessages || size > snapshotMessageBytes {
+			c.said = slices.Delete(c.said, 0, i+1)
+			break
+		}
+	}
+	return nil
+}

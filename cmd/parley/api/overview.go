@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"parley/bus"
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/newsroom"
+	"parley/sessions"
+)
+
+// overview serves the events of the whole server while they happen.
+type overview struct {
+	watching
+	room *newsroom.Room
+}
+
+// resetEvent is the type of the event after which a watcher has to read the lists anew.
+const resetEvent = "reset"
+
+// A serverEvent is what watchers of the whole server get of an event.
+type serverEvent struct {
+	Session string    `json:"session,omitempty"`
+	Agent   string    `json:"agent,omitempty"`
+	Turn    string    `json:"turn,omitempty"`
+	Causes  []string  `json:"causes,omitempty"`
+	ID      string    `json:"id,omitempty"`
+	Kind    string    `json:"kind,omitempty"`
+	State   string    `json:"state,omitempty"`
+	Topic   bus.Topic `json:"topic,omitempty"`
+}
+
+// serverFrame returns an event of the server's feed as it goes over the wire.
+func serverFrame(e bus.Event) []byte {
+	said := serverEvent{Session: e.Session, Turn: e.Turn, Causes: e.Causes}
+	if e.Session != "" {
+		said.Agent = sessions.AgentOf(e.Session)
+	}
+	if n := e.News; n != nil {
+		said.ID, said.Kind, said.State, said.Topic = n.ID, n.Kind, n.State, n.Topic
+	}
+	frame, err := frameOf(strconv.FormatUint(e.ID, 10), e.Type, said)
+	if err != nil { // texts always encode
+		panic(err)
+	}
+	return frame
+}
+
+// mayWatchServer reports whether the caller may see any events of the server at all.
+func mayWatchServer(c exchange.Caller) bool { return c.MayWatch() || c.MayApprove() }
+
+// maySee reports whether the caller, who sees these sessions, may see an event of the server: all of them,
+// those of these sessions and of their sub-agents', or those of asks.
+func (o overview) maySee(ctx context.Context, c exchange.Caller, seen sight, e *bus.Event) (bool, error) {
+	switch {
+	case seen.all:
+		return true, nil
+	case c.MayApprove() && (e.Type == bus.Asked || e.Type == bus.AskResolved):
+		return true, nil
+	case e.Session == "" || e.Type == bus.DeadLetterMoved:
+		return false, nil
+	}
+	key, err := parseKey(e.Session)
+	if err != nil {
+		return false, nil //nolint:nilerr // nobody owns a session with no key
+	}
+	return o.sights.sees(ctx, seen, key)
+}
+
+// watch streams the events of the server until the watcher leaves.
+func (o overview) watch(w *exchange.Answer, r *http.Request) error {
+	seen, err := o.sights.of(r.Context(), w.Caller)
+	if err != nil {
+		return err
+	}
+	may := func() error { return o.checkSeesTheSame(r, w.Caller, seen) }
+	return o.serve(w, r, may, func(ctx context.Context, out *stream) error {
+		after, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
+		if err != nil {
+			after = 0
+		}
+		news, resumed, err := o.room.Join(ctx, after)
+		if err != nil {
+			return err
+		}
+		defer news.Leave()
+		if resumed {
+			err = out.open()
+		} else {
+			err = sendReset(out, news)
+		}
+		for err == nil {
+			err = o.sendNews(ctx, out, news, w.Caller, seen)
+		}
+		return err
+	})
+}
+
+// sendNews waits for news, and sends what of them the caller may see. If nobody can say that now, the stream ends: the
+// watcher comes again, and goes on with what was not sent.
+func (o overview) sendNews(ctx context.Context, out *stream, news *newsroom.Watcher, c exchange.Caller, seen sight) error {
+	items, lost, err := news.Next(ctx)
+	if err != nil {
+		return err
+	}
+	if lost {
+		return sendReset(out, news)
+	}
+	var frames [][]byte
+	for _, i := range items {
+		may, err := o.maySee(ctx, c, seen, &i.Event)
+		if err != nil {
+			return err
+		}
+		if may {
+			frames = append(frames, i.Frame)
+		}
+	}
+	if len(frames) == 0 {
+		return nil
+	}
+	return out.write(frames...)
+}
+
+// sendReset tells the watcher to read the lists anew.
+func sendReset(out *stream, news *newsroom.Watcher) error {
+	id := ""
+	if at := news.Position(); at != 0 {
+		id = strconv.FormatUint(at, 10)
+	}
+	return out.send(id, resetEvent, struct{}{})
+}
+
+// checkSeesTheSame returns why a caller who began to watch as was, and saw these sessions, may not go on: the
+// token is gone, belongs to another name now, or may see more or less than then. It returns nil if the caller
+// may.
+func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen sight) error {
+	is, err := o.access.identify(r)
+	if err != nil {
+		return err
+	}
+	now, err := o.sights.of(r.Context(), is)
+	if err != nil {
+		return err
+	}
+	if is.Name != was.Name || !mayWatchServer(is) || is.MayApprove() != was.MayApprove() || !now.isAs(seen) {
+		return exchange.Forbidden("this token may not watch as it did any more: come again")
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/channels/markup"
+	"parley/cmd/parley/api/exchange"
+)
+
+// maxRendered is how long a text may be that is rendered, in bytes: as long as what a model says in one
+// block, with room.
+const maxRendered = 256 << 10
+
+// rendering serves texts of the agent as web pages show them.
+type rendering struct{ renderer *markup.Renderer }
+
+// render renders Markdown as HTML that loads and runs nothing.
+func (f rendering) render(w *exchange.Answer, r *http.Request) error {
+	w.Routine = true
+	raw, err := w.ReadJSON(r, exchange.MaxJSON)
+	if err != nil {
+		return err
+	}
+	var text string
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "markdown", Into: &text, Want: "a text"}); err != nil {
+		return err
+	}
+	if len(text) > maxRendered {
+		return exchange.TooLarge(fmt.Sprintf("the text is too long: at most %d bytes are rendered", maxRendered))
+	}
+	var html strings.Builder
+	for _, piece := range f.renderer.Render(text, markup.HTML, 0) {
+		html.WriteString(piece.Text)
+	}
+	return w.JSON(http.StatusOK, struct {
+		HTML string `json:"html"`
+	}{html.String()})
+}

@@ -1,0 +1,152 @@
+// Package search serves what was said in sessions, found by the words that were used.
+package search
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+	"parley/sessions/search"
+)
+
+// An Index finds entries; see [search.Index].
+type Index interface {
+	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
+}
+
+// Sessions are those of which what was said is found.
+type Sessions struct {
+	All sessions.Reader
+	// Check returns nil if a caller may read the session with that key, or a refusal.
+	Check func(ctx context.Context, c exchange.Caller, session string) error
+	// Recent returns the sessions that match a query and that are listed for a caller, those that were used last first.
+	Recent func(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error)
+}
+
+// A hit is an entry that was found, in the API's JSON.
+type hit struct {
+	Session   string        `json:"session"`
+	Title     string        `json:"title,omitempty"` // of the session
+	N         int64         `json:"n"`
+	Turn      string        `json:"turn,omitempty"`
+	Kind      sessions.Kind `json:"kind"`
+	At        time.Time     `json:"at"`
+	Person    string        `json:"person,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Tool      string        `json:"tool,omitempty"`
+	Text      string        `json:"text"`
+	Untrusted bool          `json:"untrusted,omitempty"`
+}
+
+// Routes returns the request that finds what was said. Those who may read some sessions may search these.
+func Routes(index Index, in Sessions) []exchange.Route {
+	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searching{index, in}.find}}
+}
+
+// searching serves what is found.
+type searching struct {
+	index Index
+	in    Sessions
+}
+
+// mostQuery is how many bytes the words of a query may have.
+const mostQuery = 2000
+
+// A query says what to find, and where.
+type query struct {
+	search.Query
+	agent, session, person string
+}
+
+// queryOf reads what a request asks for.
+func queryOf(r *http.Request) (q query, err error) {
+	asked := r.URL.Query()
+	q = query{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
+	if q.Words = strings.TrimSpace(asked.Get("q")); q.Words == "" || len(q.Words) > mostQuery {
+		return q, exchange.BadRequest("bad_query", "q must have the words to find, at most %d bytes", mostQuery)
+	}
+	if q.Since, err = exchange.Moment(r, "since"); err != nil {
+		return q, err
+	}
+	if q.Until, err = exchange.Moment(r, "until"); err != nil {
+		return q, err
+	}
+	if q.Limit, err = exchange.Limit(r); err != nil {
+		return q, err
+	}
+	if asked.Get("limit") == "" {
+		q.Limit = 0
+	}
+	q.Limit = min(q.Limit, search.MostHits)
+	return q, nil
+}
+
+// find answers with the entries that fit best, of the sessions that the caller may read.
+func (s searching) find(w *exchange.Answer, r *http.Request) error {
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	if q.Sessions, err = s.sessions(r.Context(), w.Caller, q); err != nil {
+		return err
+	}
+	found, err := s.index.Search(r.Context(), q.Query)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Hits []hit `json:"hits"`
+	}{Hits: []hit{}}
+	titles, err := s.titles(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	for _, h := range found {
+		page.Hits = append(page.Hits, hit{
+			Session: h.Session, Title: titles[h.Session], N: h.N, Turn: h.Turn, Kind: h.Kind, At: h.At.UTC(),
+			Person: h.Person, Name: h.Name, Tool: h.Tool, Text: h.Text, Untrusted: h.Untrusted,
+		})
+	}
+	return w.JSON(http.StatusOK, page)
+}
+
+// sessions returns the keys of the sessions that are searched: the one that was asked for, or those that were used
+// last, with an agent and a person if these were named.
+func (s searching) sessions(ctx context.Context, by exchange.Caller, q query) (keys []string, err error) {
+	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
+	var page sessions.SessionPage
+	if q.session == "" {
+		page, err = s.in.Recent(ctx, by, in)
+	} else if err = s.in.Check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which no list has
+		in.Keys = []string{q.session}
+		page, err = s.in.All.Recent(ctx, in)
+	}
+	for _, one := range page.Sessions {
+		keys = append(keys, one.Key)
+	}
+	return keys, err
+}
+
+// titles returns the titles of the sessions in which something was found.
+func (s searching) titles(ctx context.Context, found []search.Hit) (map[string]string, error) {
+	titles := map[string]string{}
+	var keys []string
+	for _, h := range found {
+		if !slices.Contains(keys, h.Session) {
+			keys = append(keys, h.Session)
+		}
+	}
+	if len(keys) == 0 {
+		return titles, nil
+	}
+	page, err := s.in.All.Recent(ctx, sessions.SessionQuery{Keys: keys, Limit: len(keys)})
+	for _, one := range page.Sessions {
+		titles[one.Key] = cmp.Or(one.Title, titles[one.Key])
+	}
+	return titles, err
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/process"
+)
+
+// How the lines of the server's log are sent while they come: a new watcher gets the newest firstLines, and lines
+// gather for gatherLines, so that a busy log is not written line by line.
+const (
+	firstLines  = 200
+	linesAtOnce = 256
+	gatherLines = 100 * time.Millisecond
+)
+
+// serverLog serves the newest lines of this process's log.
+type serverLog struct {
+	watching
+	log *process.Log
+}
+
+// A logLine is a line of the log, in the API's JSON.
+type logLine struct {
+	ID      int64           `json:"id"`
+	At      time.Time       `json:"at"`
+	Level   string          `json:"level"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields"`
+}
+
+func logLineOf(l process.Line) logLine {
+	return logLine{l.ID, l.At.UTC(), l.Level.String(), l.Message, l.Fields}
+}
+
+// leastLevel reads from which level on a request asks for lines.
+func leastLevel(r *http.Request) (slog.Level, error) {
+	switch asked := r.URL.Query().Get("level"); asked {
+	case "", "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, exchange.BadRequest("bad_query", "level must be debug, info, warn or error")
+}
+
+// list answers with the newest lines, the oldest of them first.
+func (s serverLog) list(w *exchange.Answer, r *http.Request) error {
+	least, err := leastLevel(r)
+	if err != nil {
+		return err
+	}
+	limit, err := exchange.Limit(r)
+	if err != nil {
+		return err
+	}
+	before, err := exchange.Before(r)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Lines []logLine `json:"lines"`
+		Next  int64     `json:"next,omitempty"` // before, of the page with older lines
+	}{Lines: []logLine{}}
+	found, _, more := s.log.Newest(least, before, limit)
+	for _, l := range found {
+		page.Lines = append(page.Lines, logLineOf(l))
+	}
+	if more {
+		page.Next = found[0].ID
+	}
+	return w.JSON(http.StatusOK, page)
+}
+
+// watch streams the lines until the watcher leaves, or may not read them any more.
+func (s serverLog) watch(w *exchange.Answer, r *http.Request) error {
+	least, err := leastLevel(r)
+	if err != nil {
+		return err
+	}
+	may := func() error {
+		is, err := s.access.identify(r)
+		if err == nil && (is.Name != w.Caller.Name || !is.IsAdmin()) {
+			err = exchange.Forbidden("this token may not read the log any more")
+		}
+		return err
+	}
+	return s.serve(w, r, may, func(ctx context.Context, out *stream) error {
+		at, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+		if err != nil {
+			at = 0
+		}
+		for err = out.open(); err == nil; {
+			at, err = s.sendLines(ctx, out, at, least)
+		}
+		return err
+	})
+}
+
+// sendLines sends the lines after the one with that id, or waits for some, and returns the id of the last one. If
+// lines are missing in between, it tells the watcher to begin anew, with the newest ones.
+func (s serverLog) sendLines(ctx context.Context, out *stream, at int64, least slog.Level) (last int64, err error) {
+	found, last, fresh, ok := s.log.After(at, least, linesAtOnce)
+	var frames [][]byte
+	if !ok {
+		found, last, _ = s.log.Newest(least, 0, firstLines)
+		if frames, err = appendFrame(frames, last, resetEvent, struct{}{}); err != nil {
+			return at, err
+		}
+	}
+	for _, l := range found {
+		if frames, err = appendFrame(frames, l.ID, "line", logLineOf(l)); err != nil {
+			return at, err
+		}
+	}
+	if len(frames) > 0 {
+		return last, out.write(frames...)
+	}
+	if last != at { // lines of lower levels
+		return last, nil
+	}
+	select {
+	case <-fresh:
+	case <-ctx.Done():
+		return at, ctx.Err()
+	}
+	select {
+	case <-time.After(gatherLines):
+	case <-ctx.Done():
+	}
+	return at, ctx.Err()
+}
+
+// appendFrame appends an event in the form that goes over the wire.
+func appendFrame(frames [][]byte, id int64, kind string, data any) ([][]byte, error) {
+	frame, err := frameOf(strconv.FormatInt(id, 10), kind, data)
+	return append(frames, frame), err
+}

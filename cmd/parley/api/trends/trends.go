@@ -1,0 +1,52 @@
+// Package trends serves what has happened over time: how turns have ended, how long people have waited for answers,
+// and how calls of tools have gone.
+package trends
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions/activity"
+)
+
+// Counts has the sums; see [activity.Table].
+type Counts interface {
+	Summary(ctx context.Context, by activity.Period, since time.Time) (activity.Summary, error)
+}
+
+// Routes returns the request for the sums. They are for those who may read everything, as they are of everybody.
+func Routes(counts Counts) []exchange.Route {
+	return []exchange.Route{{Pattern: "GET /v1/activity", May: exchange.Caller.MayReadAll, Serve: sums{counts}.show}}
+}
+
+type sums struct{ counts Counts }
+
+// show answers with the sums since a time: by default those of the last 24 hours, by hour, or of the last 30 days.
+func (s sums) show(w *exchange.Answer, r *http.Request) error {
+	by := activity.Period(cmp.Or(r.URL.Query().Get("by"), string(activity.Hour)))
+	if by != activity.Hour && by != activity.Day {
+		return exchange.BadRequest("bad_query", "by must be hour or day")
+	}
+	since, err := exchange.Moment(r, "since")
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if since.IsZero() {
+		since = now.Add(-23 * time.Hour)
+		if by == activity.Day {
+			since = now.AddDate(0, 0, -29)
+		}
+	}
+	if days := int(by.Most() / (24 * time.Hour)); since.Before(now.AddDate(0, 0, -days)) {
+		return exchange.BadRequest("bad_query", "since must be at most %d days ago if sums are by %s", days, by)
+	}
+	all, err := s.counts.Summary(r.Context(), by, since)
+	if err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, all)
+}

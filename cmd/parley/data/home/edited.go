@@ -1,0 +1,111 @@
+package home
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/tools/guard"
+	"parley/tools/memory"
+)
+
+// An Eraser erases something from the book, whose file is rewritten some time later; see [erase.Rewriter].
+type Eraser = func(ctx context.Context, erase func(context.Context) (erased bool, err error)) error
+
+// A RewrittenBook is the book, whose file is rewritten some time after a memory was erased from it.
+type RewrittenBook struct {
+	*sqlbook.Book
+	Erase Eraser
+}
+
+// Forget erases a memory.
+func (b RewrittenBook) Forget(ctx context.Context, scope, owner string) error {
+	return b.Erase(ctx, func(ctx context.Context) (bool, error) {
+		content, _, err := b.Memory(ctx, scope, owner)
+		if err != nil {
+			return false, err
+		}
+		return content != "", b.Book.Forget(ctx, scope, owner)
+	})
+}
+
+// EditedMemories are all memories, as people see and change them who operate the bot: those of people and of agents,
+// which the book has, and those of sessions, each in a file of its workspace.
+type EditedMemories struct {
+	Home  *Home
+	Erase Eraser
+}
+
+// inBook reports whether the book has the memories of a scope.
+func inBook(scope string) bool { return scope == channels.OfPerson || scope == channels.OfAgent }
+
+// List lists the memories of people and agents, beginning after that owner's in that scope.
+func (m EditedMemories) List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
+	return m.Home.Book.KeptMemories(ctx, scope, owner, limit)
+}
+
+// Read returns a memory. An error that wraps EFBIG says that it is too long to be one.
+func (m EditedMemories) Read(ctx context.Context, scope, owner string) (channels.Memory, error) {
+	if inBook(scope) {
+		content, untrusted, err := m.Home.Book.Memory(ctx, scope, owner)
+		return channels.Memory{Content: content, Untrusted: untrusted}, err
+	}
+	files, err := m.Home.WorkspaceFiles(owner)
+	if err != nil {
+		return channels.Memory{}, err
+	}
+	file, err := files.Open(memory.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return channels.Memory{}, nil
+	}
+	if err != nil {
+		return channels.Memory{}, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, memory.MaxBytes+1))
+	if err == nil && len(content) > memory.MaxBytes {
+		err = fmt.Errorf("read %s: %w", memory.File, syscall.EFBIG)
+	}
+	return channels.Memory{Content: string(content), Untrusted: guard.ReadMarks(files).Has(memory.File)}, err
+}
+
+// Change replaces a memory by what change makes of it. What strangers may have written stays marked so, because
+// some of it may still be there.
+func (m EditedMemories) Change(ctx context.Context, scope, owner string, change func(old string) (string, error)) error {
+	if inBook(scope) {
+		return m.Home.Book.Remember(ctx, scope, owner, "edit:"+rand.Text(), false, false, change)
+	}
+	dir, err := m.Home.Workspace(owner)
+	if err != nil {
+		return err
+	}
+	return dir.Update(memory.File, memory.MaxBytes, func(old []byte) ([]byte, error) {
+		next, err := change(string(old))
+		return []byte(next), err
+	})
+}
+
+// Forget erases a memory, if may returns no error for its text. Of a session it leaves an empty file.
+func (m EditedMemories) Forget(ctx context.Context, scope, owner string, may func(content string) error) error {
+	if !inBook(scope) {
+		return m.Change(ctx, scope, owner, func(old string) (string, error) { return "", may(old) })
+	}
+	var refused error
+	err := m.Erase(ctx, func(ctx context.Context) (bool, error) {
+		err := m.Home.Book.ForgetIf(ctx, scope, owner, func(content string) error {
+			refused = may(content)
+			return refused
+		})
+		if refused != nil {
+			return false, nil
+		}
+		return true, err
+	})
+	return errors.Join(refused, err)
+}

@@ -1,0 +1,263 @@
+package owndata
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+	"parley/tools/memory"
+)
+
+// EditableMemories are what agents remember, for people who look at it and change it. A memory belongs to a person, an
+// agent or a session: its owner.
+type EditableMemories interface {
+	// List lists the memories of people and agents, without their texts, by scope and owner. It begins after that
+	// owner's in that scope.
+	List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error)
+	// Read returns a memory; its text is "" if there is none.
+	Read(ctx context.Context, scope, owner string) (channels.Memory, error)
+	// Change replaces a memory by what change makes of it, without another change in between. An error of change
+	// it returns as it is. change can be called more than once.
+	Change(ctx context.Context, scope, owner string, change func(old string) (string, error)) error
+	// Forget erases a memory if may, which gets its text, returns no error. It returns may's error as it is.
+	Forget(ctx context.Context, scope, owner string, may func(content string) error) error
+}
+
+// ofSession is the scope of a session's memory, beside those of the book.
+const ofSession = "session"
+
+// mostMemoryBody bounds a request with a new text: the longest memory with some escapes in its JSON.
+const mostMemoryBody = 2 * memory.MaxBytes
+
+// Remembered serves to programs what agents remember.
+type Remembered struct {
+	Memories EditableMemories
+	Sessions interface {
+		Info(ctx context.Context, key string) (sessions.Info, error)
+	}
+	HasAgent func(name string) bool
+	Plain    func(text string) string // takes secrets out of a text
+}
+
+// Routes returns the requests that the API serves.
+func (m Remembered) Routes() []exchange.Route {
+	admin := exchange.Caller.IsAdmin
+	return []exchange.Route{
+		{Pattern: "GET /v1/memory", May: admin, Serve: m.list},
+		{Pattern: "GET /v1/memory/{scope}/{owner}", May: admin, Serve: m.show},
+		{Pattern: "PUT /v1/memory/{scope}/{owner}", May: admin, Serve: m.change, Audit: sessions.AuditMemory, Result: "changed"},
+		{Pattern: "DELETE /v1/memory/{scope}/{owner}", May: admin, Serve: m.erase, Audit: sessions.AuditMemory, Result: "erased"},
+	}
+}
+
+// A keptMemory is a memory in a list, in the API's JSON.
+type keptMemory struct {
+	Scope     string    `json:"scope"`
+	Owner     string    `json:"owner"`
+	Bytes     int64     `json:"bytes"`
+	Untrusted bool      `json:"untrusted"`
+	Changed   time.Time `json:"changed"`
+}
+
+// A shownMemory is a memory with its text, in the API's JSON.
+type shownMemory struct {
+	Scope     string `json:"scope"`
+	Owner     string `json:"owner"`
+	Content   string `json:"content"`
+	Untrusted bool   `json:"untrusted"`
+	Redacted  bool   `json:"redacted"` // the text has secrets, which content lacks
+	Version   string `json:"version"`  // of the text, for If-Match
+	Most      int    `json:"most_bytes"`
+}
+
+// versionOf returns the version of a memory's text.
+func versionOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:16])
+}
+
+// mostBytes returns how long a memory may be.
+func mostBytes(scope string) int {
+	if scope == ofSession {
+		return memory.MaxBytes
+	}
+	return memory.MaxStored
+}
+
+// list lists the memories of people and agents.
+func (m Remembered) list(w *exchange.Answer, r *http.Request) error {
+	limit, err := exchange.Limit(r)
+	if err != nil {
+		return err
+	}
+	scope, owner, _ := strings.Cut(r.URL.Query().Get("after"), "/")
+	found, err := m.Memories.List(r.Context(), scope, owner, limit+1)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Memories []keptMemory `json:"memories"`
+		Next     string       `json:"next,omitempty"`
+	}{Memories: []keptMemory{}}
+	for _, k := range found[:min(limit, len(found))] {
+		page.Memories = append(page.Memories, keptMemory{k.Scope, k.Owner, k.Bytes, k.Untrusted, k.Changed.UTC()})
+	}
+	if len(found) > limit {
+		last := found[limit-1]
+		page.Next = last.Scope + "/" + last.Owner
+	}
+	return w.JSON(http.StatusOK, page)
+}
+
+// show answers with one memory.
+func (m Remembered) show(w *exchange.Answer, r *http.Request) error {
+	scope, owner, err := m.subject(w, r)
+	if err != nil {
+		return err
+	}
+	return m.answer(w, r, scope, owner)
+}
+
+// answer answers with a memory as it is now.
+func (m Remembered) answer(w *exchange.Answer, r *http.Request, scope, owner string) error {
+	found, err := m.Memories.Read(r.Context(), scope, owner)
+	if err != nil {
+		return memoryRefusal(err)
+	}
+	plain := strings.ToValidUTF8(strings.ReplaceAll(found.Content, "\x00", "\uFFFD"), "\uFFFD")
+	shown := shownMemory{scope, owner, m.Plain(plain), found.Untrusted, false, versionOf(found.Content), mostBytes(scope)}
+	shown.Redacted = shown.Content != plain
+	w.Header().Set("ETag", `"`+shown.Version+`"`)
+	return w.JSON(http.StatusOK, shown)
+}
+
+// change replaces a memory's text by another one, unless it has changed since the caller read it.
+func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
+	scope, owner, err := m.subject(w, r)
+	if err != nil {
+		return err
+	}
+	raw, err := w.ReadJSON(r, mostMemoryBody)
+	if err != nil {
+		return err
+	}
+	var next string
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "content", Into: &next, Want: "a text"}); err != nil {
+		return err
+	}
+	known, err := knownVersion(r)
+	if err != nil {
+		return err
+	}
+	switch most := mostBytes(scope); {
+	case strings.TrimSpace(next) == "":
+		return exchange.Unprocessable("missing_field", `field "content" is empty: DELETE erases a memory`)
+	case len(next) > most:
+		return exchange.Unprocessable("too_long", "the memory would have %d bytes, at most %d are allowed", len(next), most)
+	case m.Plain(next) != next:
+		return exchange.Unprocessable("secret", "the text holds a secret, or what looks like one: a model would read it")
+	}
+	err = m.Memories.Change(r.Context(), scope, owner, func(old string) (string, error) {
+		if old == next { // a repeated request
+			return next, nil
+		}
+		return next, checkVersion(old, known)
+	})
+	if err != nil {
+		return memoryRefusal(err)
+	}
+	return m.answer(w, r, scope, owner)
+}
+
+// erase erases a memory, unless it has changed since the caller read it.
+func (m Remembered) erase(w *exchange.Answer, r *http.Request) error {
+	scope, owner, err := m.subject(w, r)
+	if err != nil {
+		return err
+	}
+	known, err := knownVersion(r)
+	if err != nil {
+		return err
+	}
+	err = m.Memories.Forget(r.Context(), scope, owner, func(content string) error {
+		if content == "" {
+			return exchange.NotFound("nothing is remembered there")
+		}
+		return checkVersion(content, known)
+	})
+	if err != nil {
+		return memoryRefusal(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// subject returns whose memory a request is about, if there is that person, agent or session.
+func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner string, err error) {
+	scope, owner = r.PathValue("scope"), r.PathValue("owner")
+	w.ID = owner
+	switch scope {
+	case ofSession:
+		w.Noted.Session = owner
+		if _, err := sessions.ParseKey(owner); err != nil {
+			return "", "", exchange.NotFound("this isn't a session's key: GET /v1/sessions lists them; in a path a key is percent-encoded once more")
+		}
+		_, err = m.Sessions.Info(r.Context(), owner)
+		return scope, owner, err
+	case channels.OfPerson:
+		w.Subject = owner
+		if channel, user, ok := strings.Cut(owner, ":"); !ok || channel == "" || user == "" {
+			return "", "", exchange.NotFound("a person is CHANNEL:USER")
+		}
+		return scope, owner, nil
+	case channels.OfAgent:
+		w.Subject = owner
+		if m.HasAgent(owner) {
+			return scope, owner, nil
+		}
+		left, err := m.Memories.Read(r.Context(), scope, owner)
+		if err == nil && left.Content == "" { // else it is left of an agent of earlier
+			err = exchange.NotFound("there is no such agent: GET /v1/agents lists them")
+		}
+		return scope, owner, err
+	}
+	return "", "", exchange.NotFound("memories are those of a person, an agent or a session")
+}
+
+// knownVersion returns the version that the caller has read.
+func knownVersion(r *http.Request) (string, error) {
+	tag := strings.Trim(strings.TrimPrefix(r.Header.Get("If-Match"), "W/"), `"`)
+	if tag == "" || tag == "*" {
+		return "", &exchange.Refusal{Status: http.StatusPreconditionRequired, Code: "no_version", Message: "say which text you have read, so that no change of others is lost: If-Match with the ETag of GET"}
+	}
+	return tag, nil
+}
+
+// checkVersion returns a refusal if a memory's text is another one than the caller has read.
+func checkVersion(content, known string) error {
+	if versionOf(content) == known {
+		return nil
+	}
+	return &exchange.Refusal{Status: http.StatusPreconditionFailed, Code: "changed", Message: "this memory has changed since you read it: read it again"}
+}
+
+// memoryRefusal returns what a caller is told whose memory is no text of a bearable length; any other error it
+// returns as it is.
+func memoryRefusal(err error) error {
+	switch {
+	case errors.Is(err, syscall.EFBIG):
+		return exchange.Unprocessable("too_long", "%s has more than %d bytes: have the agent write a shorter one", memory.File, memory.MaxBytes)
+	case errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrPermission):
+		return exchange.Unprocessable("no_file", "%v", err) // it names nothing outside of the workspace
+	}
+	return err
+}

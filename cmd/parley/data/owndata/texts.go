@@ -1,0 +1,20 @@
+// This file has what people read from this package.
+
+package owndata
+
+const (
+	textNothingSaid   = "There's nothing to send: I don't have anything you've said."
+	textExport        = "This is what you've said to me and what I answered, one line of JSON each. Entries: %d, conversations: %d, your 👍 and 👎 on my answers: %d, schedules: %d. A conversation's files aren't included: ask me for them there."
+	textExportMemory  = " The last line is what I remember about you."
+	textExportPart    = "Part of what you've said to me; there's more."
+	textOnlyInPrivate = "%s%s only works in a private chat with me: say it there."
+	textForgetUsage   = "Say `%[1]sforget` to see what would be erased, and `%[1]sforget yes` to erase it."
+	textJustTold      = "I just told you what that erases. Say `%sforget yes` within ten minutes to erase it."
+	textForget        = "This erases what `%s` has said to me and what I answered:\n\n" +
+		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- anything waiting to be answered or sent, my questions to you, and your schedules\n- what I remember about you in all conversations, also on channels that you've linked\n\n" +
+		"It doesn't erase your permission to talk to me, message ids, backups, or what this platform keeps. You can't undo this. " +
+		"To get a copy first, say `%sexport`.\n\nSay `%sforget yes` within ten minutes to erase it."
+	textForgetFirst = "Say `%[1]sforget` first to see what would be erased, then `%[1]sforget yes` within ten minutes to erase it."
+	textJustSent    = "I just sent it to you. I can send it again in ten minutes."
+	textErased      = "I've erased it.\n\n"
+)

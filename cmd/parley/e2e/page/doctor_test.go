@@ -1,0 +1,51 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
+)
+
+// What is wrong comes first, with what to do; secrets are in none of it, and who looks again soon has nobody asked again.
+func TestTheDoctorSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	v := enterBusy(t)
+	v.o.Telegram.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Refuse, Status: 401, Description: "Unauthorized"})
+	v.see("doctor", "Doctor", "1 thing needs a change.")
+	first := v.text("main tbody tr:first-child")
+	for _, want := range []string{"channel telegram", "wrong", "refuses the token", "channels.telegram.bot_token"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("first of all is %q, without %q", first, want)
+		}
+	}
+	v.waitText("main tbody", "model")
+	if all := v.ask("/v1/doctor"); strings.Contains(all, parleytest.Token) || !strings.Contains(all, "refuses the token") {
+		t.Errorf("the server says %s", all)
+	}
+	v.show("overview")
+	v.waitText("main h1", "Overview")
+	v.o.Telegram.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Refuse, Status: 500, Description: "asked again"})
+	v.see("doctor", "Doctor", "refuses the token")
+	v.wait("the button to wait", "[...document.querySelectorAll('main button')].find(b => b.textContent === 'Check again').disabled")
+}
+
+// The page asks until a check that takes long has ended, and once more when somebody presses the button.
+func TestTheDoctorIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	v := enterBusy(t)
+	eval[bool](v.tab, `(window.realFetch = window.fetch, window.asked = 0, window.fetch = (a, b) => {
+		if (!a.startsWith('/v1/doctor')) return window.realFetch(a, b);
+		const at = new Date(Date.now() - 60000).toISOString(), n = ++window.asked;
+		const found = {running: false, at, again: at, took_ms: 5, findings: [{part: 'home', state: n < 3 ? 'note' : 'ok', detail: 'answer ' + n}]};
+		return Promise.resolve(new Response(JSON.stringify(n === 1 ? {running: true, took_ms: 0, findings: []} : found)));
+	}, true)`)
+	v.see("doctor", "Doctor", "answer 2")
+	v.waitText("main [role=status]", "Everything works.")
+	v.press("Check again")
+	v.waitText("main", "answer 3")
+	if n := eval[int](v.tab, "window.asked"); n != 3 {
+		t.Errorf("asked %d times", n)
+	}
+}

@@ -1,0 +1,21 @@
+// Package page tries the web page in a real browser, against the real program with a scripted model.
+package page
+
+import (
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/cmd/parley/parleytest"
+)
+
+func TestMain(m *testing.M) {
+	code := parleytest.Main(m)
+	if chromiumPath() != "" {
+		if ctx, err := chrome(); err == nil {
+			_ = chromedp.Cancel(ctx) // the tests are over
+		}
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,162 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/cmd/parley/parleytest"
+)
+
+// samples are texts as models write them.
+func samples() []string {
+	return []string{
+		"plain text\nover two lines\n\nand a second paragraph",
+		"**bold**, *italic*, __bold__, _italic_, ***both***, ~~gone~~, `code`, ``co`de``, snake_case_name and 2 * 3 * 4",
+		"a **bold with `code` and *italic* in it** end",
+		"# One\n\n## Two\n\n### Three\n\ntext # no heading",
+		"- one\n- two\n  - nested\n  - more\n    - deeper\n- three",
+		"1. one\n2. two\n\n   a paragraph in it\n\n3. three",
+		"- [ ] open\n- [x] done",
+		"* star\n* list\n\n+ plus\n+ list",
+		"- one\n\n  ```\n  code\n  ```\n- two\n\n> - in a quote\n>   - and deeper",
+		"1. first\n   - inner\n   - inner two\n2. second\n   ```go\n   func f() {}\n   ```",
+		"> quoted\n> on\n>\n> again\n\nnot quoted",
+		"```go\nfunc main() {\n\tprintln(\"<b>\")\n}\n```\n\n~~~\nwaves ``` here\n~~~",
+		"```\nnever closed\n- is code",
+		"text\n```\ncode right below\n```\ntext right below",
+		"| a | b |\n|---|:-:|\n| 1 | `x|y` |\n| 2 \\| 3 | **b** |\n\nbehind",
+		"[a link](https://example.com/a_(b)?c=d&e=f \"title\") and <https://example.com/x> and https://example.com/y_z, (https://example.com/p).",
+		"[mail](mailto:ann@example.com) [bad](javascript:alert(1)) [relative](/etc/passwd)",
+		"a line  \nbroken hard\\\nand again",
+		"---\n\n***\n\ntext\n\n___",
+		"escaped \\*stars\\* and \\_lines\\_ and \\`ticks\\` &amp; &lt;tag&gt; &#95; &copy;",
+		"<b>html</b> <script>x</script>\n\n<div>\nblock\n</div>",
+		"Para with list right below:\n- one\n- two",
+		"Steps:\n1. one\n1. two\n1. three",
+		"5. five\n6. six",
+		"* a\n\n  b\n\n* c",
+		"**Note:** text**not bold** x",
+		"3 < 4 && 5 > 2 and a*b*c and __init__.py",
+		"Line with trailing colon:\n\n    indented code\n    more\n\nend",
+		"- a\n- b\n\n\n- c\n\ntext",
+		"Wir **müssen** „das“ prüfen – 日本語の**太字**です。",
+	}
+}
+
+// skeleton reduces what is shown to its elements and texts, in one form for the page and for the server.
+const skeleton = `(root => {
+	const names = {H1: 'H', H2: 'H', H3: 'H', H4: 'H', H5: 'H', H6: 'H', DEL: 'S', B: 'STRONG', I: 'EM'};
+	const shown = new Set(['P', 'H', 'UL', 'OL', 'LI', 'BLOCKQUOTE', 'PRE', 'CODE', 'STRONG', 'EM', 'S', 'A', 'TABLE', 'TR', 'TH', 'TD', 'HR', 'BR']);
+	const walk = node => {
+		if (node.nodeType === 3) return /^(T(ABLE|HEAD|BODY|R)|[UO]L)$/.test(node.parentNode.tagName) ? '' : node.textContent.replace(/\s+/g, ' ');
+		if (node.nodeType !== 1 || node.classList.contains('code-bar')) return '';
+		const inside = node.tagName === 'PRE' ? node.textContent.trimEnd() : [...node.childNodes].map(walk).join('');
+		const name = names[node.tagName] || node.tagName;
+		if (!shown.has(name)) return inside;
+		const more = name === 'A' ? ' ' + node.getAttribute('href') : name === 'OL' && node.start > 1 ? ' ' + node.start : '';
+		return '<' + name + more + '>' + inside.trim() + '</>';
+	};
+	return walk(root).replace(/ ?(<\/?[A-Z>]+>?) ?/g, '$1').trim();
+})`
+
+// The page shows Markdown as the server renders it, which chats get in their own forms.
+func TestMarkdownIsShownAsTheServerRendersIt(t *testing.T) {
+	t.Parallel()
+	o, _ := newWorld(t, parleytest.EchoModel, "")
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	for _, sample := range samples() {
+		text, err := json.Marshal(sample)
+		parleytest.Must(t, err)
+		var rendered struct{ HTML string }
+		a := o.Ask("POST", "/v1/render", `{"markdown": `+string(text)+`}`, o.OwnerHeader()...)
+		if err := json.Unmarshal([]byte(a.Body), &rendered); err != nil {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"done"}],"blocks":[{"turn":"t1","block":0,"kind":"text","text":`+string(text)+`,"done":true}]}`)
+		want := eval[string](x, skeleton+"(new DOMParser().parseFromString("+quoted(rendered.HTML)+", 'text/html').body)")
+		x.wait("the answer", "document.querySelector('.answer .markdown')?.firstChild")
+		got := eval[string](x, skeleton+"(document.querySelector('.answer .markdown'))")
+		if got != want {
+			t.Errorf("%q\n shown as %s\nrendered %s\n%s", sample, got, want, strings.TrimSpace(rendered.HTML))
+		}
+		s.tell(0, "snapshot", `{"turns":[],"blocks":[]}`)
+		x.wait("an empty page", "!document.querySelector('.answer')")
+	}
+}
+
+// An answer that comes in pieces looks at each moment like one that comes at once with the same text.
+func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	step := 0
+	// say has block n of the turn grow by a text, or begin anew with it.
+	say := func(n int, anew bool, text string) {
+		if anew {
+			step++
+			s.tell(step, "block_start", block(n, "text"))
+		}
+		step++
+		s.tell(step, "block_delta", block(n, "text", "delta", quoted(text)))
+	}
+	for n, sample := range append(samples(), "1. one\n2. two\n\n3. three\n\n-") {
+		size := 6
+		if n == len(samples()) {
+			size = 1 // where each letter counts
+		}
+		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"running"}],"blocks":[]}`)
+		sample = "before\n\n" + sample + "\n\nbehind"
+		shown := "…"
+		at := 0
+		say(0, true, shown)
+		say(1, true, "~")
+		say(2, true, "~")
+		for piece := range slices.Chunk([]rune(sample), size) {
+			shown += string(piece)
+			say(0, false, string(piece))
+			whole, other := 1+at%2, 2-at%2 // what shows the whole text now has shown another one before
+			say(whole, true, shown)
+			say(other, true, "~")
+			say(3, true, fmt.Sprint("step ", step))
+			x.wait("all that was told", fmt.Sprintf("document.querySelectorAll('.answer')[3]?.textContent === 'step %d'", step-2))
+			look := func(n int) string {
+				return eval[string](x, fmt.Sprintf("%s(document.querySelectorAll('.answer .markdown')[%d])", skeleton, n))
+			}
+			at++
+			if grown, whole := look(0), look(whole); grown != whole {
+				t.Errorf("%q\ngrown to %s\nis whole %s", shown, grown, whole)
+				break
+			}
+		}
+	}
+}
+
+// Texts that are made to keep a renderer busy are shown soon all the same.
+func TestTextsOfMarksAreShownSoon(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	const bytes = 100_000
+	for _, piece := range []string{"*", "**a", "_a", "`", "[", "[a](", "![", "<", "&a;", "~~", "> ", "- ", "1. ", "| a ", "|-", "\\", "h", "https://", "#", "```\n", "  \n", "- a\n  ", "a*b_c`d[e"} {
+		text := strings.Repeat(piece, bytes/len(piece))
+		frame := `{"turns":[{"turn":"t1","causes":[],"state":"done"}],"blocks":[{"turn":"t1","block":0,"kind":"text","text":` + quoted(text+" end") + `,"done":true}]}`
+		s.tell(0, "snapshot", frame)
+		began := time.Now()
+		x.wait("the text", "document.querySelector('.answer')")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("a text of %q took %v", piece, took)
+		} else if took > time.Second {
+			t.Logf("a text of %q took %v", piece, took)
+		}
+		s.tell(0, "snapshot", `{"turns":[],"blocks":[]}`)
+		x.wait("an empty page", "!document.querySelector('.answer')")
+	}
+}

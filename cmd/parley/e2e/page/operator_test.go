@@ -1,0 +1,72 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
+)
+
+// enterWith opens the page of a world and signs in with a token.
+func enterWith(b *browser, o *parleytest.HTTPWorld, token string) *tab {
+	x := b.open(o.URL, 1280, 800)
+	x.write("#given", token)
+	x.wait("the page", "document.querySelector('.views')")
+	x.forgive("status of 401") // who is not signed in yet asks who they are
+	return x
+}
+
+// An owner answers people on a platform, marked as the operator. Everybody who watches sees it once, also after loading
+// again, no turn begins, and those who may only read have no field. What can't be delivered says why, and can be sent again.
+func TestAnOwnerAnswersAsTheOperator(t *testing.T) {
+	t.Parallel()
+	o, _ := newWorld(t, parleytest.EchoModel, fmt.Sprintf("[tokens.reader]\ntoken = %q\nmay = [\"read\"]\n", readerToken))
+	o.Telegram.Say(2, 2, "is it broken?")
+	o.WaitSaid(2, 1)
+	x, y := enter(newBrowser(t), o, 1280, 800), enterWith(newBrowser(t), o, readerToken)
+	for _, one := range []*tab{x, y} {
+		eval[bool](one, "(location.hash = '#/chat/main%3Atelegram%3A2', true)")
+		one.waitText(".answer", "you said is it broken?")
+	}
+	const operators = ".composer.operator textarea"
+	x.waitText(".composer.operator", "People on telegram see your message")
+	y.waitText(".reading", "on telegram")
+	if eval[bool](x, "document.querySelector('.reading') !== null") || eval[bool](y, "document.querySelector('.composer') !== null") {
+		t.Error("the wrong ones may answer")
+	}
+	x.write(operators, "We **repair** it. <b>")
+	once := func(when, shown string) {
+		t.Helper()
+		for _, one := range []*tab{x, y} {
+			one.waitText(".said.operator", shown)
+			one.wait("nothing to be pending", "!document.querySelector('.pending')")
+			if n := one.count(".scroll", shown); n != 1 {
+				t.Errorf("%s, it stands %d times: %q", when, n, one.text(".scroll"))
+			}
+			if n := eval[int](one, "document.querySelectorAll('.turn[role=group]').length"); n != 1 {
+				t.Errorf("%s, there are %d turns", when, n)
+			}
+		}
+	}
+	once("at first", "We repair it. <b>")
+	if said := parleytest.Texts(o.Telegram.Sent(2)); len(said) != 2 || said[1] != "Operator:\n\nWe repair it. <b>" {
+		t.Errorf("Telegram has %q", said)
+	}
+	x.picture("operator")
+	for _, one := range []*tab{x, y} {
+		eval[bool](one, "(location.reload(), true)")
+		one.waitText(".answer", "you said is it broken?")
+	}
+	once("after loading again", "We repair it. <b>")
+	o.Telegram.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 2, Status: 403, Description: "Forbidden: bot was blocked by the user", Times: 1})
+	x.write(operators, "It is done.")
+	x.waitText(".pending.refused", "the platform refused it")
+	x.press("Send again")
+	once("after a refusal", "It is done.")
+	o.Telegram.Say(2, 2, "thanks")
+	x.waitText(".answer", "you said thanks")
+	if order := eval[[]string](x, "[...document.querySelectorAll('.said.operator, .answer')].map(e => e.className)"); fmt.Sprint(order) != "[answer said operator said operator answer]" {
+		t.Errorf("they stand in this order: %v", order)
+	}
+}

@@ -1,0 +1,111 @@
+package why
+
+import (
+	"strconv"
+
+	"parley/channels"
+	"parley/channels/gateway"
+)
+
+// The outcomes of a message, besides refused.
+const (
+	replied        = "answered"
+	silent         = "done"               // its turn has ended without an answer
+	running        = "running"            // a turn works on it, or is resumed as soon as a worker is free
+	waitsForPeople = "waiting_for_people" // its turn waits for somebody
+	waiting        = "waiting"            // nobody has begun with it
+	sending        = "sending"            // its answer waits to be sent
+	undelivered    = "undelivered"        // its answer could not be sent
+	unsure         = "unknown"            // its answer may have been sent or not
+	failed         = "failed"
+	cancelled      = "cancelled"
+	givenUp        = "given_up" // it is a dead letter
+)
+
+// inWords says what an outcome means, and what to do about it.
+func inWords(outcome string) string {
+	return map[string]string{
+		replied:        "It was answered.",
+		silent:         "It was handled, without an answer.",
+		running:        "A turn is working on it, or will be as soon as a worker is free: `parley status` shows how far along it is.",
+		waitsForPeople: "Its turn is waiting for an answer: `parley approvals` lists what it asked.",
+		waiting:        "It may be waiting for a worker: `parley status` shows what's ahead of it.",
+		sending:        "Its answer is waiting to be sent: `parley status` says whether the channel is connected.",
+		undelivered:    "The answer couldn't be sent: `parley dead-letters` shows it, and can send it again.",
+		unsure:         "There's no telling whether its answer arrived.",
+		failed:         "Its turn failed.",
+		cancelled:      "Somebody stopped its turn.",
+		givenUp:        "Parley gave up on it: `parley dead-letters` shows it, and can try it again.",
+		refused:        "It was refused.",
+	}[outcome]
+}
+
+// worse returns that of two states of messages that is to be told.
+func worse(a, b string) string {
+	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.Unsure: 2, channels.Failed: 3}
+	if rank[b] > rank[a] {
+		return b
+	}
+	return a
+}
+
+// outcomeOf returns the outcome of a message whose answer is in that state.
+func outcomeOf(state string) string {
+	switch state {
+	case channels.Failed:
+		return undelivered
+	case channels.Unsure:
+		return unsure
+	case channels.Queued, channels.Sending, channels.Drafted:
+		return sending
+	}
+	return replied
+}
+
+// ruleInWords says why a rule refuses messages, and what changes that.
+func ruleInWords(rule string) string {
+	words := map[string]string{
+		gateway.RuleStranger:   "Its sender isn't allowed to talk to the bot: `parley pairing list` shows who is and who's asking, and the channel's `access` setting says how that's decided.",
+		gateway.RuleMention:    "It was posted in a group and wasn't addressed to the bot: the channel's `mention` setting says which messages are.",
+		gateway.RuleChat:       "The group isn't in the channel's `chats` list.",
+		gateway.RuleFull:       "Too many messages were already waiting in its conversation.",
+		gateway.RuleTooLong:    "It's longer than messages are allowed to be.",
+		gateway.RuleNoSession:  "No agent answers there: the channel's `routes` and `agent` settings say which agent answers where.",
+		gateway.RuleUnreadable: "Something in it makes it unreadable: the server's log says more.",
+		"too_many_turns":       "The sender has had as many turns as `user_turns_hour` or `user_turns` allows.",
+		"over_budget":          "A budget is used up: `parley usage` shows how much has been spent and set aside, and which setting limits it.",
+	}[rule]
+	if words == "" {
+		return "The limit " + rule + " kept the turn from doing anything."
+	}
+	return words
+}
+
+// reasonInWords says where to look for the reason why a turn failed.
+func reasonInWords(code string) string {
+	if code == "" {
+		return "The server's log says why."
+	}
+	return "The reason is " + code + "; the server's log has the details."
+}
+
+// counted says how many there are of something.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+const (
+	textKeptForever     = "Conversations are kept until somebody erases them"
+	textKeptFor         = "Conversations are kept for "
+	textNoMessage       = "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; an address like telegram:42 shows the newest ones there."
+	textNoMessagesThere = "There's no record of messages there. `parley chats` lists the chats where somebody has talked to the bot."
+	textNoMessagesHere  = "There's no record of messages in this conversation."
+	textNeverDelivered  = "If the platform never delivered the message, there's no trace of it here: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there."
+)
+
+func textRefusalsKept(hours string) string {
+	return ", and refusals for " + hours + ", but only the newest for each rule on each channel. Erased messages aren't shown."
+}

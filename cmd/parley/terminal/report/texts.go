@@ -1,0 +1,18 @@
+// This file has what people read from this package.
+
+package report
+
+const (
+	textNothingWaits   = "Nothing is waiting for an approval or an answer."
+	textNoSchedules    = "Nothing is scheduled."
+	textNoServers      = "No MCP server is configured: see docs/tools.md."
+	textNoSkills       = "There are no skills: see docs/skills.md."
+	textNobodyPaired   = "Nobody is paired, and nobody is asking to be."
+	textNobodySignedIn = "Nobody is signed in to the web page."
+	textNobodyTalked   = "Nobody has talked to the bot yet."
+	textNoDeadLetters  = "Parley hasn't given up on any messages."
+	textNothingFound   = "Nothing was found with these words."
+	textAgent          = "agent"
+	textSummary        = "summary"
+	textByStrangers    = " (strangers may have written it)"
+)

@@ -1,0 +1,43 @@
+// This file has what people read from this package.
+
+package main
+
+// textFirst are what the program says if it is called without a command.
+const textFirst = `Parley puts an AI agent into Slack, Discord and Telegram, and into this terminal.
+
+  parley onboard   sets it up: a model, a chat platform, and the first answer
+  parley chat      lets you talk to the agent here, with a built-in demo if there's no model yet
+  parley serve     serves the chat platforms that are configured
+  parley help      lists all commands
+`
+
+const (
+	textNoAgent        = "there is no agent %q; did you mean %s?"
+	textConversations  = "Your conversations here, newest first; /sessions N opens one:"
+	textUseAnother     = ".\nTo use another one, edit %s: set name in [model], or model in [agents.%s], and restart Parley."
+	textAddYes         = " If so, add --yes."
+	textInUse          = "%s is already in use; move its contents aside?"
+	textMovedAside     = "The old contents are now in %s; delete them when you don't need them anymore.\n"
+	textUserOrSession  = "Give either --user or --session.\n\n"
+	textErase          = "Erase everything from %s for good?"
+	textForgetAll      = "Forget every dead letter?"
+	textWouldNotStart  = "The configuration is good, but serve would not start now: %v\n"
+	textWouldStart     = "The configuration is good: serve would start with it."
+	textBecomeOwner    = "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n"
+	textNothingToServe = "There's nothing for anybody to talk to yet: no [channels.NAME] is configured.\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and run parley config check.\nparley chat lets you talk to the agent here, in a terminal.\n"
+	textReplace        = " already exists, and it's different. Replace it?"
+	textVariables      = "The variables that the configuration reads are in %s, which only its owner can read.\n"
+	textStartNow       = "Start it now, and every time the machine starts?"
+	textToStart        = "To start it:\n\n  %s\n\n"
+	textItsLog         = "Its log: %s\n"
+	textStillThere     = "The configuration and the home %s are still there.\n"
+	textAccepted       = "Accepted from %s: %s.\n"
+	textPageLink       = "Open this link within %d seconds. It works once:\n\n"
+	textOpeningBrowser = "\nI'm opening it in your browser."
+	textRunsNow        = "The agent is doing it now, in %s.\n"
+	textPaused         = "%s is paused.\n"
+	textDueNext        = "%s is due next at %s.\n"
+	textSignedOut      = "This browser is signed out."
+	textRecallUsage    = "say /recall WORDS"
+	textRecallWhere    = "\n\nWithout --session, it looks through the %d conversations that match and were used last."
+)
