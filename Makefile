@@ -25,6 +25,8 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 
 # vet is lint's and not done twice.
 TESTS = -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(if $(RUN),-count 3 -run '$(RUN)') $(LONGEST) $(PKG)
+# What the tests run beside: a Redis, a PostgreSQL and, where the web page is among them, a browser.
+BESIDE = $(if $(filter ./... ./cmd/parley/... ./cmd/parley/e2e/... %/e2e/page,$(PKG)),.ci/chromium) .ci/servers
 # The tests of processes that are killed.
 FLEET = Fleet|Elsewhere|RollingRestart|RedisAway|Paused
 
@@ -38,8 +40,8 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help arrows texts recipes demo demo-check build test race fleet chaos mcp bench fuzz cover release clean \
-	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits
+.PHONY: help arrows texts recipes demo demo-check page page-check build test race fleet chaos mcp bench soak fuzz cover release clean \
+	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-texts lint-code lint-names lint-sizes lint-commits
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -48,10 +50,10 @@ build: ## build bin/parley, static, for this machine
 	$(BUILD) -o bin/parley ./cmd/parley
 
 test: ## run every package's tests beside Redis and PostgreSQL (PKG=./bus/... a part, RUN=regexp three times)
-	.ci/servers $(GO) test $(TESTS)
+	$(BESIDE) $(GO) test $(TESTS)
 
 race: ## run the same tests under the race detector
-	.ci/servers $(GO) test $(RACE) $(TESTS)
+	$(BESIDE) $(GO) test $(RACE) $(TESTS)
 
 fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes)
 	PARLEY_FLEET=1 .ci/servers $(GO) test -vet=off -timeout 30m -count $(if $(RUN),3,1) -run '$(or $(RUN),$(FLEET))' ./cmd/parley/chaos
@@ -61,9 +63,9 @@ chaos: ## kill and stop everything at random under load, and check every promise
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
 mcp: ## test the MCP client against the official conformance suite and npm's servers (npm brings them)
-	.ci/node .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp
+	.ci/node mcp .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp
 
-lint: lint-format lint-vet lint-fix lint-imports lint-arrows lint-code lint-names lint-sizes lint-commits ## check everything but the tests: format, vet, linters, import rules
+lint: lint-format lint-vet lint-fix lint-imports lint-arrows lint-texts lint-code lint-names lint-sizes lint-commits ## check everything but the tests: format, vet, linters, import rules
 
 arrows: ## print which uses between a package's files point up, and what is nearly full (PKG=./bus/...)
 	$(GO) run ./.ci/arrows -v $(PKG)
@@ -74,6 +76,14 @@ texts: ## print what people read, for whoever goes through it (PKG=./channels/..
 recipes: ## follow the recipes of docs/recipes.md on a copy, and lint and test what they add
 	$(GO) test ./.ci/recipes
 	$(GO) run ./.ci/recipes
+
+page: ## bundle the web page, from channels/web/page/src to dist
+	$(GO) generate ./channels/web/page
+
+page-check: # whether the bundle is what its sources make, their types are right, and everybody can use the page (npm brings the compiler and axe-core)
+	cd .ci/page && $(GO) vet . && $(GO) run . -check ../../channels/web/page
+	.ci/node page .ci/page/check
+	.ci/node page .ci/chromium $(GO) test -count 1 -run Accessible ./cmd/parley/e2e/page
 
 demo: build ## record the terminal that the README shows, in docs/demo.svg
 	$(GO) run ./.ci/demo bin/parley docs/demo.svg
@@ -100,6 +110,10 @@ lint-imports:
 lint-arrows:
 	$(GO) test ./.ci/arrows
 	$(GO) run ./.ci/arrows
+
+# What people read stands in one file of each package.
+lint-texts:
+	$(GO) test ./.ci/texts
 
 lint-code:
 	$(GOLANGCI) run
@@ -134,6 +148,10 @@ bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 		.ci/servers $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 60m $$dirs
 	@if [ '$(PKG)' = ./... ]; then cd .ci/bench && $(GO) test -run '^$$' -bench '$(BENCH)' -timeout 60m .; fi
 
+SOAK = 1h
+soak: ## leave the web page open beside a conversation that goes on (SOAK=1h): it must not grow
+	PARLEY_PAGE_SOAK=$(SOAK) .ci/chromium .ci/servers $(GO) test -count 1 -v -timeout 24h -run OpenPage ./cmd/parley/e2e/page
+
 fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
 		for name in $$(cat "$$d"/*_test.go 2>/dev/null | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do \
@@ -142,7 +160,7 @@ fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	done
 
 cover: ## measure what the tests reach, in coverage.out
-	.ci/servers $(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
+	$(BESIDE) $(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
 release: ## build dist/ for every platform, with SHA256SUMS

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// fourTexts is a file with more texts than a package may have where they are used.
+const fourTexts = `package planted
+
+func all() []string {
+	return []string{"I can't do this.", "I can't do that.", "You may ask again.", "Nobody has asked me."}
+}
+`
+
+func checked(t *testing.T, files map[string]string, scattered ...string) (string, bool) {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for name, source := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(source)}
+	}
+	var out bytes.Buffer
+	found, err := check(&out, tree, []string{"planted"}, scattered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), found
+}
+
+func TestATextInTheWrongFileIsFound(t *testing.T) {
+	outside := "package planted\n\nimport \"fmt\"\n\nfunc say(n int) string { return fmt.Sprintf(\"You have %d messages.\", n) }\n"
+	out, found := checked(t, map[string]string{"planted/texts.go": fourTexts, "planted/say.go": outside})
+	if want := "planted/say.go:5: move this to texts.go: You have %d messages.\n"; !found || out != want {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+}
+
+func TestWhatMayStandAnywhere(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"all together": {"planted/texts.go": fourTexts},
+		"few texts":    {"planted/say.go": "package planted\n\nconst a, b, c = \"I can't do this.\", \"You may ask again.\", \"Nobody has asked me.\"\n"},
+		"for models":   {"planted/texts_for_models.go": fourTexts},
+		"tests":        {"planted/say_test.go": fourTexts},
+		"help of flags": {"planted/texts.go": fourTexts,
+			"planted/flags.go": "package planted\n\ntype command struct {\n\tYes bool `help:\"Do it without asking you first.\"`\n}\n"},
+		"the log and errors": {"planted/texts.go": fourTexts,
+			"planted/log.go": "package planted\n\nvar err = errors.New(\"This is one for programmers.\")\n\nfunc f() { log.Info(\"This is one for operators.\") }\n"},
+		"no sentences": {"planted/texts.go": fourTexts,
+			"planted/sql.go": "package planted\n\nconst a, b, c, d = \"SELECT a FROM b WHERE c = ?\", \"Mon Jan 2 15:04\", `(?i)What is it.`, \"ExecStart=%q serve --config %q\"\n"},
+	} {
+		if out, found := checked(t, files); found {
+			t.Errorf("%s: it finds %s", name, out)
+		}
+	}
+}
+
+func TestAScatteredPackageIsTakenOffTheList(t *testing.T) {
+	if out, found := checked(t, map[string]string{"planted/say.go": fourTexts}, "planted"); found {
+		t.Errorf("it finds %q in a package on the list", out)
+	}
+	out, found := checked(t, map[string]string{"planted/texts.go": fourTexts}, "planted")
+	if !found || !strings.Contains(out, "planted has its texts together") {
+		t.Errorf("it says %q of a package that is on the list without need", out)
+	}
+}
+
+// The program itself.
+func TestTheProgramsTextsStandTogether(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := check(&out, os.DirFS("../.."), program(), scattered()); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("the program's texts:\n%s", &out)
+	}
+}
