@@ -268,6 +268,10 @@ func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult
 	switch {
 	case a != nil && len(a.ended) == 1 && a.ended[0].State == bus.AskAnswered && a.ended[0].Answer != bus.Deny:
 		l.approved++
+		if l.storm.downgrades && times == 0 && c.started == 0 && r.Code == string(tools.PermissionDenied) {
+			l.incomparable++
+			return
+		}
 		l.checkOnce(c, call, r)
 		return
 	case times > 0 || c.started > 0:

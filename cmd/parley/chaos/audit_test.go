@@ -44,6 +44,7 @@ type audit struct {
 	maybe                  map[string]bool                // texts by address that may have been sent
 	made                   map[string]int                 // by call, how often the once tool was called
 	onceCalls, unknown     int                            // calls of effect once, and those of which nobody can tell
+	incomparable           int                            // calls that were approved and not run: an older process could not compare them
 	twice                  []string                       // what the repeats were, for people
 	approved, denied       int                            // calls
 	replied, expired       int                            // questions; and of both kinds what nobody has answered
@@ -104,9 +105,9 @@ func (a *audit) String() string {
 		faults = append(faults, fmt.Sprintf("%s ×%d", what, s.faults[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
-		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
+		"%d calls approved and %d of them refused by the release before, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
 		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
-		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
+		a.approved, a.incomparable, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
 // leftovers returns those of the keys that an idle bus should not have. It may have known

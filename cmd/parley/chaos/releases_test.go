@@ -170,6 +170,7 @@ func TestFleetChangesReleases(t *testing.T) {
 	s := newStorm(f, stormSeed, 36, 6, 6*time.Second)
 	s.excludeChannel("discord")
 	s.noFiles = true // the release before neither takes nor sends any
+	s.downgrades = true
 	s.run(2*time.Minute, func(s *storm, random *rand.Rand, _ <-chan struct{}) { s.changeReleases(random, older) })
 	a := s.audit()
 	t.Logf("%s", a)

@@ -261,6 +261,7 @@ type storm struct {
 	noLong          bool                // nobody asks for an answer for which the model itself takes seconds
 	noAsks          bool                // nor for anything that others have to answer
 	noFiles         bool                // nor for anything with a file
+	downgrades      bool                // workers go back to the release before, which cannot compare what was approved meanwhile
 	points          map[string][]string // the crashpoints at which processes of a role die; nil for all
 
 	mu     sync.Mutex
