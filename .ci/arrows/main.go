@@ -114,7 +114,7 @@ type room struct {
 
 var system = regexp.MustCompile(`_(linux|darwin|unix|windows|other|notlinux)\.go$`)
 
-// read finds the arrows of a package.
+// read finds which files of a package use names of which others. Each such use is an arrow.
 func read(p listed, all map[string]listed) (room, error) {
 	r := room{arrows: map[[2]string]string{}, methods: map[string]int{}}
 	set := token.NewFileSet()

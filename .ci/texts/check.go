@@ -19,7 +19,7 @@ const (
 
 // scattered are the packages whose texts stand where they are used: what a metric or a setting says of itself
 // stands at it.
-func scattered() []string { return []string{"cmd/parley/config", "cmd/parley/metrics"} }
+func scattered() []string { return []string{"cmd/parley/config", "agent/metrics"} }
 
 // check prints the texts that stand outside of their package's textsFile, and the packages that no
 // longer belong to the scattered ones, and reports whether there were any. What a command's flags say in

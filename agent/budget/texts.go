@@ -50,10 +50,10 @@ func (e *OverError) amount(n int64) string {
 	if e.Cap == nil {
 		return bill.Grouped(n) + " tokens"
 	}
-	return bill.Exactly(n)
+	return bill.DollarsToFour(n)
 }
 
-// next says what one answer is likely to use.
+// next says what the next answer could use or cost.
 func (e *OverError) next() string {
 	if e.Cap == nil {
 		return "could use " + e.amount(e.Want)

@@ -156,9 +156,9 @@ func sizeOf(r journal.Record, cleared int64) int {
 // frameBytes estimates the length of a message's frame.
 const frameBytes = 64
 
-// keptEntries returns the numbers of the entries that a summary keeps: what people said,
-// the newest within their budgets, the files that came with it, and the newest marks of the memory. The first message of
-// the current turn has priority over all others, because it says what the turn is about.
+// keptEntries returns the numbers of the entries that stay beside a summary: people's messages, the newest first until
+// the budgets are used up; the files that came with these; and, for each scope of the memory, the last entry that says
+// what it held. The first message of the current turn goes before all others, because it says what the turn is about.
 func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
 	var inOwn, before []journal.Record // what people said, the newest first
 	for _, r := range slices.Backward(records) {

@@ -194,8 +194,8 @@ func (w *way) follow(master string) (changed bool) {
 // cleanEvery is how often all connections may be closed because the server accepts no writes.
 const cleanEvery = time.Second
 
-// leaveReplica closes all connections, because the server has answered that it is a replica: another
-// one may be found at its address, or named by the Sentinels.
+// leaveReplica closes all connections after the server said that it is a replica: new ones may reach the primary at the
+// same address, or at the one that the Sentinels name. It does this at most once in cleanEvery.
 func (w *way) leaveReplica() {
 	w.mu.Lock()
 	soon := time.Since(w.clean) < cleanEvery

@@ -270,8 +270,8 @@ func (s *scheduler) recordOutcome(a *arrival, stored bool) {
 	s.showArrivals(a.box)
 }
 
-// showArrivals puts the arrivals whose outcome is known into the mailbox, up to the first
-// whose outcome is not.
+// showArrivals puts the arrivals that were stored into the mailbox, and drops those that were not. It stops at the
+// first whose outcome is not known yet, so that messages appear in the order of their numbers.
 func (s *scheduler) showArrivals(x *box) {
 	for len(x.arriving) > 0 && x.arriving[0].decided {
 		a := x.arriving[0]

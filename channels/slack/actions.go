@@ -109,7 +109,7 @@ func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction,
 
 // publishOpened publishes that a person has opened the app's home or an assistant pane. It is not
 // retried: the person can open it again.
-func (s *actions) publishOpened(ctx context.Context, o interaction.AppOpened) {
+func (s *actions) publishOpened(ctx context.Context, o interaction.SurfaceOpened) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()

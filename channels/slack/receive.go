@@ -165,7 +165,7 @@ func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack
 		}
 		r.actions.publishReaction(ctx, one, ack)
 	default:
-		o, ok, err := interaction.ReadAppOpened(outer.Event)
+		o, ok, err := interaction.ReadSurfaceOpened(outer.Event)
 		if err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ func rules() []rule {
 
 		{"bus/redisbus/sentinel", 1, nil},
 		{"bus/redisbus", 2, []string{"bus", "bus/redisbus/sentinel", "sessions/sqldb"}},
+		{"bus/fanout", 2, []string{"bus"}},
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/sqlstore", 3, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents"}},
@@ -168,6 +169,7 @@ func rules() []rule {
 			"agent/estimate", "agent/transcript",
 		}},
 		{"agent/figures", 6, []string{"agent", "agent/turn", "sessions", "tools"}},
+		{"agent/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 		{"agent/worker", 7, []string{
 			"agent", "agent/calls", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
 			"agent/budget", "agent/quota", "agent/excerpt", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
@@ -190,7 +192,6 @@ func rules() []rule {
 		{"channels/files/copies", 5, []string{"bus", "channels", "channels/files", "channels/markup", "sessions/outgoing", "sessions/sqldb", "tools"}},
 		{"agent/inputs", 4, []string{"agent/asks", "sessions", "sessions/workspace", "tools", "tools/guard"}},
 		{"agent/undo", 6, []string{"agent", "bus", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
-		{"cmd/parley/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 
 		{"cmd/parley/config/schema", 5, []string{"tools/spelling"}},
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/schema", "channels/outbox"}},
@@ -203,12 +204,9 @@ func rules() []rule {
 		{"channels/recall", 6, []string{
 			"bus", "channels", "channels/console", "channels/markup", "channels/web", "sessions", "sessions/search", "sessions/search/sight", "tools", "tools/recall",
 		}},
-		{"cmd/parley/server/problems", 5, []string{"bus", "channels"}},
-		{"cmd/parley/server/channelnews", 5, []string{"bus", "channels"}},
 		{"channels/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
+		{"channels/billing", 6, []string{"bus", "sessions/bill", "channels/problems"}},
 		{"cmd/parley/server/why", 6, []string{"bus", "channels", "channels/gateway", "sessions", "cmd/parley/api/exchange"}},
-		{"cmd/parley/server/webpage", 5, []string{"channels/web/page", "cmd/parley/api/exchange"}},
-		{"cmd/parley/server/billing", 6, []string{"bus", "sessions/bill", "channels/problems"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
 		{"channels/people", 5, []string{"bus", "channels"}},
 		{"cmd/parley/data/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/api/exchange", "cmd/parley/data/erase", "tools/memory"}},
@@ -216,10 +214,9 @@ func rules() []rule {
 		{"cmd/parley/api/deadletters", 5, []string{"bus", "sessions", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/trends", 5, []string{"sessions/activity", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/search", 5, []string{"sessions", "sessions/search", "cmd/parley/api/exchange"}},
-		{"cmd/parley/api/newsroom", 5, []string{"bus"}},
 		{"cmd/parley/api/ongoing", 5, []string{"bus", "sessions", "sessions/subagents", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api", 6, []string{
-			"agent/blocks", "agent/excerpt", "bus", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/newsroom", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
+			"agent/blocks", "agent/excerpt", "bus", "bus/fanout", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
 			"tools/spelling",
 		}},
 
@@ -284,7 +281,7 @@ func libraries() map[string][]string {
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox/supervisor"},
 		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines", "tools/mcp/signin"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config/schema", "tools/skills/folder"},
-		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
+		"github.com/prometheus/client_golang":      {"agent/metrics", "cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus", "bus/redisbus/sentinel"},
 		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"tools"},
@@ -605,6 +602,27 @@ func TestImports(t *testing.T) {
 		if _, ok := in.packages[dir]; !ok {
 			t.Errorf("the inspection did not see %s", dir)
 		}
+	}
+}
+
+// Below cmd/parley lives what belongs to the command line, the composition, the settings and the home's files. What else
+// grows there belongs with its noun.
+func TestCmdHasFewPackages(t *testing.T) {
+	const most = 30
+	in, err := inspect(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for dir := range in.packages {
+		below, ok := strings.CutPrefix(dir+"/", "cmd/parley/")
+		if ok && !strings.HasPrefix(below, "e2e/") && !strings.HasPrefix(below, "chaos/") && !strings.HasSuffix(below, "test/") {
+			found = append(found, dir)
+		}
+	}
+	if slices.Sort(found); len(found) > most || len(found) == 0 {
+		t.Errorf("cmd has %d packages, want at most %d: move what needs neither the settings nor the composition to its noun, under agent, bus, channels, sessions or tools:\n%s",
+			len(found), most, strings.Join(found, "\n"))
 	}
 }
 

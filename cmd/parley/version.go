@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"parley/cmd/parley/metrics"
+	"parley/agent/metrics"
 	"parley/cmd/parley/terminal"
 	"parley/tools/plainjson"
 )

@@ -43,11 +43,11 @@ const Keep = 90 * 24 * time.Hour
 
 // The ways in which a turn ends, as they are counted.
 const (
-	Done    = "done"
-	Failed  = "failed"
-	Stopped = "stopped"
-	GivenUp = "given_up" // it was cut off too often
-	Refused = "refused"  // a rule kept it from doing anything
+	turnDone    = "done"
+	turnFailed  = "failed"
+	turnStopped = "stopped"
+	turnGivenUp = "given_up" // it was cut off too often
+	turnRefused = "refused"  // a rule kept it from doing anything
 )
 
 // What begins the names of what is counted.
@@ -113,7 +113,7 @@ func counted(done sessions.TurnDone) []string {
 	}
 	state := stateOf(done)
 	all := []string{turns + state}
-	if f == nil || state != Done { // a release without figures has ended the turn, or there is no answer
+	if f == nil || state != turnDone { // a release without figures has ended the turn, or there is no answer
 		return all
 	}
 	all = append(all, took+bucket(f.TookMS))
@@ -127,15 +127,15 @@ func counted(done sessions.TurnDone) []string {
 func stateOf(done sessions.TurnDone) string {
 	switch {
 	case done.Refused:
-		return Refused
+		return turnRefused
 	case done.Code == sessions.CodeGaveUp:
-		return GivenUp
+		return turnGivenUp
 	case done.State == sessions.TurnCompleted:
-		return Done
+		return turnDone
 	case done.State == sessions.TurnCancelled:
-		return Stopped
+		return turnStopped
 	}
-	return Failed
+	return turnFailed
 }
 
 // merged adds up counts of the same, and sorts them as their rows are sorted: so no two writes that count the same

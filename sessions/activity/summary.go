@@ -151,15 +151,15 @@ func (s *Sum) add(what string, n int64) {
 // add adds turns that have ended in one way.
 func (t *Turns) add(state string, n int64) {
 	switch state {
-	case Done:
+	case turnDone:
 		t.Done += n
-	case Failed:
+	case turnFailed:
 		t.Failed += n
-	case GivenUp:
+	case turnGivenUp:
 		t.GivenUp += n
-	case Stopped:
+	case turnStopped:
 		t.Stopped += n
-	case Refused:
+	case turnRefused:
 		t.Refused += n
 	}
 }

@@ -239,9 +239,9 @@ func Dollars(micro int64) string {
 	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
 }
 
-// Exactly formats micro-dollars as dollars, so that amounts can be compared with each other and with a
-// cap: with four decimals unless they are whole cents.
-func Exactly(micro int64) string {
+// DollarsToFour formats micro-dollars as dollars, so that amounts can be compared with each other and with a cap: from one
+// cent on it rounds them to four decimals, and leaves out the last two of whole cents.
+func DollarsToFour(micro int64) string {
 	if micro < 10_000 || micro%10_000 == 0 {
 		return Dollars(micro)
 	}

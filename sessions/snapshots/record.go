@@ -345,7 +345,7 @@ func (d *history) keepTree(t *tree) (string, error) {
 	return name, d.putFile(latestName, raw, false, d.dir.Rename)
 }
 
-// sync waits until a tree is on the disk.
+// sync waits until the file of a tree, of that name, is on the disk: a record that names a tree must not outlive it.
 func (d *history) sync(name string) error {
 	f, err := d.dir.Open(name)
 	if err != nil {

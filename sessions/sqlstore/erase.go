@@ -135,8 +135,8 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 	return done, nil
 }
 
-// EraseBefore erases what is old; see [sessions.Eraser]. A worker that holds a
-// session keeps its fence, as only turns that ended long ago are erased.
+// EraseBefore erases what is old; see [sessions.Eraser]. It does not fence off a worker that
+// holds a session, as EraseSession does, because it erases only turns that ended long ago.
 func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := formatTime(before)
 	done, err := s.erase(ctx, func(e *eraserCall) error {

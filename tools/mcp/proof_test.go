@@ -273,7 +273,7 @@ func conform(url string) error {
 	kept := &memory{kept: map[[2]string]string{}}
 	signIn := signin.New(signin.Config{
 		Store: kept, Alone: func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
-		Redirect: func(string) string { return "http://localhost:3000/callback" }, Page: "https://conformance-test.local/client-metadata.json",
+		Redirect: func(string) string { return "http://localhost:3000/callback" }, ClientIDURL: "https://conformance-test.local/client-metadata.json",
 	})
 	s := mcp.New(mcp.Config{
 		Servers: []mcp.Server{{Name: "it", URL: url, Defaults: true, ClientID: given.ClientID, ClientSecret: given.ClientSecret}},

@@ -28,13 +28,13 @@ type parseState struct {
 	emojiEnd int // the position in the text right after the last emoji
 }
 
-// A boundedParser is an inline parser that parses no further marks in a block once it has found
+// A boundedInlineParser is an inline parser that parses no further marks in a block once it has found
 // mostMarks.
-type boundedParser struct{ parser.InlineParser }
+type boundedInlineParser struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
 // has too many.
-func (b boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+func (b boundedInlineParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	p, ok := pc.(*parseState)
 	if !ok {
 		return b.InlineParser.Parse(parent, block, pc)
@@ -54,7 +54,7 @@ func (b boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Conte
 }
 
 // CloseBlock implements parser.CloseBlocker: it passes the call on to the parser that is bounded.
-func (b boundedParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+func (b boundedInlineParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := b.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}

@@ -19,15 +19,15 @@ type Parser struct {
 func NewParser() *Parser {
 	inline := []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-		util.Prioritized(boundedParser{formulas{}}, 50),
-		util.Prioritized(boundedParser{parser.NewCodeSpanParser()}, 100),
-		util.Prioritized(boundedParser{parser.NewLinkParser()}, 200),
-		util.Prioritized(boundedParser{parser.NewAutoLinkParser()}, 300),
-		util.Prioritized(boundedParser{parser.NewRawHTMLParser()}, 400),
-		util.Prioritized(boundedParser{emphasis{}}, 500),
-		util.Prioritized(boundedParser{strikethrough{}}, 500),
+		util.Prioritized(boundedInlineParser{formulas{}}, 50),
+		util.Prioritized(boundedInlineParser{parser.NewCodeSpanParser()}, 100),
+		util.Prioritized(boundedInlineParser{parser.NewLinkParser()}, 200),
+		util.Prioritized(boundedInlineParser{parser.NewAutoLinkParser()}, 300),
+		util.Prioritized(boundedInlineParser{parser.NewRawHTMLParser()}, 400),
+		util.Prioritized(boundedInlineParser{emphasis{}}, 500),
+		util.Prioritized(boundedInlineParser{strikethrough{}}, 500),
 		util.Prioritized(emojiNames{}, 600),
-		util.Prioritized(boundedParser{extension.NewLinkifyParser()}, 999),
+		util.Prioritized(boundedInlineParser{extension.NewLinkifyParser()}, 999),
 	}
 	// Link reference definitions are not parsed: in a chat they are lines that somebody
 	// wants to read, and parsed they would vanish.

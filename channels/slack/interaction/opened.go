@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// An AppOpened says that a person has opened the app's home, or its pane beside a channel, or
+// A SurfaceOpened says that a person has opened the app's home, or its pane beside a channel, or
 // has turned to another channel while the pane is open.
-type AppOpened struct {
+type SurfaceOpened struct {
 	ID     string
 	User   string
 	Chat   string // the person's chat with the bot
@@ -15,8 +15,8 @@ type AppOpened struct {
 	Beside string // the channel that the person reads beside the pane, if Slack gives it
 }
 
-// ReadAppOpened reads an event; false if neither the app's home nor its pane was opened.
-func ReadAppOpened(event json.RawMessage) (AppOpened, bool, error) {
+// ReadSurfaceOpened reads an event; false if neither the app's home nor its pane was opened.
+func ReadSurfaceOpened(event json.RawMessage) (SurfaceOpened, bool, error) {
 	var e struct {
 		Type    string `json:"type"`
 		At      string `json:"event_ts"`
@@ -33,9 +33,9 @@ func ReadAppOpened(event json.RawMessage) (AppOpened, bool, error) {
 		} `json:"assistant_thread"`
 	}
 	if err := json.Unmarshal(event, &e); err != nil {
-		return AppOpened{}, false, fmt.Errorf("read what was opened: %w", err)
+		return SurfaceOpened{}, false, fmt.Errorf("read what was opened: %w", err)
 	}
-	o := AppOpened{ID: "opened:" + e.At + ":seen", User: e.User, Chat: e.Channel}
+	o := SurfaceOpened{ID: "opened:" + e.At + ":seen", User: e.User, Chat: e.Channel}
 	switch e.Type {
 	case "app_home_opened":
 		return o, e.Tab == "home" && o.User != "" && o.Chat != "", nil
@@ -43,5 +43,5 @@ func ReadAppOpened(event json.RawMessage) (AppOpened, bool, error) {
 		o.User, o.Chat, o.Thread, o.Beside = e.Pane.User, e.Pane.Channel, e.Pane.Thread, e.Pane.Context.Channel
 		return o, o.User != "" && o.Chat != "" && isTS(o.Thread), nil
 	}
-	return AppOpened{}, false, nil
+	return SurfaceOpened{}, false, nil
 }

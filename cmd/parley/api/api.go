@@ -24,11 +24,11 @@ import (
 
 	"parley/agent/blocks"
 	"parley/bus"
+	"parley/bus/fanout"
 	"parley/channels/markup"
 	"parley/channels/outbox"
 	"parley/cmd/parley/api/deadletters"
 	"parley/cmd/parley/api/exchange"
-	"parley/cmd/parley/api/newsroom"
 	"parley/cmd/parley/api/ongoing"
 	"parley/cmd/parley/api/search"
 	"parley/cmd/parley/api/trends"
@@ -127,7 +127,7 @@ type API struct {
 	public    []string // the beginnings of the paths of public routes
 	streams   *streams
 	snapshots *snapshotCache
-	room      *newsroom.Room
+	hub       *fanout.Hub
 	bodies    *exchange.BodyReader
 }
 
@@ -137,7 +137,7 @@ func New(cfg Config) *API {
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), bodies: exchange.NewBodyReader(cfg.Timeouts.Body, cfg.Timeouts.Room)}
 	a.cfg.Tasks.Redact = func(text string) string { return cfg.redactor().Text(text) }
 	a.snapshots = newSnapshotCache(cfg.Sessions, cfg.redactor)
-	a.room = newsroom.New(cfg.Events, serverFrame)
+	a.hub = fanout.New(cfg.Events, serverFrame)
 	if cfg.Recheck == nil {
 		a.cfg.Recheck = a.Recheck
 	}
@@ -176,7 +176,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "GET /v1/sessions/{key}/files", May: exchange.Caller.MayWatch, Serve: files.list},
 		{Pattern: "GET /v1/sessions/{key}/files/{name}", May: exchange.Caller.MayWatch, Serve: files.download, Audit: sessions.AuditExport, Result: "file"},
 		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watching.watch},
-		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watching, a.room}.watch},
+		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watching, a.hub}.watch},
 		{Pattern: "GET /v1/status", May: exchange.Caller.MayReadAll, Serve: health.status},
 		{Pattern: "GET /v1/chats", May: admin, Serve: people.chats},
 		{Pattern: "GET /v1/pairings", May: admin, Serve: people.pairings},

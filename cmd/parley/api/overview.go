@@ -6,15 +6,15 @@ import (
 	"strconv"
 
 	"parley/bus"
+	"parley/bus/fanout"
 	"parley/cmd/parley/api/exchange"
-	"parley/cmd/parley/api/newsroom"
 	"parley/sessions"
 )
 
 // overview serves the events of the whole server while they happen.
 type overview struct {
 	watching
-	room *newsroom.Room
+	hub *fanout.Hub
 }
 
 // resetEvent is the type of the event after which a watcher has to read the lists anew.
@@ -81,7 +81,7 @@ func (o overview) watch(w *exchange.Answer, r *http.Request) error {
 		if err != nil {
 			after = 0
 		}
-		news, resumed, err := o.room.Join(ctx, after)
+		news, resumed, err := o.hub.Join(ctx, after)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (o overview) watch(w *exchange.Answer, r *http.Request) error {
 
 // sendNews waits for news, and sends what of them the caller may see. If nobody can say that now, the stream ends: the
 // watcher comes again, and goes on with what was not sent.
-func (o overview) sendNews(ctx context.Context, out *stream, news *newsroom.Watcher, c exchange.Caller, seen sight) error {
+func (o overview) sendNews(ctx context.Context, out *stream, news *fanout.Watcher, c exchange.Caller, seen sight) error {
 	items, lost, err := news.Next(ctx)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (o overview) sendNews(ctx context.Context, out *stream, news *newsroom.Watc
 }
 
 // sendReset tells the watcher to read the lists anew.
-func sendReset(out *stream, news *newsroom.Watcher) error {
+func sendReset(out *stream, news *fanout.Watcher) error {
 	id := ""
 	if at := news.Position(); at != 0 {
 		id = strconv.FormatUint(at, 10)

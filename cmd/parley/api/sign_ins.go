@@ -81,8 +81,9 @@ func (a Access) isEncrypted(r *http.Request) bool {
 	return slices.ContainsFunc(a.Encrypted(), func(name string) bool { return strings.TrimSuffix(strings.ToLower(name), ":443") == host })
 }
 
-// cookieName returns the name of the cookie that has a browser's secret. Browsers send cookies to all
-// ports of a machine, so the name has the port, and two servers on one machine have a cookie each.
+// cookieName returns the name of the cookie that has a browser's secret. At an encrypted address it is always the same.
+// Elsewhere it has the port, because browsers send cookies to all ports of a machine, and two servers there need a cookie
+// each.
 func (a Access) cookieName(r *http.Request) string {
 	if a.isEncrypted(r) {
 		return "__Host-parley"

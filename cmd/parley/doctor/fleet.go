@@ -187,8 +187,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	return found
 }
 
-// missingTables reports whether the database lacks tables, which the next start of the server
-// must create.
+// missingTables reports whether the database's schema is older than this release. The server's next start updates it.
 func missingTables(h sqldb.Health) bool {
 	return slices.ContainsFunc([]sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()}, func(s sqldb.Schema) bool {
 		return h.Versions[s.Name] < len(s.Postgres)

@@ -11,10 +11,10 @@ import (
 	"parley/agent/agenttest"
 	"parley/agent/demo"
 	"parley/agent/failover"
+	"parley/agent/metrics"
 	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/server/models"
 	"parley/sessions"
 )

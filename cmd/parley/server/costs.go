@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/channels/billing"
 	"parley/channels/problems"
-	"parley/cmd/parley/server/billing"
 	"parley/cmd/parley/server/models"
 	"parley/sessions/bill"
 )

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley/agent/metrics"
 	"parley/channels"
 	"parley/channels/connections"
 	"parley/channels/console"
@@ -17,7 +18,6 @@ import (
 	"parley/channels/web"
 	"parley/channels/webhook/events"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/server/platforms"
 )
 

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"parley/agent/metrics"
 	"parley/bus"
-	"parley/cmd/parley/metrics"
 )
 
 // fleetMetricsHold is the name, held on the bus by one process at a time, that says whose metrics

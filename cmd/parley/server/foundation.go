@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/agent/metrics"
 	"parley/bus"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/process"
 )
 

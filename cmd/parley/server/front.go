@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"parley/agent/blocks"
+	"parley/agent/metrics"
 	"parley/agent/schedules"
 	"parley/bus"
 	"parley/channels/asks"
@@ -24,7 +25,6 @@ import (
 	"parley/cmd/parley/api/ongoing"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/metrics"
 	"parley/sessions"
 )
 

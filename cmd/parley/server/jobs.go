@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"parley/agent/jobs"
-	"parley/cmd/parley/metrics"
+	"parley/agent/metrics"
 	"parley/sessions"
 	"parley/tools"
 	"parley/tools/sandbox"

@@ -2,7 +2,6 @@ package server
 
 import (
 	"parley/channels/people"
-	"parley/cmd/parley/server/webpage"
 	"parley/sessions/search"
 )
 
@@ -28,7 +27,7 @@ func (s *Server) list(c Config) []part {
 		{name: "inventory", is: &inventory{g, work.answerer.agents}},
 		{name: "remembered", is: newRemembered(g, chats.erasing, s.front.hidden)},
 		{name: "why", is: newWhy(g, chats.audit)},
-		{name: "page", is: webpage.New()},
+		{name: "page", is: webPage{}},
 		{name: "settings", is: s.settings}, // in force for all that are reloaded after them
 		{name: "webhooks", is: s.front.webhooks},
 		{name: "models", is: chats.chains},

@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 
+	"parley/agent/metrics"
 	"parley/cmd/parley/data/attachments"
-	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/tools"
 	"parley/tools/sandbox"

@@ -8,8 +8,20 @@ import (
 	"net/url"
 
 	"parley/channels"
+	"parley/channels/web/page"
 	"parley/cmd/parley/api"
+	"parley/cmd/parley/api/exchange"
 )
+
+// A webPage serves the files of the web page. Anybody may read them: what they show comes from the API, which checks who
+// asks.
+type webPage struct{}
+
+// Routes lists the requests for the files.
+func (webPage) Routes() []exchange.Route {
+	files := page.New()
+	return []exchange.Route{exchange.Open("GET "+page.Path+"{$}", files), exchange.Open("GET "+page.AssetPath+"{name}", files)}
+}
 
 // hosts returns the names by which this server is asked, beside loopback names and addresses.
 func (f *front) hosts() []string { return f.settings.Load().HTTP.Hosts }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"parley/agent/metrics"
 	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/metrics"
 )
 
 // A part is a row of the list of what a server consists of. What it is about is a type of its own, which

@@ -9,10 +9,10 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/billing"
 	"parley/channels/problems"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/server/billing"
 	"parley/cmd/parley/server/models"
 )
 

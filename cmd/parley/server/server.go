@@ -22,10 +22,10 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/metrics"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/process"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/server/platforms"

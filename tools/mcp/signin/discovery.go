@@ -183,8 +183,8 @@ func (d *Client) clientFor(ctx context.Context, s Server, found discovery, redir
 	switch {
 	case s.ClientID != "":
 		return client{s.ClientID, s.ClientSecret, styleFor(found.server.TokenEndpointAuthMethodsSupported)}, nil
-	case d.cfg.Page != "" && found.server.ClientIDMetadataDocumentSupported:
-		return client{id: d.cfg.Page, style: oauth2.AuthStyleInParams}, nil
+	case d.cfg.ClientIDURL != "" && found.server.ClientIDMetadataDocumentSupported:
+		return client{id: d.cfg.ClientIDURL, style: oauth2.AuthStyleInParams}, nil
 	case found.server.RegistrationEndpoint == "":
 		return client{}, fmt.Errorf("its authorization server registers nobody by itself: register Parley there, with the redirect URL %s, and set client_id (and client_secret) in [mcp.%s]", redirect, s.Name)
 	}

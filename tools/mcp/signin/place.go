@@ -46,8 +46,8 @@ func (d *Client) guardedClient(server string) *http.Client {
 	return &c
 }
 
-// A remoteTransport is an HTTP transport that refuses requests to this machine, also those to a name
-// on the network that leads to it.
+// A remoteTransport is an HTTP transport that refuses requests to this machine, and to private networks unless the
+// server is in one. Without a proxy it checks each address that it connects to; with a proxy, only the host of the URL.
 type remoteTransport struct {
 	proxied http.RoundTripper // requests through a proxy, which looks up the names itself
 	direct  http.RoundTripper // other requests: every address that it connects to is checked

@@ -65,9 +65,9 @@ type Config struct {
 	Alone func(ctx context.Context, name string, do func(ctx context.Context) error) error
 	// Redirect returns the address at which the browser ends after a sign-in to a server.
 	Redirect func(server string) string
-	// Page is the address of a page that describes this program to authorization servers; "" if
-	// there is none.
-	Page string
+	// ClientIDURL is the address of a document that describes this program; "" if there is none. Authorization servers
+	// that support such documents take the address as the program's client id.
+	ClientIDURL string
 	// Valid is how long a sign-in may take; zero means ten minutes.
 	Valid time.Duration
 }

@@ -26,3 +26,11 @@ type Route struct {
 	// whose handler notes one.
 	Audit, Result string
 }
+
+// Open returns the route of a request that anybody may make, and that h answers.
+func Open(pattern string, h http.Handler) Route {
+	return Route{Pattern: pattern, Open: true, Serve: func(w *Answer, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}}
+}

@@ -42,7 +42,7 @@ func newSignIn(c Config) *signin.Client {
 		},
 	}
 	if public := c.Settings.HTTP.PublicURL; strings.HasPrefix(public, "https://") {
-		signIn.Page = public + pagePath
+		signIn.ClientIDURL = public + pagePath
 	}
 	return signin.New(signIn)
 }

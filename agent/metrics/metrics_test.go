@@ -19,9 +19,9 @@ import (
 
 	"parley/agent/failover"
 	"parley/agent/llm"
+	"parley/agent/metrics"
 	"parley/bus"
 	"parley/bus/sqlitebus"
-	"parley/cmd/parley/metrics"
 )
 
 // unknown is a book that knows of so many unknown sends.

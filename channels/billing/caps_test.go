@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/cmd/parley/server/billing"
+	"parley/channels/billing"
 	"parley/sessions/bill"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/bus"
-	"parley/cmd/parley/server/billing"
+	"parley/channels/billing"
 	"parley/sessions/bill"
 	"parley/sessions/sqlstore"
 )

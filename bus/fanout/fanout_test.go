@@ -1,4 +1,4 @@
-package newsroom_test
+package fanout_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/fanout"
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
-	"parley/cmd/parley/api/newsroom"
 )
 
 const patience = 30 * time.Second
@@ -37,7 +37,7 @@ func (c *counted) Subscribe(ctx context.Context, feed bus.Feed, after uint64) (i
 	return seq, err
 }
 
-// A rig is a room over a bus.
+// A rig is a hub over a bus.
 type rig struct {
 	*testing.T
 	counted
@@ -46,7 +46,7 @@ type rig struct {
 		bus.Events
 		Close() error
 	}
-	room *newsroom.Room
+	hub *fanout.Hub
 }
 
 // onEach runs a test over SQLite's bus and, where there is one, over Redis's.
@@ -64,7 +64,7 @@ func onEach(t *testing.T, test func(r *rig)) {
 		if url == "" {
 			t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 		}
-		prefix := "newsroom-" + rand.Text()
+		prefix := "fanout-" + rand.Text()
 		var both [2]*redisbus.Bus
 		for i := range both {
 			b, err := redisbus.Open(t.Context(), redisbus.Config{URL: url, Prefix: prefix})
@@ -81,7 +81,7 @@ func onEach(t *testing.T, test func(r *rig)) {
 func newRig(t *testing.T, r *rig) *rig {
 	t.Helper()
 	r.Events = r.bus
-	r.room = newsroom.New(r, func(e bus.Event) []byte { return []byte(e.News.ID) })
+	r.hub = fanout.New(r, func(e bus.Event) []byte { return []byte(e.News.ID) })
 	return r
 }
 
@@ -92,11 +92,11 @@ func (r *rig) emit(numbers ...int) {
 	}
 }
 
-func (r *rig) join(after uint64, resumed bool) *newsroom.Watcher {
+func (r *rig) join(after uint64, resumed bool) *fanout.Watcher {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	w, got, err := r.room.Join(ctx, after)
+	w, got, err := r.hub.Join(ctx, after)
 	if err != nil || got != resumed {
 		r.Fatalf("join after %d: resumed %v, %v", after, got, err)
 	}
@@ -106,12 +106,12 @@ func (r *rig) join(after uint64, resumed bool) *newsroom.Watcher {
 // A reader reads what a watcher gets, one by one.
 type reader struct {
 	r     *rig
-	w     *newsroom.Watcher
-	items []*newsroom.Item
+	w     *fanout.Watcher
+	items []*fanout.Item
 }
 
 // next returns the next event; nil where some were lost.
-func (v *reader) next() *newsroom.Item {
+func (v *reader) next() *fanout.Item {
 	v.r.Helper()
 	ctx, cancel := context.WithTimeout(v.r.Context(), patience)
 	defer cancel()
@@ -143,7 +143,7 @@ func (v *reader) want(numbers ...int) (id uint64) {
 	return id
 }
 
-func (r *rig) reader(w *newsroom.Watcher) *reader { return &reader{r: r, w: w} }
+func (r *rig) reader(w *fanout.Watcher) *reader { return &reader{r: r, w: w} }
 
 func TestWatchersShareOneSubscription(t *testing.T) {
 	onEach(t, func(r *rig) {
@@ -193,7 +193,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 		one := first.want(1)
 		three := first.want(2, 3)
 
-		again := r.reader(r.join(one, true)) // from what the room has
+		again := r.reader(r.join(one, true)) // from what the hub has
 		again.want(2, 3)
 		again.w.Leave()
 		first.w.Leave()
@@ -205,7 +205,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 			r.Errorf("it is at %d, want %d", at, five)
 		}
 
-		// Who has been away for longer makes the room read more of the past; the others go on.
+		// Who has been away for longer makes the hub read more of the past; the others go on.
 		older := r.reader(r.join(one, true))
 		older.want(2, 3, 4, 5)
 		r.emit(6)
@@ -218,7 +218,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 // An event that another gateway has passed on may be unknown to this one yet.
 func TestAWatcherKnowsMoreThanTheRoom(t *testing.T) {
 	onEach(t, func(r *rig) {
-		elsewhere := newsroom.New(r, func(e bus.Event) []byte { return []byte(e.News.ID) })
+		elsewhere := fanout.New(r, func(e bus.Event) []byte { return []byte(e.News.ID) })
 		w, _, err := elsewhere.Join(r.Context(), 0)
 		if err != nil {
 			r.Fatal(err)
@@ -227,7 +227,7 @@ func TestAWatcherKnowsMoreThanTheRoom(t *testing.T) {
 		there := r.reader(w)
 		r.emit(1)
 		one := there.want(1)
-		early := r.reader(r.join(0, false)) // its room has seen nothing yet
+		early := r.reader(r.join(0, false)) // its hub has seen nothing yet
 		moved := r.reader(r.join(one, true))
 		r.emit(2)
 		early.want(2)
@@ -246,7 +246,7 @@ func TestAWatcherWhoWasAwayForTooLongIsTold(t *testing.T) {
 			r.emit(make([]int, 4000)...)
 		}
 		r.await("the event to be gone", func() bool {
-			w, resumed, err := r.room.Join(r.Context(), one)
+			w, resumed, err := r.hub.Join(r.Context(), one)
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestASlowWatcherIsToldAndDelaysNobody(t *testing.T) {
 		r.emit(1)
 		slow.want(1)
 		fast.want(1)
-		const many = 6000 // more than the room holds
+		const many = 6000 // more than the hub holds
 		for n := 2; n <= many; n += 500 {
 			for i := range 500 {
 				r.emit(n + i)
@@ -312,7 +312,7 @@ func TestTheEndOfTheBusEndsTheWatch(t *testing.T) {
 		if _, _, err := w.Next(ctx); !errors.Is(err, bus.ErrClosed) {
 			r.Errorf("got %v", err)
 		}
-		if _, _, err := r.room.Join(ctx, 0); !errors.Is(err, bus.ErrClosed) {
+		if _, _, err := r.hub.Join(ctx, 0); !errors.Is(err, bus.ErrClosed) {
 			r.Errorf("another joins: %v", err)
 		}
 		w.Leave()
@@ -327,7 +327,7 @@ func TestAWatcherLeavesWhileItWaits(t *testing.T) {
 		if _, _, err := w.Next(ctx); !errors.Is(err, context.Canceled) {
 			r.Errorf("got %v", err)
 		}
-		if _, _, err := r.room.Join(ctx, 0); err != nil && !errors.Is(err, context.Canceled) {
+		if _, _, err := r.hub.Join(ctx, 0); err != nil && !errors.Is(err, context.Canceled) {
 			r.Errorf("another joins: %v", err)
 		}
 	})

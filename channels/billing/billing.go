@@ -107,7 +107,7 @@ func asideSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
 	}
-	return ", and " + bill.Exactly(micro) + " set aside for answers in progress"
+	return ", and " + bill.DollarsToFour(micro) + " set aside for answers in progress"
 }
 
 // capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the

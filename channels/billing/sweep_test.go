@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/bus/sqlitebus"
-	"parley/cmd/parley/server/billing"
+	"parley/channels/billing"
 )
 
 // What nobody works on is looked for every ten seconds, also after a failure, and by one process at a time.
