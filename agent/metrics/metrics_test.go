@@ -197,7 +197,7 @@ func exposed(t *testing.T) []string {
 
 // An alerting rule over a name that does not exist is silent for ever.
 func TestAlertsAreOverNamesThatExist(t *testing.T) {
-	file, err := os.ReadFile("../../../deploy/alerts.yaml")
+	file, err := os.ReadFile("../../deploy/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
