@@ -18,7 +18,7 @@
 // answer.go, pieces.go, calls.go, chunk.go and details.go put the answer together. responses.go is the
 // way to the Responses API, whose requests and answers are a package of their own, and ollama.go that to
 // Ollama's own protocol. refusal.go reads an error, fault.go and overflow.go tell what it means,
-// toolplaces.go and refusedtools.go which tools are refused.
+// toolplaces.go and refusedtools.go which tools are refused. embeddings.go asks for vectors of texts.
 //
 // The packages below this one each know one thing about servers: how what both protocols have in common,
 // increments of a text, thinking and tools are written, and how large a model's window is.

@@ -1,0 +1,100 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	library "github.com/sashabaranov/go-openai"
+)
+
+// maxVectors bounds the answer to a request for vectors, in bytes.
+const maxVectors = 64 << 20
+
+// bytesPerToken is how long a token of a text is on average.
+const bytesPerToken = 4
+
+// errVectors says that an answer has not one vector for each text.
+var errVectors = errors.New("the answer has not one vector for each text")
+
+// An Embedder turns texts into vectors, by a server's /embeddings.
+type Embedder struct {
+	cfg   Config
+	spent func(tokens int64, estimated bool)
+}
+
+// NewEmbedder makes an Embedder of the model that a configuration names. It does not contact the server yet. spent, if
+// not nil, is called for each answer with the tokens that the server has counted, or an estimate if it has counted none.
+func NewEmbedder(cfg Config, spent func(tokens int64, estimated bool)) (*Embedder, error) {
+	cfg, _, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Name == "" {
+		return nil, errors.New("the model has no name")
+	}
+	return &Embedder{cfg, spent}, nil
+}
+
+// Embed returns a vector for each of the texts, in their order. It asks once. Its error is a *llm.Error.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	c := library.DefaultConfig("")
+	c.BaseURL, c.HTTPClient = e.cfg.BaseURL, signing{&e.cfg}
+	answer, err := library.NewClientWithConfig(c).CreateEmbeddings(ctx, library.EmbeddingRequestStrings{Input: texts, Model: library.EmbeddingModel(e.cfg.Name)})
+	if err != nil {
+		return nil, errorOf(err, e.cfg.APIKey)
+	}
+	e.count(int64(answer.Usage.PromptTokens), texts)
+	vectors := make([][]float32, len(texts))
+	numbered := slices.ContainsFunc(answer.Data, func(one library.Embedding) bool { return one.Index != 0 })
+	for i, one := range answer.Data {
+		at := one.Index
+		if !numbered { // as some servers do
+			at = i
+		}
+		if at < 0 || at >= len(vectors) || vectors[at] != nil {
+			return nil, errorOf(errVectors, e.cfg.APIKey)
+		}
+		vectors[at] = one.Embedding
+	}
+	if len(answer.Data) != len(texts) {
+		return nil, errorOf(errVectors, e.cfg.APIKey)
+	}
+	return vectors, nil
+}
+
+// count tells what an answer has cost.
+func (e *Embedder) count(tokens int64, texts []string) {
+	if e.spent == nil {
+		return
+	}
+	if tokens > 0 {
+		e.spent(tokens, false)
+		return
+	}
+	for _, t := range texts {
+		tokens += int64(len(t)/bytesPerToken + 1)
+	}
+	e.spent(tokens, true)
+}
+
+// A signing sends the library's requests as all others are sent.
+type signing struct{ cfg *Config }
+
+// Do sends a request, and returns what it has failed by as failureOf does.
+func (s signing) Do(req *http.Request) (*http.Response, error) {
+	req.URL.RawQuery = s.cfg.query
+	s.cfg.sign(req.Header)
+	resp, err := s.cfg.client.Do(req)
+	if err = failureOf(req, resp, err); err != nil {
+		return nil, fmt.Errorf("ask for vectors: %w", err)
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, maxVectors), resp.Body}
+	return resp, nil
+}
