@@ -5,7 +5,7 @@
 // Each call's usage is recorded in the log, in the entry that is written with its answer;
 // the view "calls" shows these entries as rows. When entries are erased, their numbers
 // are added to the table past_usage, by day, agent and model, without a person or a
-// session. Days and months are in UTC.
+// session; so are those of calls that were made for no session. Days and months are in UTC.
 package bill
 
 import (
@@ -207,16 +207,30 @@ func Keep(tx *sqldb.Tx, condition string, args ...any) error {
 		INSERT INTO past_usage (day, agent, model, `+sums+`)
 		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)
 		FROM calls WHERE `+condition+` GROUP BY day, agent, model
-		ON CONFLICT (day, agent, model) DO UPDATE SET
-			calls = past_usage.calls + excluded.calls, input = past_usage.input + excluded.input, cached = past_usage.cached + excluded.cached,
-			output = past_usage.output + excluded.output, reasoning = past_usage.reasoning + excluded.reasoning,
-			microdollars = past_usage.microdollars + excluded.microdollars, estimated = past_usage.estimated + excluded.estimated,
-			unpriced = past_usage.unpriced + excluded.unpriced`, args...)
+		`+addSums, args...)
 	if err != nil {
 		return fmt.Errorf("keep the numbers of what was used: %w", err)
 	}
 	return nil
 }
+
+// Note adds the numbers of calls that were made for no session, agent or person to those of their day. It does not wait:
+// a process that dies within a moment loses them.
+func (t Table) Note(model string, at time.Time, s Sum) {
+	t.DB.Start(func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(`
+			INSERT INTO past_usage (day, agent, model, `+sums+`) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			`+addSums, at.UTC().Format(time.DateOnly), sqldb.Text(model), s.Calls, s.Input, s.Cached, s.Output, s.Reasoning, s.Microdollars, s.Estimated, s.Unpriced)
+		return err
+	})
+}
+
+// addSums ends an INSERT into past_usage.
+const addSums = `ON CONFLICT (day, agent, model) DO UPDATE SET
+	calls = past_usage.calls + excluded.calls, input = past_usage.input + excluded.input, cached = past_usage.cached + excluded.cached,
+	output = past_usage.output + excluded.output, reasoning = past_usage.reasoning + excluded.reasoning,
+	microdollars = past_usage.microdollars + excluded.microdollars, estimated = past_usage.estimated + excluded.estimated,
+	unpriced = past_usage.unpriced + excluded.unpriced`
 
 // Grouped formats a number with a comma between its thousands.
 func Grouped(n int64) string {

@@ -146,6 +146,26 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 	})
 }
 
+// Calls for nobody count for their day and model, and for no person, session or agent.
+func TestCallsForNobodyAreNoted(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		fill(t, one)
+		next := noon().AddDate(0, 0, 1)
+		before, people := sums(t, one, bill.ByModel, noon(), next), sums(t, one, bill.ByPerson, noon(), next)
+		one.Bill().Note("vectors", noon(), bill.Sum{Calls: 1, Input: 10, Microdollars: 3})
+		if err := one.Close(); err != nil { // it waits
+			t.Fatal(err)
+		}
+		other.Bill().Note("vectors", next, bill.Sum{Calls: 1, Input: 20, Estimated: 1, Unpriced: 1})
+		other.Bill().Note("vectors", next, bill.Sum{Calls: 2, Input: 30, Microdollars: 4})
+		call(t, other, "main:test:9", "t9", "telegram:9", noon().AddDate(0, 0, -9), sessions.Usage{}) // it is written after that
+		before["vectors"] = bill.Sum{Calls: 4, Input: 60, Microdollars: 7, Estimated: 1, Unpriced: 1}
+		same(t, "by model", sums(t, other, bill.ByModel, noon(), next), before)
+		people[""] = bill.Sum{Calls: 4, Input: 60, Microdollars: 7, Estimated: 1, Unpriced: 1}
+		same(t, "by person", sums(t, other, bill.ByPerson, noon(), next), people)
+	})
+}
+
 func TestDollars(t *testing.T) {
 	for micro, want := range map[int64]string{0: "$0", 1: "$0.000001", 1500: "$0.0015", 9_999: "$0.009999", 10_000: "$0.01", 1_999_999: "$2.00", 20_000_000: "$20.00"} {
 		if got := bill.Dollars(micro); got != want {
