@@ -13,11 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/agent/openai"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/recall"
 	"parley/cmd/parley/hometest"
 	"parley/sessions"
+	"parley/sessions/search"
+	"parley/sessions/search/searchtest"
 	"parley/sessions/subagents"
 	"parley/tools"
 	recalltool "parley/tools/recall"
@@ -52,10 +55,36 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	s := &stage{Home: hometest.Open(t, t.TempDir()), t: t, rooms: &rooms{members: map[string][]string{}}, fence: map[string]int64{}}
-	s.Finder = recall.New(recall.Config{
-		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
-	})
+	s.search(s.Store.Words())
 	return s
+}
+
+// search has the Finder use an index.
+func (s *stage) search(index search.Index) {
+	s.Finder = recall.New(recall.Config{
+		Index: index, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// withVectors has the Finder search by what is meant, too, with vectors of all that was said.
+func (s *stage) withVectors() {
+	s.t.Helper()
+	p := searchtest.NewProvider(s.t)
+	e, err := openai.NewEmbedder(openai.Config{BaseURL: p.URL, Name: "trigrams"}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := search.NewMeanings(search.MeaningsConfig{
+		Table: s.Store.Words(), With: func() search.Embedding { return search.Embedding{Model: "trigrams", Embedder: e} }, Log: slog.New(slog.DiscardHandler),
+	})
+	for _, fill := range []func(context.Context) (bool, error){s.Store.Words().Fill, m.Fill} {
+		for more := true; more; {
+			if more, err = fill(s.t.Context()); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	s.search(m)
 }
 
 // append writes entries to a session's log.
@@ -239,6 +268,11 @@ func newCrowd(t *testing.T, random *rand.Rand) *crowd {
 // Whoever searches finds what they may see from where they ask, and nothing else: in 2,000 attempts by people in
 // private chats, groups and threads, with two agents.
 func TestNobodyFindsWhatTheyMayNotSee(t *testing.T) {
+	t.Run("words", func(t *testing.T) { testNobodyFinds(t, false) })
+	t.Run("vectors", func(t *testing.T) { testNobodyFinds(t, true) })
+}
+
+func testNobodyFinds(t *testing.T, vectors bool) {
 	const seed = 20261129
 	attempts := 2000
 	if testrace.Raced {
@@ -246,6 +280,9 @@ func TestNobodyFindsWhatTheyMayNotSee(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
 	c := newCrowd(t, random)
+	if vectors {
+		c.withVectors()
+	}
 	found, hidden, missed := 0, 0, 0
 	for done := 0; done < attempts; {
 		human := random.IntN(len(c.humans))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
 )
 
@@ -41,13 +42,15 @@ type filling struct {
 
 // A pending is a session with entries that are not in the index, and what tells that it has not changed.
 type pending struct {
-	id, last, indexed, fence, erasures int64
-	key                                string
-	to                                 int64 // up to which entry rows has what is to be indexed
-	rows                               []row
+	id, last, indexed, embedded, fence, erasures int64
+	key                                          string
+	to                                           int64 // up to which entry rows or texts have what is to be added
+	rows                                         []row
+	texts                                        []text
+	vectors                                      []vectors.Row // of the texts
 }
 
-const pendingColumns = "id, key, last, indexed, fence, erasures"
+const pendingColumns = "id, key, last, indexed, embedded, fence, erasures"
 
 // Fill indexes some of the entries that are not in the index; see [Rebuilder]. It reads and cuts them before it
 // writes. If something was erased from a session meanwhile, or another process has indexed the same, or has the
@@ -58,7 +61,7 @@ func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	if err := t.checkCut(ctx); err != nil {
 		return false, fmt.Errorf("fill the index: %w", err)
 	}
-	more, err = t.fillSome(ctx)
+	more, err = t.walk(ctx, &t.filling, "indexed < last", t.index)
 	if err == nil && !more {
 		err = t.mergePending(ctx, mergeEvery*min(1, t.filling.noted))
 	}
@@ -86,32 +89,33 @@ func (t *Table) checkCut(ctx context.Context) error {
 	return nil
 }
 
-// fillSome indexes entries of the sessions that were used lately, or else of the others, the newest first.
-func (t *Table) fillSome(ctx context.Context) (more bool, err error) {
+// walk calls do with sessions that lack something: those that were used lately, or else the others, the newest first. do
+// returns for how many it has done something. walk reports whether there may be more.
+func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pending) (int, error)) (more bool, err error) {
 	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // as the column active has it
-	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND indexed < last ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
+	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
 	if err != nil {
 		return false, err
 	}
-	if n, err := t.index(ctx, recent); err != nil || n > 0 {
+	if n, err := do(ctx, recent); err != nil || n > 0 {
 		return true, err
 	}
-	if now := time.Now(); now.Sub(t.filling.began) > lookAllEvery {
-		t.filling.before, t.filling.began = math.MaxInt64, now
+	if now := time.Now(); now.Sub(at.began) > lookAllEvery {
+		at.before, at.began = math.MaxInt64, now
 	}
-	for t.filling.before > 0 {
-		lowest, err := t.pageBelow(ctx, t.filling.before)
+	for at.before > 0 {
+		lowest, err := t.pageBelow(ctx, at.before)
 		if err != nil {
 			return false, err
 		}
-		of, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id < ? AND id >= ? AND indexed < last ORDER BY id DESC LIMIT ?", t.filling.before, lowest, sessionsAtOnce)
+		of, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id < ? AND id >= ? AND "+lack+" ORDER BY id DESC LIMIT ?", at.before, lowest, sessionsAtOnce)
 		if err != nil {
 			return false, err
 		}
-		if n, err := t.index(ctx, of); err != nil || n > 0 {
+		if n, err := do(ctx, of); err != nil || n > 0 {
 			return true, err
 		}
-		t.filling.before = lowest
+		at.before = lowest
 	}
 	return false, nil
 }
@@ -133,7 +137,7 @@ func (t *Table) pending(ctx context.Context, query string, args ...any) (list []
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var p pending
-		if err := found.Scan(&p.id, &p.key, &p.last, &p.indexed, &p.fence, &p.erasures); err != nil {
+		if err := found.Scan(&p.id, &p.key, &p.last, &p.indexed, &p.embedded, &p.fence, &p.erasures); err != nil {
 			return nil, err
 		}
 		list = append(list, p)
@@ -154,13 +158,21 @@ func (t *Table) index(ctx context.Context, list []pending) (done int, err error)
 		}
 		entries, bytes, n = entries-read, bytes-size, n+1
 	}
-	list = list[:n]
+	if list, err = t.write(ctx, list[:n], t.put); err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return len(list), t.mergePending(ctx, entriesAtOnce-entries)
+}
+
+// write calls put for each of the sessions in one transaction, and returns those of which it has reported that they were
+// as they had been. The others are left out.
+func (t *Table) write(ctx context.Context, list []pending, put func(*sqldb.Tx, *pending) (still bool, err error)) (written []pending, err error) {
 	slices.SortFunc(list, func(a, b pending) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
 	for len(list) > 0 {
 		changed := -1 // the session that is not as it was any more
 		err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
 			for i := range list {
-				still, err := t.put(tx, &list[i])
+				still, err := put(tx, &list[i])
 				if changed = -1; err == nil && !still {
 					changed, err = i, errChanged
 				}
@@ -175,10 +187,7 @@ func (t *Table) index(ctx context.Context, list []pending) (done int, err error)
 		}
 		list, err = slices.Delete(list, changed, changed+1), nil // and the others are written without it
 	}
-	if err != nil || len(list) == 0 {
-		return 0, err
-	}
-	return len(list), t.mergePending(ctx, entriesAtOnce-entries)
+	return list, err
 }
 
 // errChanged says that a session has changed since its entries were read.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
 	"parley/tools/plainjson"
 )
@@ -38,6 +39,9 @@ const (
 	// mostBehind is how many entries are read that are not in the index yet. There are more of them only until
 	// Fill has gone through what an older release has written.
 	mostBehind = 2000
+	// mostLooked is the most entries of the sessions, of whatever kind, whose vectors are compared with a query: about
+	// a third of entries have one.
+	mostLooked = 200_000
 )
 
 // A searched is a session that a query looks through.
@@ -60,16 +64,23 @@ type search struct {
 	entries  map[place]sessions.Entry // that were read
 	weights  []float64                // of the words: how rare each is among the entries that may be found
 	sums     map[int64]float64        // by rowOf: the weights of the words that an entry has
+	meaning  meaning                  // nil: words alone count
 }
 
+// A meaning finds among parts of sessions the entries that mean the most nearly what a query does, and how near an
+// average one is. It finds none if it cannot know what the query means.
+type meaning func(ctx context.Context, in []vectors.Scope) (near []vectors.Near, average float64, err error)
+
 // Search finds entries; see [Index].
-func (t *Table) Search(ctx context.Context, q Query) ([]Hit, error) {
+func (t *Table) Search(ctx context.Context, q Query) ([]Hit, error) { return t.search(ctx, q, nil) }
+
+func (t *Table) search(ctx context.Context, q Query, m meaning) ([]Hit, error) {
 	words := WordsOf(q.Words)
 	if len(words) == 0 || len(q.Sessions) == 0 {
 		return nil, nil
 	}
 	t.db.Flush()
-	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searched{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}}
+	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searched{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}, meaning: m}
 	hits, err := s.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("search in sessions: %w", err)
@@ -81,18 +92,12 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 	if err := s.findSessions(ctx); err != nil || len(s.sessions) == 0 {
 		return nil, err
 	}
-	if err := s.findPlaces(ctx); err != nil || len(s.sums) == 0 {
+	if err := s.findPlaces(ctx); err != nil {
 		return nil, err
 	}
-	places := s.likeliest()
-	if err := s.read(ctx, places); err != nil {
+	found, err := s.candidates(ctx)
+	if err != nil || len(found) == 0 {
 		return nil, err
-	}
-	var found []candidate
-	for _, p := range places {
-		if e, there := s.entries[p]; there && s.inTime(e.At) && (s.NotTurn == "" || e.Turn != s.NotTurn) {
-			found = append(found, newCandidate(s.sessions[p.session], e, s.words))
-		}
 	}
 	limit := s.Limit
 	if limit <= 0 {
@@ -110,6 +115,49 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 		}
 	}
 	return hits, nil
+}
+
+// candidates reads the entries that fit the query the most likely, by their words and by what they mean.
+func (s *search) candidates(ctx context.Context) (found []candidate, err error) {
+	places := s.likeliest()
+	likeness, average := map[place]float64{}, 0.0
+	if s.meaning != nil {
+		var near []vectors.Near
+		if near, average, err = s.meaning(ctx, s.scopes()); err != nil {
+			return nil, err
+		}
+		for _, n := range near {
+			p := place{n.Session, n.N}
+			if likeness[p] = n.Likeness; !slices.Contains(places, p) {
+				places = append(places, p)
+			}
+		}
+	}
+	if err := s.read(ctx, places); err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		if e, there := s.entries[p]; there && s.inTime(e.At) && (s.NotTurn == "" || e.Turn != s.NotTurn) {
+			c := newCandidate(s.sessions[p.session], e, s.words)
+			c.like, c.near = likeness[p]
+			found = append(found, c)
+		}
+	}
+	keepStandingOut(found, average)
+	return found, nil
+}
+
+// scopes returns the sessions, the newest first and of the last only a part if they have more than mostLooked entries.
+func (s *search) scopes() (in []vectors.Scope) {
+	left := int64(mostLooked)
+	for _, one := range s.newestFirst() {
+		if left <= 0 {
+			break
+		}
+		in = append(in, vectors.Scope{Session: one.id, After: max(0, one.last-left)})
+		left -= one.last
+	}
+	return in
 }
 
 // inTime reports whether a time is within the bounds of the query.

@@ -1,9 +1,7 @@
 package search
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -44,6 +42,8 @@ type candidate struct {
 	said
 	matches []match // in their order
 	named   []bool  // by word: whether the name of who said it has the word
+	near    bool    // whether its vector is among those that are the most like that of the query
+	like    float64 // how like that is; in the ranking how much more than an average one
 }
 
 // A match is a word of the query in a text.
@@ -111,8 +111,7 @@ func (c candidate) score(words []Word, weights []float64, now time.Time) float64
 	sum += extra + worthNear*near + worthPhrase*phrase
 	sum *= worthOf(c.Kind)
 	sum *= 1 - worthLong*max(0, min(2, math.Log10(float64(len(c.text))/usualText)))
-	age := max(0, now.Sub(c.At))
-	return sum * (1 + worthNew*math.Exp2(-float64(age)/float64(halfLife)))
+	return sum * newness(c, now)
 }
 
 // nearness returns what the words are worth of which another one is near, less the farther it is; and those that
@@ -141,40 +140,6 @@ func (c candidate) nearness(weights []float64) (near, phrase float64) {
 		phrase += weights[w]
 	}
 	return near, phrase
-}
-
-// rank returns the best of the candidates, the best first. Of texts that were said several times it keeps the
-// newest.
-func rank(found []candidate, words []Word, weights []float64, now time.Time, limit int) []candidate {
-	type scored struct {
-		candidate
-		score float64
-	}
-	list := make([]scored, 0, len(found))
-	for _, c := range found {
-		if s := c.score(words, weights, now); s > 0 {
-			list = append(list, scored{c, s})
-		}
-	}
-	slices.SortFunc(list, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.At.Compare(a.At), cmp.Compare(b.in.id, a.in.id), cmp.Compare(b.N, a.N))
-	})
-	var best []candidate
-	known := map[string]int{}
-	for _, s := range list {
-		text := strings.Join(strings.Fields(Fold(s.text)), " ")
-		if i, again := known[text]; again {
-			if s.At.After(best[i].At) {
-				best[i] = s.candidate
-			}
-			continue
-		}
-		if len(best) < limit {
-			known[text] = len(best)
-			best = append(best, s.candidate)
-		}
-	}
-	return best
 }
 
 // hit returns the candidate as a hit.

@@ -1,4 +1,4 @@
-// Package search finds what was said in sessions by the words that were used.
+// Package search finds what was said in sessions by the words that were used, and by what they mean.
 //
 // An index holds hashes of the words of entries and no texts: a hit's text is read from its entry, so that what is
 // erased is found nowhere. The store has the tables; sessionstest has the suite.
@@ -8,7 +8,8 @@
 //   - search.go: what an index promises
 //   - words.go, said.go, keys.go: words of texts; what entries say; words as the index has them
 //   - table.go, fill.go, state.go: the tables; filling them; how complete they are
-//   - find.go, rank.go, spoken.go: finding entries; the order of hits; where people have spoken
+//   - find.go, rank.go, fuse.go, spoken.go: finding entries; how well they fit; the order of hits; where people have spoken
+//   - meanings.go: finding entries by what they mean, too, and making the vectors for that
 package search
 
 import (
@@ -54,13 +55,28 @@ type Hit struct {
 // An Index finds entries.
 type Index interface {
 	// Search returns the entries that fit the query best, the best first. An entry fits that has one of the
-	// words at least, in any of its forms; the more and the rarer ones it has, and the newer it is, the better.
+	// words at least, in any of its forms; the more and the rarer ones it has, and the newer it is, the better. An
+	// index that knows what texts mean, as [Meanings] do, also returns entries that mean about the same.
 	// An entry is found as soon as its append has returned, and not any more once its erasure, or that of its
 	// message, has. Entries before the newest /new are found too.
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	// Spoken returns the keys of the sessions of an agent in which one of the people has said something, the
 	// ones with the newest entries first, at most limit.
 	Spoken(ctx context.Context, agent string, people []string, limit int) ([]string, error)
+}
+
+// An Embedder turns texts into vectors: the more alike two texts are in what they mean, the smaller is the angle between
+// their vectors.
+type Embedder interface {
+	// Embed returns a vector for each of the texts, in their order, all of one length. It asks once. Its error has
+	// nothing of the texts.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// An Embedding is the model that an Embedder asks.
+type Embedding struct {
+	Model string // its name; "" if there is none
+	Embedder
 }
 
 // A State says how complete an index is.

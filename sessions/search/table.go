@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
 )
 
@@ -56,6 +57,12 @@ CREATE TRIGGER entries_changed AFTER UPDATE OF data ON entries FOR EACH ROW WHEN
 	EXECUTE FUNCTION parley_renew_words();
 ` + cutTable
 
+// SQLiteVectors and PostgresVectors are the migrations that add the vectors of entries; see [vectors.SQLite].
+const (
+	SQLiteVectors   = vectors.SQLite
+	PostgresVectors = vectors.Postgres
+)
+
 // cutTable has one row: in which way the words of the index are cut.
 const cutTable = `
 CREATE TABLE word_cut (
@@ -65,15 +72,17 @@ CREATE TABLE word_cut (
 INSERT INTO word_cut (one, cut) VALUES (1, 1);
 `
 
-// Tables are the tables of the index, which is made anew where the entries are copied to.
+// Tables are the tables of the index and of the vectors, which are made anew where the entries are copied to.
 func Tables() []string {
-	return []string{"entry_words", "entry_words_config", "entry_words_data", "entry_words_docsize", "entry_words_idx", "word_cut"}
+	return append(vectors.Tables(), "entry_words", "entry_words_config", "entry_words_data", "entry_words_docsize", "entry_words_idx", "word_cut")
 }
 
 // Copied has the index filled of a database to which the entries of another were copied.
 func Copied(tx *sqldb.Tx) error {
-	_, err := tx.Exec("UPDATE sessions SET indexed = 0 WHERE indexed > 0")
-	return err
+	if _, err := tx.Exec("UPDATE sessions SET indexed = 0 WHERE indexed > 0"); err != nil {
+		return err
+	}
+	return vectors.Copied(tx)
 }
 
 var _ interface {

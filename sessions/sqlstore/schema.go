@@ -17,7 +17,7 @@ type dialect struct {
 	id, bytes         string // types of columns
 	session, sessions string // the type of a reference to a session, and how the table of these is stored
 	usage, bill       string // the tables of what models cost
-	words             string // the index of what was said
+	words, vectors    string // the index of what was said, and the vectors of that
 	fill, scheduled   string // how old rows get a place among the newest, and which entries are runs of a schedule
 	counts            string // how the table of counts is stored
 	// What only SQLite needs; "" elsewhere.
@@ -33,7 +33,7 @@ func Schema() sqldb.Schema {
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
-			usage:   usage, bill: bill.SQLite, words: search.SQLite, fill: fillRecency, scheduled: scheduledBy,
+			usage:   usage, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
 			counts: " WITHOUT ROWID", compact: compactReservations, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
@@ -44,7 +44,7 @@ func Schema() sqldb.Schema {
 			// A session's row is updated with each append; free room on its page
 			// makes that cheap.
 			sessions: " WITH (fillfactor = 50)",
-			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
+			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, vectors: search.PostgresVectors, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
 			counts: " WITH (fillfactor = 50)", // as for sessions
 		}.migrations(),
 	}
@@ -77,6 +77,7 @@ func (d dialect) migrations() []string {
 		namesSince,
 		sql(activity.Migration),
 		d.words,
+		d.vectors,
 	}
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }

@@ -217,10 +217,17 @@ func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
 	wantHits(t, "with its entry", s, "figs", 3, indexedKey)
 	fillAll(t, s)
 	wantIndex(t, "filled", s, search.State{Indexed: 3})
-	for _, change := range []string{`UPDATE entries SET data = '{"text":"a pear"}' WHERE n = 1`, `DELETE FROM entries WHERE n = 2`} {
+	for _, change := range []string{
+		`INSERT INTO entry_vectors (session, n, vector) SELECT session, n, 'x' FROM entries`, `UPDATE sessions SET embedded = 3`, // as they are once vectors were made
+		`UPDATE entries SET data = '{"text":"a pear"}' WHERE n = 1`, `DELETE FROM entries WHERE n = 2`,
+	} {
 		if _, err := s.db.Exec(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var vectors, embedded int64
+	if err := s.db.Read.QueryRowContext(t.Context(), "SELECT (SELECT sum(n) FROM entry_vectors), (SELECT embedded FROM sessions)").Scan(&vectors, &embedded); err != nil || vectors != 3 || embedded != 0 {
+		t.Errorf("there are the vectors of %d, up to %d, %v; want that of entry 3 and none below", vectors, embedded, err)
 	}
 	wantHits(t, "without what it has erased", s, "figs", 1, indexedKey)
 	wantHits(t, "with what it has left", s, "pears", 1, indexedKey)
@@ -234,6 +241,11 @@ func TestACopiedStoreIsIndexedAnew(t *testing.T) {
 	from := openStore(t, filepath.Join(t.TempDir(), "store.db"))
 	saying(t, from, indexedKey, "one fig", "two figs")
 	fillAll(t, from)
+	for _, change := range []string{`INSERT INTO entry_vectors (row, vector) VALUES ((1 << 28) + 1, x'01')`, `UPDATE sessions SET embedded = 2`, `UPDATE vector_identity SET model = 'm'`} {
+		if _, err := from.db.Exec(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
 	to := openStore(t, sqldbtest.New(t))
 	if err := CheckEmpty(t.Context(), to); err != nil {
 		t.Fatal(err)
@@ -241,6 +253,10 @@ func TestACopiedStoreIsIndexedAnew(t *testing.T) {
 	rows, err := Copy(t.Context(), from, to, func(*sqldb.Tx) error { return nil })
 	if err != nil || rows["entries"] != 2 {
 		t.Fatal(rows, err)
+	}
+	var vectors, embedded int64
+	if err := to.db.Read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM entry_vectors), (SELECT embedded FROM sessions)").Scan(&vectors, &embedded); err != nil || vectors != 0 || embedded != 0 {
+		t.Errorf("there are %d vectors, up to entry %d, %v", vectors, embedded, err)
 	}
 	wantHits(t, "at first", to, "figs", 2, indexedKey)
 	fillAll(t, to)

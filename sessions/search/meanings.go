@@ -1,0 +1,448 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/search/vectors"
+	"parley/sessions/sqldb"
+)
+
+const (
+	// mostEmbedded is how much of a text its vector is made of, in bytes: about as much as every model reads.
+	mostEmbedded = 1500
+	// textsAtOnce is how many texts one request has.
+	textsAtOnce = 64
+	// embedWithin bounds a request for texts, and askWithin one for a query, for which somebody waits.
+	embedWithin = time.Minute
+	askWithin   = 2 * time.Second
+	// askAgain is how long queries are not sent to a provider that has failed.
+	askAgain = 30 * time.Second
+	// mostNear is how many entries that mean nearly what a query does are compared with those that have its words.
+	mostNear = 30
+	// anewEvery is how often vectors are made anew for the same model: two processes with other settings would do so
+	// for ever, and pay for each time.
+	anewEvery = time.Hour
+	// mostRefused is how many requests in a row must be refused before a single text is given up.
+	mostRefused = 3
+	// probe is a text that every model takes.
+	probe = "hello"
+)
+
+// Errors of filling.
+var (
+	errUnusable = errors.New("the provider does not return one usable vector for each text, all of one length")
+	errTaken    = errors.New("another process makes the vectors now")
+	errTooOften = errors.New("the vectors were made anew less than an hour ago: does another process have other [embeddings], or does the provider return vectors of changing length?")
+)
+
+// MeaningsConfig holds what Meanings work with.
+type MeaningsConfig struct {
+	Table *Table
+	// With returns the embedding that is configured now; the zero Embedding if there is none.
+	With func() Embedding
+	// Plain takes secrets out of a text before it is sent.
+	Plain func(text string) string
+	Log   *slog.Logger
+}
+
+// Meanings find entries by their words and, if an embedding is configured, also by what they mean. They make the vectors
+// that this needs beside serving, of the entries that are in the index of words.
+type Meanings struct {
+	cfg     MeaningsConfig
+	vectors vectors.Store
+
+	filling filling
+	most    int                            // texts of the next request
+	refused int                            // how often the provider has not taken texts, since it last has
+	began   map[vectors.Identity]time.Time // when vectors of an identity were begun
+	filler  outage                         // of the requests for texts
+	asker   outage                         // of those for queries
+}
+
+// NewMeanings makes Meanings over an index.
+func NewMeanings(c MeaningsConfig) *Meanings {
+	return &Meanings{cfg: c, vectors: vectors.Store{DB: c.Table.db}, most: textsAtOnce, began: map[vectors.Identity]time.Time{}}
+}
+
+// Spoken lists sessions in which one of the people has said something; see [Index].
+func (m *Meanings) Spoken(ctx context.Context, agent string, people []string, limit int) ([]string, error) {
+	return m.cfg.Table.Spoken(ctx, agent, people, limit)
+}
+
+// Search finds entries; see [Index]. If it cannot find out in time what the query means, its words alone count.
+func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
+	e := m.cfg.With()
+	if e.Model == "" || m.asker.isRecent() {
+		return m.cfg.Table.Search(ctx, q)
+	}
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer cancel()
+	var vector vectors.Packed
+	var failed error
+	asked.Go(func() {
+		var got []vectors.Packed
+		if got, failed = m.embed(asking, e, []string{promptsOf(e.Model).query + cut(m.plain(q.Words))}); failed == nil {
+			vector = got[0]
+		}
+	})
+	return m.cfg.Table.search(ctx, q, func(ctx context.Context, in []vectors.Scope) ([]vectors.Near, float64, error) {
+		asked.Wait()
+		if failed != nil {
+			m.notAsked(ctx, failed)
+			return nil, 0, nil
+		}
+		m.asker.end()
+		near := vectors.Query{Vector: vector, Of: identityOf(e, vector), In: in, Limit: mostNear}
+		if !q.Since.IsZero() {
+			near.Since = timeOf(q.Since)
+		}
+		if !q.Until.IsZero() {
+			near.Until = timeOf(q.Until)
+		}
+		return m.vectors.Near(ctx, near)
+	})
+}
+
+// notAsked notes that a query could not be sent to the provider.
+func (m *Meanings) notAsked(ctx context.Context, err error) {
+	if ctx.Err() == nil && m.asker.begin() {
+		m.cfg.Log.Warn("the provider of [embeddings] does not say in time what a search means; it finds by words alone", slog.Any("error", err))
+	}
+}
+
+// Run makes vectors until ctx is done. While the provider fails, the operator is told once.
+func (m *Meanings) Run(ctx context.Context) error {
+	for failures := 0; ; {
+		began := time.Now()
+		more, err := m.Fill(ctx)
+		pause := fillEvery
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			pause = min(time.Second<<min(failures, 10), 10*time.Minute)
+			if failures++; m.filler.begin() {
+				m.cfg.Log.Error("vectors of what was said cannot be made; recall finds by words alone what has none, and I try again", slog.Any("error", err))
+			}
+		default:
+			if failures = 0; m.filler.end() {
+				m.cfg.Log.Info("vectors of what was said can be made again")
+			}
+			if more {
+				pause = max(100*time.Millisecond, time.Since(began))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Fill makes some of the vectors that are missing, by one request, and says whether there may be more. It goes on where
+// the last call ended, in whichever process that was. If the vectors are those of another model, it begins anew.
+func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
+	m.filling.mu.Lock()
+	defer m.filling.mu.Unlock()
+	e := m.cfg.With()
+	if e.Model == "" {
+		return false, nil
+	}
+	of, err := m.vectors.Identity(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for vectors: %w", err)
+	}
+	if of.Model != e.Model || of.Prompt != promptsOf(e.Model).name {
+		err := m.alone(ctx, func() error { return m.beginAnew(ctx, e) })
+		return err == nil, notTaken(err)
+	}
+	if time.Since(m.filling.began) > lookAllEvery/12 { // words of old entries may be indexed by now
+		m.filling.began = time.Time{}
+	}
+	more, err = m.cfg.Table.walk(ctx, &m.filling, "embedded < indexed", func(ctx context.Context, list []pending) (done int, err error) {
+		if len(list) == 0 {
+			return 0, nil
+		}
+		err = m.alone(ctx, func() error {
+			done, err = m.fill(ctx, e, of, list)
+			return err
+		})
+		return done, err
+	})
+	if err != nil {
+		return false, notTaken(err)
+	}
+	return more, nil
+}
+
+// notTaken returns an error unless it only says that another process makes the vectors.
+func notTaken(err error) error {
+	if err == nil || errors.Is(err, errTaken) || errors.Is(err, vectors.ErrOtherIdentity) {
+		return nil
+	}
+	return fmt.Errorf("make vectors: %w", err)
+}
+
+// alone calls do while no other process makes vectors: each would pay for the same ones.
+func (m *Meanings) alone(ctx context.Context, do func() error) (err error) {
+	taken, err := m.vectors.Take(ctx, 2*embedWithin)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return errTaken
+	}
+	defer func() { err = errors.Join(err, m.vectors.Leave(context.WithoutCancel(ctx))) }()
+	return do()
+}
+
+// beginAnew has all vectors made by a model that has made none of them. It asks that first how long they are: so a
+// provider that is away costs none of those that are there.
+func (m *Meanings) beginAnew(ctx context.Context, e Embedding) error {
+	got, err := m.embed(ctx, e, []string{probe})
+	if err != nil {
+		return fmt.Errorf("ask for a vector: %w", err)
+	}
+	of := identityOf(e, got[0])
+	now, err := m.vectors.Identity(ctx)
+	if err != nil || now == of { // another process was first
+		return err
+	}
+	if time.Since(m.began[of]) < anewEvery {
+		return errTooOften
+	}
+	m.cfg.Log.Info("the vectors of what was said are made anew", slog.String("model", of.Model), slog.Int("dimensions", of.Dimensions))
+	if err := m.vectors.Begin(ctx, of); err != nil {
+		return fmt.Errorf("begin vectors anew: %w", err)
+	}
+	m.began[of], m.filling.began = time.Now(), time.Time{}
+	return nil
+}
+
+// fill makes vectors of some entries of sessions by one request, and returns of how many sessions.
+func (m *Meanings) fill(ctx context.Context, e Embedding, of vectors.Identity, list []pending) (done int, err error) {
+	if list, err = m.read(ctx, list); err != nil {
+		return 0, err
+	}
+	var all []string
+	for _, p := range list {
+		for _, t := range p.texts {
+			all = append(all, promptsOf(e.Model).text+cut(m.plain(t.said)))
+		}
+	}
+	got, err := m.embedOrSkip(ctx, e, all)
+	if err != nil || got == nil {
+		return len(list), err
+	}
+	for i := range list {
+		for _, t := range list[i].texts {
+			if v := got[0]; v != nil && len(v) != of.Dimensions { // the provider has another model of this name
+				return len(list), m.beginAnew(ctx, e)
+			} else if v != nil {
+				list[i].vectors = append(list[i].vectors, vectors.Row{N: t.n, Vector: v})
+			}
+			got = got[1:]
+		}
+	}
+	list, err = m.cfg.Table.write(ctx, list, func(tx *sqldb.Tx, p *pending) (bool, error) { return m.put(tx, of, p) })
+	return len(list), err
+}
+
+// embedOrSkip returns the vectors of texts. If the provider takes other texts but not these, it returns nil, and the next
+// time there are half as many; or a nil vector for a text that the provider does not take alone, which was tried again.
+func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
+	if len(texts) == 0 {
+		return []vectors.Packed{}, nil
+	}
+	got, err := m.embed(ctx, e, texts)
+	if err == nil {
+		m.most, m.refused = min(2*m.most, textsAtOnce), 0
+		return got, nil
+	}
+	if _, away := m.embed(ctx, e, []string{probe}); away != nil {
+		return nil, err
+	}
+	if m.refused++; len(texts) == 1 && m.refused >= mostRefused {
+		m.refused = 0
+		m.cfg.Log.Warn("the provider of [embeddings] does not take the text of an entry: it is found by its words alone", slog.Any("error", err))
+		return make([]vectors.Packed, 1), nil
+	}
+	m.most = max(1, len(texts)/2)
+	return nil, nil
+}
+
+// A text is what an entry says.
+type text struct {
+	n    int64
+	said string
+}
+
+// read reads texts for one request, of sessions as they are now.
+func (m *Meanings) read(ctx context.Context, list []pending) (now []pending, err error) {
+	left := m.most
+	for _, p := range list {
+		if left <= 0 {
+			break
+		}
+		again, err := m.cfg.Table.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id = ? AND embedded < indexed", p.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range again {
+			if err := m.readTexts(ctx, &p, left); err != nil {
+				return nil, err
+			}
+			left -= len(p.texts)
+			now = append(now, p)
+		}
+	}
+	return now, nil
+}
+
+// readTexts reads texts of a session that have no vectors.
+func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err error) {
+	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
+		p.id, p.embedded, p.indexed, entriesAtOnce)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	p.to = p.indexed
+	for read := 1; found.Next(); read++ {
+		_, e, err := scanEntry(found)
+		if err != nil {
+			return err
+		}
+		if said := embedded(e); said != "" && e.N < mostEntries {
+			p.texts = append(p.texts, text{e.N, said})
+		}
+		if read == entriesAtOnce || len(p.texts) == most {
+			p.to = e.N
+			break
+		}
+	}
+	return found.Err()
+}
+
+// embedded returns what the vector of an entry is made of; "" for one without words.
+func embedded(e sessions.Entry) string {
+	if !hasWords(e) {
+		return ""
+	}
+	s := saidIn(e)
+	if s.name != "" && e.Kind == sessions.KindUser {
+		s.text = s.name + ": " + s.text
+	}
+	return s.text
+}
+
+// cut returns as much of a text as a vector is made of. It is called when no secret is in it any more, of which it could
+// leave a half.
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostEmbedded)], "") }
+
+// put writes the vectors of a session, and returns whether it is as it was; see [Table.put].
+func (m *Meanings) put(tx *sqldb.Tx, of vectors.Identity, p *pending) (still bool, err error) {
+	if err := m.vectors.Check(tx, of); err != nil {
+		return false, err
+	}
+	if err := m.vectors.Put(tx, p.id, p.vectors); err != nil {
+		return false, err
+	}
+	n, err := tx.Exec("UPDATE sessions SET embedded = ? WHERE id = ? AND key = ? AND embedded = ? AND indexed >= ? AND fence = ? AND erasures = ?", p.to, p.id, p.key, p.embedded, p.to, p.fence, p.erasures)
+	return n > 0, err
+}
+
+// embed asks for the vectors of texts.
+func (m *Meanings) embed(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedWithin)
+	defer cancel()
+	got, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != len(texts) {
+		return nil, errUnusable
+	}
+	packed := make([]vectors.Packed, len(got))
+	for i, v := range got {
+		if packed[i] = vectors.Pack(v); packed[i] == nil || len(packed[i]) != len(packed[0]) {
+			return nil, errUnusable
+		}
+	}
+	return packed, nil
+}
+
+// plain returns a text without secrets.
+func (m *Meanings) plain(text string) string {
+	if m.cfg.Plain == nil {
+		return text
+	}
+	return m.cfg.Plain(text)
+}
+
+// identityOf returns the identity of vectors like this one.
+func identityOf(e Embedding, v vectors.Packed) vectors.Identity {
+	return vectors.Identity{Model: e.Model, Prompt: promptsOf(e.Model).name, Dimensions: len(v)}
+}
+
+// prompts are what stands before the texts that a model is given.
+type prompts struct {
+	of          string // a part of the model's name
+	name        string // changes with text, because vectors with another one cannot be compared
+	text, query string
+}
+
+// promptsOf returns the prompts that a model was trained with, judging by its name; none for most models.
+func promptsOf(model string) prompts {
+	for _, p := range []prompts{
+		{"nomic-embed", "nomic 1", "search_document: ", "search_query: "},
+		{"e5-", "e5 1", "passage: ", "query: "},
+		{"mxbai-embed", "mxbai 1", "", "Represent this sentence for searching relevant passages: "},
+	} {
+		if strings.Contains(strings.ToLower(model), p.of) {
+			return p
+		}
+	}
+	return prompts{name: "plain 1"}
+}
+
+// An outage is how long a provider has failed.
+type outage struct {
+	mu   sync.Mutex
+	last time.Time // when it has failed; the zero time if it works
+}
+
+// begin notes a failure, and reports whether it worked before.
+func (o *outage) begin() (first bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first = o.last.IsZero()
+	o.last = time.Now()
+	return first
+}
+
+// end notes that the provider works, and reports whether it had failed before.
+func (o *outage) end() (failed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	failed = !o.last.IsZero()
+	o.last = time.Time{}
+	return failed
+}
+
+// isRecent reports whether the provider has failed just now.
+func (o *outage) isRecent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return time.Since(o.last) < askAgain
+}

@@ -1,0 +1,234 @@
+// Package vectors keeps vectors of entries beside the index of their words, and finds those that are like another one.
+//
+// vectors.go has the tables, and replaces one model's vectors by another's; pack.go makes a vector small and compares
+// it; near.go looks through those of some sessions.
+//
+// A vector belongs to its entry: whatever deletes or changes the entry takes the vector in the same transaction. All
+// vectors of a database are of one identity; those of another are never compared with them.
+package vectors
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// SQLite is the migration that adds the vectors to a schema with entries, and with sessions that have the column
+// indexed. The number of a row is made of those of the session and the entry, so that the vectors of a session lie
+// together in the file. The column embedded of a session is the number of the entry up to which those have vectors that
+// are to have one.
+const SQLite = `
+ALTER TABLE sessions ADD COLUMN embedded BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE entry_vectors (
+	row    INTEGER PRIMARY KEY,
+	vector BLOB NOT NULL
+);
+CREATE TRIGGER entry_vectors_gone AFTER DELETE ON entries BEGIN DELETE FROM entry_vectors WHERE row = (old.session << 28) + old.n; END;
+CREATE TRIGGER entry_vectors_changed AFTER UPDATE OF data ON entries
+BEGIN
+	DELETE FROM entry_vectors WHERE row = (old.session << 28) + old.n;
+	UPDATE sessions SET embedded = old.n - 1 WHERE id = old.session AND embedded >= old.n;
+END;
+` + identityTable
+
+// Postgres is the same migration for PostgreSQL. The triggers work for the release before, too, which knows no
+// vectors.
+const Postgres = `
+ALTER TABLE sessions ADD COLUMN embedded BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE entry_vectors (
+	session BIGINT NOT NULL,
+	n       BIGINT NOT NULL,
+	vector  BYTEA NOT NULL,
+	PRIMARY KEY (session, n)
+);
+CREATE FUNCTION parley_forget_vectors() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	DELETE FROM entry_vectors v USING gone g WHERE v.session = g.session AND v.n = g.n;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER entry_vectors_gone AFTER DELETE ON entries REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION parley_forget_vectors();
+CREATE FUNCTION parley_renew_vectors() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	DELETE FROM entry_vectors WHERE session = OLD.session AND n = OLD.n;
+	UPDATE sessions SET embedded = OLD.n - 1 WHERE id = OLD.session AND embedded >= OLD.n;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER entry_vectors_changed AFTER UPDATE OF data ON entries FOR EACH ROW EXECUTE FUNCTION parley_renew_vectors();
+` + identityTable
+
+// identityTable has one row: of what identity the vectors are, and until when a process fills them alone.
+const identityTable = `
+CREATE TABLE vector_identity (
+	one        BIGINT PRIMARY KEY,
+	model      TEXT NOT NULL,
+	prompt     TEXT NOT NULL,
+	dimensions BIGINT NOT NULL,
+	taken      BIGINT NOT NULL -- microseconds since 1970
+);
+INSERT INTO vector_identity (one, model, prompt, dimensions, taken) VALUES (1, '', '', 0, 0);
+`
+
+// Tables are the tables of the vectors, which are made anew where the entries are copied to.
+func Tables() []string { return []string{"entry_vectors", "vector_identity"} }
+
+// Copied has the vectors made anew of a database to which the entries of another were copied.
+func Copied(tx *sqldb.Tx) error {
+	_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE embedded > 0")
+	return err
+}
+
+// ErrOtherIdentity says that the database has vectors of another identity by now.
+var ErrOtherIdentity = errors.New("the vectors are those of another model")
+
+// An Identity is what vectors must have in common to be compared. The zero Identity is that of no vectors.
+type Identity struct {
+	Model      string
+	Prompt     string // names what stands before the texts that are given to the model
+	Dimensions int
+}
+
+// A Store has the vectors of a database. Several processes may use the same one at a time.
+type Store struct{ DB *sqldb.DB }
+
+// Identity returns that of the vectors which are there; the zero Identity while they are replaced.
+func (s Store) Identity(ctx context.Context) (of Identity, err error) {
+	err = s.DB.Read.QueryRowContext(ctx, "SELECT model, prompt, dimensions FROM vector_identity").Scan(&of.Model, &of.Prompt, &of.Dimensions)
+	of.Model, of.Prompt = sqldb.Untext(of.Model), sqldb.Untext(of.Prompt)
+	return of, err
+}
+
+// Take has this process fill the vectors alone for some time at most, so that no text is paid for twice. It reports
+// false if another process does.
+func (s Store) Take(ctx context.Context, most time.Duration) (taken bool, err error) {
+	now := time.Now()
+	n, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = ? WHERE taken < ?", now.Add(most).UnixMicro(), now.UnixMicro())
+	return n > 0, err
+}
+
+// Leave lets others fill the vectors.
+func (s Store) Leave(ctx context.Context) error {
+	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = 0")
+	return err
+}
+
+const (
+	rowsAtOnce     = 2000 // that one transaction deletes
+	sessionsAtOnce = 1000
+)
+
+// Begin removes all vectors, and has those of an identity put from then on. Who dies before it has ended begins anew:
+// until then there is no identity, and nothing is put or found.
+func (s Store) Begin(ctx context.Context, of Identity) error {
+	if _, err := s.DB.Exec(ctx, "UPDATE vector_identity SET model = '', prompt = '', dimensions = 0"); err != nil {
+		return err
+	}
+	some := "DELETE FROM entry_vectors WHERE row IN (SELECT row FROM entry_vectors LIMIT ?)"
+	if s.DB.Postgres() {
+		some = "DELETE FROM entry_vectors WHERE (session, n) IN (SELECT session, n FROM entry_vectors LIMIT ?)"
+	}
+	for {
+		n, err := s.DB.Exec(ctx, some, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	for before := int64(math.MaxInt64); before > 0; {
+		var lowest sql.NullInt64
+		err := s.DB.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, sessionsAtOnce).Scan(&lowest)
+		if err == nil {
+			_, err = s.DB.Exec(ctx, "UPDATE sessions SET embedded = 0 WHERE id < ? AND id >= ? AND embedded > 0", before, lowest.Int64)
+		}
+		if err != nil {
+			return err
+		}
+		before = lowest.Int64
+	}
+	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET model = ?, prompt = ?, dimensions = ?", sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions)
+	return err
+}
+
+// A Row is the vector of an entry.
+type Row struct {
+	N      int64
+	Vector Packed
+}
+
+// Check returns ErrOtherIdentity if the vectors are not of an identity, and keeps it from changing until the
+// transaction has ended.
+func (s Store) Check(tx *sqldb.Tx, of Identity) error {
+	query := "SELECT one FROM vector_identity WHERE model = ? AND prompt = ? AND dimensions = ?"
+	if s.DB.Postgres() {
+		query += " FOR SHARE"
+	}
+	var one int64
+	err := tx.Get(query, []any{sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions}, &one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrOtherIdentity
+	}
+	return err
+}
+
+// Put adds the vectors of a session's entries in a transaction that has called Check. The caller sees to it that the
+// entries are as they were when their texts were read.
+func (s Store) Put(tx *sqldb.Tx, session int64, rows []Row) error {
+	for _, r := range rows {
+		query, args := "INSERT INTO entry_vectors (row, vector) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{rowOf(session, r.N), []byte(r.Vector)}
+		if s.DB.Postgres() {
+			query, args = "INSERT INTO entry_vectors (session, n, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", []any{session, r.N, []byte(r.Vector)}
+		}
+		if _, err := tx.Exec(query, args...); err != nil {
+			return fmt.Errorf("put the vector of entry %d: %w", r.N, err)
+		}
+	}
+	return nil
+}
+
+// A State says how complete the vectors are.
+type State struct {
+	Of      Identity
+	Vectors int64
+	Waiting int64 // entries whose vectors may be missing: also some that will have none
+}
+
+// countedRows is up to how many rows PostgreSQL counts; beyond that its estimate will do.
+const countedRows = 200_000
+
+// State counts the vectors.
+func (s Store) State(ctx context.Context) (st State, err error) {
+	if st.Of, err = s.Identity(ctx); err != nil {
+		return st, err
+	}
+	if err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(coalesce(sum(indexed - embedded), 0) AS BIGINT) FROM sessions WHERE embedded < indexed").Scan(&st.Waiting); err != nil {
+		return st, err
+	}
+	if s.DB.Postgres() {
+		err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass('entry_vectors')").Scan(&st.Vectors)
+		if err != nil || st.Vectors > countedRows {
+			return st, err
+		}
+	}
+	err = s.DB.Read.QueryRowContext(ctx, "SELECT count(*) FROM entry_vectors").Scan(&st.Vectors)
+	return st, err
+}
+
+// mostEntries bounds the numbers of entries that have vectors; rowOf has no room for higher ones.
+const (
+	numberBits  = 28
+	mostEntries = 1 << numberBits
+)
+
+func rowOf(session, n int64) int64 { return session<<numberBits + n }
+
+// Lacks returns a condition that is true of an entry e without a vector.
+func (s Store) Lacks() string {
+	if s.DB.Postgres() {
+		return "NOT EXISTS (SELECT 1 FROM entry_vectors v WHERE v.session = e.session AND v.n = e.n)"
+	}
+	return "NOT EXISTS (SELECT 1 FROM entry_vectors v WHERE v.row = (e.session << 28) + e.n)"
+}

@@ -1,0 +1,122 @@
+package vectors_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"parley/sessions/search/vectors"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
+	"parley/sessions/sqlstore"
+)
+
+// open opens a database with the tables of a store, in which no entries are.
+func open(t testing.TB, place string, watch *sqldbtest.Statements) vectors.Store {
+	t.Helper()
+	ctx := t.Context()
+	if watch != nil {
+		ctx = watch.Watch(ctx)
+	}
+	db, err := sqldb.OpenAt(ctx, place, sqlstore.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return vectors.Store{DB: db}
+}
+
+func identity(dimensions int) vectors.Identity {
+	return vectors.Identity{Model: "m", Prompt: "p", Dimensions: dimensions}
+}
+
+// put puts so many random vectors of each session.
+func put(t testing.TB, s vectors.Store, sessions, each, dimensions int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for session := range sessions {
+		err := s.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			if err := s.Check(tx, identity(dimensions)); err != nil {
+				return err
+			}
+			var rows []vectors.Row
+			for n := range each {
+				v := make([]float32, dimensions)
+				for i := range v {
+					v[i] = float32(random.NormFloat64())
+				}
+				rows = append(rows, vectors.Row{N: int64(n + 1), Vector: vectors.Pack(v)})
+			}
+			return s.Put(tx, int64(session+1), rows)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNearLooksAtItsScopesAlone(t *testing.T) {
+	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
+		t.Run(name, func(t *testing.T) {
+			var statements sqldbtest.Statements
+			s := open(t, place, &statements)
+			if err := s.Begin(t.Context(), identity(8)); err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, 5, 20, 8)
+			statements.Forget()
+			q := vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Of: identity(8), Limit: 100, In: []vectors.Scope{{Session: 2, After: 15}, {Session: 4}, {Session: 77}}}
+			got, average, err := s.Near(t.Context(), q)
+			if err != nil || len(got) != 5+20 || average == 0 || !slices.IsSortedFunc(got, func(a, b vectors.Near) int { return int(1000 * (b.Likeness - a.Likeness)) }) {
+				t.Errorf("near are %v (average %.2f), %v", got, average, err)
+			}
+			for _, n := range got {
+				if n.Session != 4 && (n.Session != 2 || n.N <= 15) {
+					t.Errorf("near is %+v, which is in no scope", n)
+				}
+			}
+			if !s.DB.Postgres() {
+				sqldbtest.WantNoScan(t, s.DB, statements.List(), func(table, _ string) bool { return table != "v" && table != "e" })
+			}
+			q.Of.Prompt = "other"
+			if got, _, err := s.Near(t.Context(), q); err != nil || len(got) > 0 {
+				t.Errorf("of another identity near are %v, %v", got, err)
+			}
+			err = s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, q.Of) })
+			if !errors.Is(err, vectors.ErrOtherIdentity) {
+				t.Errorf("another identity is checked with %v", err)
+			}
+		})
+	}
+}
+
+// BenchmarkNear looks through 20,000 vectors of 768 dimensions, in 20 sessions of 40.
+func BenchmarkNear(b *testing.B) {
+	const sessions, each, dimensions = 40, 1000, 768
+	for name, place := range map[string]func() string{"sqlite": func() string { return filepath.Join(b.TempDir(), "store.db") }, "postgres": func() string { return sqldbtest.New(b) }} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, place(), nil)
+			if err := s.Begin(b.Context(), identity(dimensions)); err != nil {
+				b.Fatal(err)
+			}
+			put(b, s, sessions, each, dimensions)
+			q := vectors.Query{Of: identity(dimensions), Limit: 30}
+			for session := range sessions / 2 {
+				q.In = append(q.In, vectors.Scope{Session: int64(2*session + 1)})
+			}
+			v := make([]float32, dimensions)
+			for i := range v {
+				v[i] = float32(i % 7)
+			}
+			q.Vector = vectors.Pack(v)
+			for b.Loop() {
+				if got, _, err := s.Near(b.Context(), q); err != nil || len(got) != 30 {
+					b.Fatal(fmt.Sprint(len(got), err))
+				}
+			}
+		})
+	}
+}
