@@ -46,6 +46,7 @@ type Config struct {
 	Web        Web
 	// Transcribe is the service that writes down voice messages.
 	Transcribe Transcribe
+	Embeddings Embeddings
 	Sandbox    Sandbox
 	Jobs       Jobs
 	Audit      Audit
@@ -94,6 +95,7 @@ func sections(platforms []Platform, home string) []row {
 		one(skillsSection(), func(c *Config) *Skills { return &c.Skills }),
 		one(webSection(), func(c *Config) *Web { return &c.Web }),
 		one(transcribeSection(), func(c *Config) *Transcribe { return &c.Transcribe }),
+		one(embeddingsSection(), func(c *Config) *Embeddings { return &c.Embeddings }),
 		one(auditSection(), func(c *Config) *Audit { return &c.Audit }),
 		one(scheduleSection(), func(c *Config) *Schedule { return &c.Schedule }),
 		one(heartbeatSection(), func(c *Config) *Heartbeat { return &c.Heartbeat }),

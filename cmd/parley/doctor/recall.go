@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/models"
 	"parley/sessions/search"
+	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
 )
 
@@ -27,12 +30,19 @@ func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var s search.State
+	var v vectors.State
 	has := false
 	err := sqldb.Look(ctx, place, func(db *sqldb.DB) (err error) {
 		if has, err = db.HasTable(ctx, "entry_words"); err != nil || !has {
 			return err
 		}
-		s, err = search.NewTable(db).State(ctx)
+		if s, err = search.NewTable(db).State(ctx); err != nil || cfg.Embeddings.Model == "" {
+			return err
+		}
+		if hasVectors, err := db.HasTable(ctx, "entry_vectors"); err != nil || !hasVectors {
+			return err
+		}
+		v, err = vectors.Store{DB: db}.State(ctx)
 		return err
 	})
 	if err != nil {
@@ -41,7 +51,36 @@ func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
 	if !has {
 		return nil
 	}
-	return []Finding{judgeIndex(s)}
+	if cfg.Embeddings.Model == "" {
+		return []Finding{judgeIndex(s)}
+	}
+	return []Finding{judgeIndex(s), checkEmbedding(ctx, cfg, v)}
+}
+
+// checkEmbedding asks the model for embeddings for a vector, and compares the vectors that are there with that one.
+func checkEmbedding(ctx context.Context, cfg *config.Config, v vectors.State) Finding {
+	f := Finding{Part: "embeddings", State: fine}
+	who := cfg.Embeddings.Model + " at " + models.EmbeddingServer(cfg)
+	e, err := models.NewEmbedding(cfg, nil)
+	var got [][]float32
+	began := time.Now()
+	if err == nil {
+		got, err = e.Embed(ctx, []string{"hello"})
+	}
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err)+textWordsAlone, remedyForModel(cfg, "embeddings", "embeddings.model", err)
+		return f
+	}
+	f.Detail = fmt.Sprintf(textEmbedding, who, time.Since(began).Milliseconds(), len(got[0]), v.Vectors)
+	switch {
+	case v.Of == vectors.Identity{}:
+		f.State, f.Detail, f.Remedy = note, f.Detail+textNoVectors, textVectorsRemedy
+	case v.Of.Model != cfg.Embeddings.Model || v.Of.Dimensions != len(got[0]):
+		f.State, f.Detail, f.Remedy = note, f.Detail+fmt.Sprintf(textOtherVectors, v.Of.Model, v.Of.Dimensions), textVectorsRemedy
+	case v.Waiting > 0:
+		f.Detail += fmt.Sprintf(textVectorsWaiting, v.Waiting)
+	}
+	return f
 }
 
 // judgeIndex returns the finding about an index in that state.

@@ -1,15 +1,21 @@
 package doctor
 
 import (
+	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/homedb"
+	"parley/cmd/parley/server/models"
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/search"
+	"parley/sessions/search/searchtest"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
@@ -64,5 +70,70 @@ func TestDoctorOnTheIndex(t *testing.T) {
 	}
 	if home.StoreFile != homedb.File {
 		t.Errorf("the store is in %s", home.StoreFile)
+	}
+}
+
+func TestDoctorOnEmbeddings(t *testing.T) {
+	provider := searchtest.NewProvider(t)
+	cfg := &config.Config{Home: t.TempDir(), Embeddings: config.Embeddings{BaseURL: provider.URL, Model: "small"}}
+	s, err := sqlstore.Open(t.Context(), filepath.Join(cfg.Home, home.StoreFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := func(when, state string, parts ...string) {
+		t.Helper()
+		got := checkIndex(t.Context(), cfg)
+		if len(got) != 2 || got[1].Part != "embeddings" || got[1].State != state || (got[1].Remedy == "") != (state == fine) {
+			t.Errorf("%s: %+v", when, got)
+			return
+		}
+		for _, part := range parts {
+			if !strings.Contains(got[1].Detail, part) {
+				t.Errorf("%s: %q lacks %q", when, got[1].Detail, part)
+			}
+		}
+	}
+	want("at first", note, "small at http://127.0.0.1", "256 dimensions", "0 entries have vectors", "words alone until they are made")
+	m := models.NewMeanings(s.Words(), func() *config.Config { return cfg }, nil, s.Bill(), slog.New(slog.DiscardHandler))
+	say := func(turn string) {
+		t.Helper()
+		l, err := s.Open(t.Context(), "main:test:1", time.Now().UnixNano())
+		var e sessions.Entry
+		if err == nil {
+			e, err = sessions.NewEntry(turn, sessions.KindText, sessions.Text{Text: "hello there"})
+		}
+		if err == nil {
+			err = l.Append(t.Context(), l.Next(), e)
+		}
+		if err == nil {
+			_, err = s.Words().Fill(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("t1")
+	for more := true; more; {
+		if more, err = m.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("filled", fine, "1 entries have vectors")
+	say("t2")
+	want("with a new entry", fine, "1 entries have vectors; 1 at most are waiting")
+	cfg.Embeddings.Model = "large"
+	want("with another model", note, "these are of small with 256 dimensions", "words alone")
+	cfg.Embeddings.Model = "small"
+	provider.Resize(100)
+	want("with another length", note, "these are of small with 256 dimensions")
+	provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		http.Error(w, "", http.StatusUnauthorized)
+		return true
+	})
+	want("with a wrong key", wrong, "words alone")
+	used, err := s.Bill().Usage(t.Context(), bill.ByModel, time.Now(), time.Now())
+	if err != nil || len(used) != 1 || used[0].Key != "small" || used[0].Calls != 2 || used[0].Input != 2 || used[0].Unpriced != 0 {
+		t.Errorf("noted is %+v, %v", used, err)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/process"
+	"parley/sessions/search"
 )
 
 // A foundation is what all parts of a server are made from.
 type foundation struct {
 	home     *home.Home
 	settings *settings
+	words    *search.Meanings // the index of what was said
 	role     Role
 	log      *slog.Logger
 	recent   *process.Log // the newest lines of log

@@ -70,6 +70,9 @@ func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 			hosts = append(hosts, welcome.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
 		}
 	}
+	if c.Embeddings.Model != "" { // it reads what is said, too
+		hosts = append(hosts, welcome.Host(cmp.Or(c.Embeddings.BaseURL, openai.DefaultURL)))
+	}
 	isLocal := func(host string) bool { return host == welcome.Local }
 	if slices.ContainsFunc(hosts, func(host string) bool { return !isLocal(host) }) {
 		return slices.DeleteFunc(hosts, isLocal)

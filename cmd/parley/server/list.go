@@ -52,6 +52,7 @@ func (s *Server) list(c Config) []part {
 		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
 		{"erasing", upkeep, r.Serves(), chats.erasing},
 		{"index", upkeep, r.Serves(), &search.Filler{Index: g.home.Store.Words(), Log: g.log}},
+		{"vectors", upkeep, r.Serves(), g.words},
 		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
 		{name: "session cache", is: work.answerer.sessionCache},
 		{name: "prompts", is: work.prompts},

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
+	"parley/sessions/search/searchtest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -125,6 +127,33 @@ func TestWhatWasSaidIsFoundByThoseWhoMaySeeIt(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// With a model for embeddings, what was said is found in other words, and its tokens are in the bill.
+func TestWhatWasSaidIsFoundInOtherWords(t *testing.T) {
+	t.Parallel()
+	provider := searchtest.NewProvider(t)
+	s := &seeker{}
+	d := dialogue{parleytest.New(t, s.model, fmt.Sprintf("[embeddings]\nbase_url = %q\nmodel = \"trigrams\"\n", provider.URL)), s}
+	d.Serve()
+	for _, text := range []string{"the weather is mild", "bring milk", "nobody called", "the lighthouse keeper sleeps"} {
+		d.say(2, 2, text)
+	}
+	parleytest.WaitFor(t, "vectors to be made", func() bool {
+		return slices.ContainsFunc(slices.Concat(provider.Asked()...), func(text string) bool { return strings.Contains(text, "the lighthouse keeper sleeps") })
+	})
+	parleytest.WaitFor(t, "it to be found", func() bool {
+		return strings.Contains(d.recall(2, 2, "lighthousekeepers"), "the lighthouse keeper sleeps")
+	})
+	if got := d.recall(3, 3, "lighthousekeepers"); strings.Contains(got, "sleeps") {
+		t.Errorf("for somebody else the model reads %s", got)
+	}
+	if out, errs, code := d.Run("usage", "--by", "model"); code != 0 || !strings.Contains(out, "trigrams") {
+		t.Errorf("parley usage exits with %d, printing %s %s", code, out, errs)
+	}
+	if out, errs, code := d.Run("doctor"); !strings.Contains(out, "trigrams at "+provider.URL) {
+		t.Errorf("parley doctor exits with %d, printing %s %s", code, out, errs)
 	}
 }
 

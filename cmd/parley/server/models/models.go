@@ -2,7 +2,7 @@
 // the agent in turn until one answers.
 //
 // models.go makes the models, prices.go finds what they cost, lefttools.go tells which tools they are
-// not shown.
+// not shown. embedding.go makes the model by which recall finds what was said in other words.
 package models
 
 import (
