@@ -40,23 +40,23 @@ func slashCommands() []slashCommand {
 	described := map[string]slashCommand{
 		"new":     {Description: "Begin a new conversation here; files stay"},
 		"stop":    {Description: "Stop what the bot is doing here"},
-		"status":  {Description: "Say what the bot is doing here"},
-		"usage":   {Description: "Say what you have used and what it has cost"},
-		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
-		"context": {Description: "Say how much of the conversation the bot can still read at once"},
-		"compact": {Description: "Sum up what is past, so that the bot can read more"},
-		"recall":  {Description: "Find what was said here or to the bot", Options: []commandOption{textOption("words", "that were used", true)}},
-		"help":    {Description: "Say what the bot understands"},
-		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{textOption("id", "of the request", true)}},
-		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{textOption("id", "of the request", true), textOption("reason", "for the bot", false)}},
-		"answer":  {Description: "Answer a question of the bot", Options: []commandOption{textOption("id", "of the question", true), textOption("answer", "to it", true)}},
-		"start":   {Description: "Begin as the bot's owner", Options: []commandOption{textOption("code", "that the bot printed at its start", false)}},
+		"status":  {Description: "Show what the bot is doing here"},
+		"usage":   {Description: "Show what you've used and what it cost"},
+		"undo":    {Description: "Undo the bot's last change in this conversation's folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
+		"context": {Description: "Show how much room is left in this conversation"},
+		"compact": {Description: "Sum up the conversation so far, to make room for more"},
+		"recall":  {Description: "Find what was said here or to the bot", Options: []commandOption{textOption("words", "words to look for", true)}},
+		"help":    {Description: "List the commands the bot understands"},
+		"approve": {Description: "Approve a request from the bot", Options: []commandOption{textOption("id", "the request's id", true)}},
+		"deny":    {Description: "Deny a request from the bot", Options: []commandOption{textOption("id", "the request's id", true), textOption("reason", "why, for the bot to read", false)}},
+		"answer":  {Description: "Answer a question from the bot", Options: []commandOption{textOption("id", "the question's id", true), textOption("answer", "your answer", true)}},
+		"start":   {Description: "Become the bot's owner", Options: []commandOption{textOption("code", "the code that the bot printed when it started", false)}},
 	}
 	var all []slashCommand
 	for _, name := range append(channels.Commands(), "start") {
 		c, ok := described[name]
 		if !ok {
-			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{textOption("words", "that belong to it", false)}}
+			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{textOption("words", "what to say with it, if anything", false)}}
 		}
 		c.Name = name
 		all = append(all, c)
