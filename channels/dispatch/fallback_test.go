@@ -52,7 +52,7 @@ func TestWhatIsRejectedGoesToItsFallback(t *testing.T) {
 			t.Fatalf("at the fallback: %+v", fallen)
 		}
 		got := fallen[0]
-		if want := "I couldn't deliver this to `c:1`: there is no such chat, or the bot is not in it.\n\n**disk** is full"; got.Text != want {
+		if want := "I couldn't deliver this to `c:1`: there's no such chat, or I'm not in it.\n\n**disk** is full"; got.Text != want {
 			t.Errorf("text %q, want %q", got.Text, want)
 		}
 		if got.ID != "a~fallback/1" || got.Origin != "ci" || !got.Expires.Equal(out.Expires) || got.File == nil || got.Fallback != nil ||

@@ -52,15 +52,15 @@ func reasonInWords(ch channels.Channel, code string) string {
 	}
 	switch channels.RefusalOf(ch, code) {
 	case channels.NoSuchChat:
-		return "there is no such chat, or the bot is not in it"
+		return "there's no such chat, or I'm not in it"
 	case channels.NotInChat:
-		return "the bot is not in that chat"
+		return "I'm not in that chat"
 	case channels.ChatArchived:
 		return "that chat is archived"
 	case channels.PersonRefuses:
-		return "that person doesn't accept messages from the bot"
+		return "that person doesn't accept messages from me"
 	case channels.NoRights:
-		return "the bot may not write there"
+		return "I'm not allowed to write there"
 	}
 	return "the platform refused it (" + markup.Verbatim(code) + ")"
 }
