@@ -136,7 +136,7 @@ func nextSteps(to *config.Config, from map[string]string) []string {
 	}
 	next = append(next, "serve it with this configuration: "+to.File)
 	if left := leftBehind(to); len(left) > 0 {
-		next = append(next, fmt.Sprintf("what was taken is not looked at any more in %s, by parley forget neither: delete %s once all is well", to.Home, strings.Join(left, " and ")))
+		next = append(next, fmt.Sprintf("nothing reads what was taken from %s anymore, not even parley forget: delete %s once all is well", to.Home, strings.Join(left, " and ")))
 	}
 	return next
 }

@@ -106,7 +106,7 @@ func (r pairingRevoke) Run(ctx context.Context, c *globalFlags, tty terminal.Ter
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(tty.Out, "%s is not admitted any more.\n", r.Who)
+		_, err = fmt.Fprintf(tty.Out, "%s doesn't have access anymore.\n", r.Who)
 		return err
 	})
 }

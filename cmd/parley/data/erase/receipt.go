@@ -59,9 +59,9 @@ func (r *Receipt) String() string {
 		what string
 		n    int64
 	}{
-		{"sessions erased whole", int64(len(r.Log.Sessions))},
-		{"sessions of which a part was erased", int64(len(r.Log.Shared))},
-		{"entries of the log", r.Log.Entries},
+		{"sessions erased entirely", int64(len(r.Log.Sessions))},
+		{"sessions erased in part", int64(len(r.Log.Shared))},
+		{"log entries", r.Log.Entries},
 		{"workspaces with their files and memory", int64(len(r.Workspaces))},
 		{"messages on their way", int64(r.Bus.Messages)},
 		{"turns and sends cut off", int64(r.Bus.Leases)},
@@ -72,7 +72,7 @@ func (r *Receipt) String() string {
 		{"requests to people", r.Book.Asks},
 		{"ratings of answers", r.Book.Ratings},
 		{"memories of the person, in all conversations", r.Book.Memories},
-		{"files sent to conversations that others share", int64(r.Attachments)},
+		{"files sent to conversations with others", int64(r.Attachments)},
 		{"old files of conversations that go on", int64(r.OldFiles)},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {

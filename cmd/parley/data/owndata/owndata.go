@@ -333,9 +333,9 @@ func receiptInWords(r erase.Receipt) string {
 	}{
 		{"whole conversations", int64(len(r.Log.Sessions))},
 		{"your part of shared conversations", int64(len(r.Log.Shared))},
-		{"entries of the log", r.Log.Entries},
+		{"log entries", r.Log.Entries},
 		{"folders with files and memory", int64(len(r.Workspaces))},
-		{"messages on the way", int64(r.Bus.Messages + r.Bus.DeadLetters)},
+		{"messages on their way", int64(r.Bus.Messages + r.Bus.DeadLetters)},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(&b, "- %s: %d\n", line.what, line.n)

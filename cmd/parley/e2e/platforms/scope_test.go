@@ -71,7 +71,7 @@ func TestWhoseConversationItIs(t *testing.T) {
 	if out, errs, code := w.Run("sessions", "main:slack:C1:"+root+":U1"); code != 0 || !strings.Contains(out, "cherry") || strings.Contains(out, "berry\n") {
 		t.Errorf("the session is %d %s%s", code, out, errs)
 	}
-	if out, _, code := w.Run("forget", "--user", "slack:U1", "--yes"); code != 0 || !strings.Contains(out, "sessions erased whole") {
+	if out, _, code := w.Run("forget", "--user", "slack:U1", "--yes"); code != 0 || !strings.Contains(out, "sessions erased entirely") {
 		t.Errorf("forget says %d %s", code, out)
 	}
 	if found := parleytest.FilesWith(t, w.Home, "apple"); len(found) > 0 {

@@ -213,12 +213,12 @@ func (u Usage) Print(out io.Writer, by string) error {
 		return err
 	}
 	if unpriced > 0 {
-		fmt.Fprintf(out, "* of %d calls it is not known what they cost: docs/models.md says how to set a price\n", unpriced)
+		fmt.Fprintf(out, "* the cost of %d calls isn't known: docs/models.md says how to set a price\n", unpriced)
 	}
 	if estimated > 0 {
-		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider has counted none\n", estimated)
+		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider didn't count them\n", estimated)
 	}
-	fmt.Fprintln(out, "days are UTC's; the list of prices is of "+u.Prices)
+	fmt.Fprintln(out, "days are in UTC; prices are as of "+u.Prices)
 	return u.printCaps(out)
 }
 
