@@ -108,7 +108,7 @@ var (
 	// in a chat were not shown all of it.
 	ErrNotShown = errors.New("it was not shown whole")
 	// ErrDecided says that the ask has ended already.
-	ErrDecided = errors.New("it is decided already")
+	ErrDecided = errors.New("it has already been decided")
 )
 
 // AnswerRefused reports whether an error means that an answer was refused for good. After

@@ -59,7 +59,7 @@ func (f *Files) Apply(r journal.Record) {
 func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
-		text := fmt.Sprintf("I didn't get %s: %s. You can send it again once that's no longer the case.", nameOf(a.Name, a.Kind), why)
+		text := fmt.Sprintf("I didn't get %s: %s. You can send it again once that changes.", nameOf(a.Name, a.Kind), why)
 		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, Of: in.ID})
 		e.Person = in.From.ID
 		entries = append(entries, e)

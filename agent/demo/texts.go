@@ -12,7 +12,7 @@ const textIntroduction = "I'm Parley's built-in demo model: a handful of rules, 
 	"- what do you remember\n" +
 	"- tell telegram 42 that lunch is ready\n\n" +
 	"You can join several of them with “then”.\n\n" +
-	"To talk to a real model, run `parley onboard`, which asks for one and tries it; or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
+	"To talk to a real model, run `parley onboard`, which asks for one and tries it. Or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
 	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
 
 const (

@@ -8,7 +8,7 @@ func (e *Error) inWords() (what, remedy string) {
 	what, remedy = "The model's server didn't answer the way it should", ""
 	switch e.Cause {
 	case CauseKey:
-		what, remedy = "The model's provider does not accept the key", "Check model.api_key."
+		what, remedy = "The model's provider doesn't accept the key", "Check model.api_key."
 	case CauseModel:
 		what, remedy = "The provider has no model by that name", "Check model.name."
 	case CauseQuota:
@@ -16,7 +16,7 @@ func (e *Error) inWords() (what, remedy string) {
 	case CausePlace:
 		what, remedy = "The model's provider doesn't serve this machine's country or network", "The key isn't the problem. Point model.base_url at another provider, or at a server in a region that this provider serves."
 	case CauseNetwork:
-		what, remedy = "The model's server cannot be reached", "Check model.base_url, whether the server is running, and whether the network lets this machine reach it."
+		what, remedy = "The model's server can't be reached", "Check model.base_url, whether the server is running, and whether the network lets this machine reach it."
 	case CauseAddress:
 		what, remedy = "There is no model server at that address", "Check model.base_url: it usually ends in /v1."
 	default:

@@ -87,7 +87,7 @@ func describe() descriptions {
 		dead:    of("bus_dead", "Dead letters.", "topic"),
 		unknown: of("sends_unknown", "Messages that may or may not have been sent.", "channel"),
 		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
-			"Requests that people have not answered yet.", nil, nil),
+			"Requests that people haven't answered yet.", nil, nil),
 		reserved: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "reserved_dollars"),
 			"Money set aside for model calls in progress, and not yet spent.", nil, nil),
 	}

@@ -28,7 +28,7 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
 		asks.WithLabelValues(result)
 	}
-	schedules := newCounter("schedules_fired_total", "Times schedules were due: fired, no_access (their person isn't allowed to talk to the bot) or missed.", "result")
+	schedules := newCounter("schedules_fired_total", "Times schedules were due: fired, no_access (the person isn't allowed to talk to the bot) or missed.", "result")
 	for _, result := range []string{"fired", "no_access", "missed"} {
 		schedules.WithLabelValues(result)
 	}

@@ -299,14 +299,14 @@ func missedText(s schedules.Schedule) string {
 		return t.Format(form)
 	}
 	if s.Missed == 0 {
-		return fmt.Sprintf("Schedule `%s` was due at %s, when I couldn't do it. I'm doing it now.", s.ID, in(s.Slot))
+		return fmt.Sprintf("Schedule `%s` was due at %s, but I couldn't run it then. I'm running it now.", s.ID, in(s.Slot))
 	}
 	times := "once"
 	if s.Missed > 1 {
 		times = fmt.Sprintf("%d times", s.Missed)
 	}
 	if s.Missed == schedules.MaxMissed {
-		times = "more often than I count"
+		times = "more times than I keep count of"
 	}
-	return fmt.Sprintf("Schedule `%s` (%s) was due %s from %s on, when I couldn't do it. I'm doing now what was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
+	return fmt.Sprintf("Schedule `%s` (%s) has been due %s since %s, but I couldn't run it. I'm now doing the run that was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
 }

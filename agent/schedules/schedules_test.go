@@ -222,7 +222,7 @@ func TestMissedSlotsAreToldOnce(t *testing.T) {
 			t.Errorf("said are %q, want %q", got, want)
 		}
 		told := strings.Join(s.told(), "\n")
-		if strings.Count(told, often) != 1 || !strings.Contains(told, "(every 10m) was due 3 times") || strings.Count(told, once) != 1 {
+		if strings.Count(told, often) != 1 || !strings.Contains(told, "(every 10m) has been due 3 times") || strings.Count(told, once) != 1 {
 			t.Errorf("people are told %q", told)
 		}
 		if s.fired["missed"] < 3 {

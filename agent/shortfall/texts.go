@@ -30,7 +30,7 @@ func Text(a llm.Answer, some bool) string {
 	case a.Stop == llm.StopFiltered:
 		return "_(The provider's content filter" + reason + " blocked the answer. Try rephrasing.)_"
 	case a.Stop == llm.StopBroken:
-		return "_(The provider cut the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
+		return "_(The provider cut the answer off here" + reason + ", each time I asked. Ask again a little later for the rest.)_"
 	case a.Stop == llm.StopLost && some:
 		return "_(Each time I asked, the model announced a tool call that never came, so this may be incomplete.)_"
 	case a.Stop == llm.StopLost:
@@ -56,11 +56,11 @@ func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	case fault.Fault == llm.Refused && quote:
 		return "model_refused", fault.Explain()
 	case fault.Fault == llm.Refused:
-		return "model_refused", fmt.Sprintf("The model's provider is refusing my requests%s. My operator has to check the model's name and key; the server's log says more.", statusOf(fault))
+		return "model_refused", fmt.Sprintf("The model's provider is refusing my requests%s. My operator has to check the model's name and key; the server's log has the details.", statusOf(fault))
 	case fault.Fault == llm.Rejected && quote:
 		return "model_rejected", fmt.Sprintf("%s %snew starts over.", fault.Explain(), prefix)
 	case fault.Fault == llm.Rejected:
-		return "model_rejected", fmt.Sprintf("The model's provider rejected this request%s. The server's log says more; %snew starts over.", statusOf(fault), prefix)
+		return "model_rejected", fmt.Sprintf("The model's provider rejected this request%s. The server's log has the details; %snew starts over.", statusOf(fault), prefix)
 	case quote:
 		return "model_busy", fmt.Sprintf("%s I gave up after %s.%s", fault.Explain(), triesOf(fault), pauseText(fault, " The provider won't take requests until %s."))
 	}
@@ -68,7 +68,7 @@ func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	if when == "" {
 		when = "Please ask again a little later."
 	}
-	return "model_busy", fmt.Sprintf("I can't reach the model, or it is too busy. I gave up after %s. %s", triesOf(fault), when)
+	return "model_busy", fmt.Sprintf("I can't reach the model, or it's too busy. I gave up after %s. %s", triesOf(fault), when)
 }
 
 // longPause is from how long a pause on people are told that the provider asks for one.
@@ -87,7 +87,7 @@ func pauseText(fault *llm.Error, format string) string {
 // asked is for how long the provider asks to be left alone. prefix is what a command begins with.
 func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	free := clock(time.Now().Add(asked))
-	text := fmt.Sprintf("I can't reach the model, or it is too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
+	text := fmt.Sprintf("I can't reach the model, or it's too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
 	switch {
 	case asked >= longPause && asked <= after:
 		text = fmt.Sprintf("The model is too busy: its provider won't take requests until %s. I'll ask again then, keep trying until %s, and answer as soon as I can", free, clock(until))

@@ -58,7 +58,7 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 		what = "the undo"
 	}
 	if len(own.Result.Restored) == 0 {
-		fmt.Fprintf(&b, "I didn't change anything: there's nothing left of %s (%d) that I could put back.", what, undone.N)
+		fmt.Fprintf(&b, "I didn't change anything: I couldn't put back any of %s (%d).", what, undone.N)
 	} else {
 		fmt.Fprintf(&b, "I've undone %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
 	}

@@ -155,7 +155,7 @@ func TestFilesBesideAnOlderRelease(t *testing.T) {
 	b.agent.Picture = func(context.Context, string, llm.Picture) []byte { return []byte("bytes") }
 	b.agent.MayNote = func(context.Context) (string, error) { return older, nil }
 	stop := b.run()
-	said := "I didn't get `a.pdf`: a process of an older release still serves. You can send it again once that's no longer the case."
+	said := "I didn't get `a.pdf`: a process of an older release still serves. You can send it again once that changes."
 	b.publish(withFiles("f1", "read it", bus.Attachment{Kind: bus.Document, Name: "a.pdf", Ref: "1"}))
 	b.wantReply("f1", "fine\n\n_("+said+")_")
 	if got := shownTo(<-requests); !strings.Contains(got, "<notice>"+said+"</notice>") {

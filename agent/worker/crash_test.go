@@ -318,7 +318,7 @@ func testKilledTooOften(t *testing.T, dir string) {
 	}
 	b := h.bus
 	out := outbound(t, b)
-	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given it up") {
+	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given up on it") {
 		t.Errorf("the sender was told %+v", out)
 	}
 	dead, err := b.DeadLetters(t.Context(), bus.InboundTopic, "", 10)

@@ -109,7 +109,7 @@ func TestStopEndsTheJobsOfItsSession(t *testing.T) {
 	j := &jobs{running: map[string]int{"main:test:1": 2, "main:test:2": 1}, stopped: map[string]int{}}
 	b.jobs = j
 	b.run()
-	b.wantReply(b.say("1", "ann", "/status"), "In the background: 2.")
+	b.wantReply(b.say("1", "ann", "/status"), "Jobs in the background: 2.")
 	b.wantReply(b.say("1", "ann", "/stop"), "Stopped 2 jobs that were running in the background.")
 	b.wantReply(b.say("1", "ann", "/stop"), "Nothing is running.")
 	if n, _ := j.Count(t.Context(), "main:test:2"); n != 1 {

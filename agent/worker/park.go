@@ -222,7 +222,7 @@ func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 		} else if a.Kind == bus.AskQuestion {
 			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
 		} else {
-			waits = append(waits, fmt.Sprintf("an approval of `%s` (`%sapprove %s` or `%sdeny %s`, by owners and approvers)", a.Of.Use.Name, p, a.ID, p, a.ID))
+			waits = append(waits, fmt.Sprintf("approval of `%s` (owners and approvers: `%sapprove %s` or `%sdeny %s`)", a.Of.Use.Name, p, a.ID, p, a.ID))
 		}
 	}
 	return strings.Join(waits, ", and for ")

@@ -208,7 +208,7 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 	b.command("1", approver, "approve `"+strings.ToUpper(id)+"`")
 	b.wantEnd(id, "Approved by test:app")
 	b.wantReply(first, `{"said":"x"}`)
-	b.wantReply(b.command("2", owner, "deny "+id), "decided already: approved by test:app")
+	b.wantReply(b.command("2", owner, "deny "+id), "already been decided: approved by test:app")
 	b.settled()
 	if ran.Load() != 1 {
 		t.Errorf("it ran %d times", ran.Load())
@@ -223,7 +223,7 @@ func TestAnUnansweredAskExpires(t *testing.T) {
 	id, _ := b.asked()
 	b.wantEnd(id, "Expired")
 	b.wantReply(first, `"code":"timeout"`)
-	b.wantReply(b.command("1", owner, "approve "+id), "decided already: expired")
+	b.wantReply(b.command("1", owner, "approve "+id), "already been decided: expired")
 	if ask, err := d.book.LookupAsk(t.Context(), id); err != nil || ask.State != bus.AskExpired || ran.Load() != 0 {
 		t.Errorf("the ask is %+v, %v; it ran %d times", ask, err, ran.Load())
 	}
@@ -242,7 +242,7 @@ func TestStopEndsATurnThatWaits(t *testing.T) {
 	if ask, err := d.book.LookupAsk(t.Context(), id); err != nil || ask.State != bus.AskWithdrawn {
 		t.Errorf("the ask is %+v, %v", ask, err)
 	}
-	b.wantReply(b.command("1", owner, "approve "+id), "decided already: withdrawn")
+	b.wantReply(b.command("1", owner, "approve "+id), "already been decided: withdrawn")
 	if got := b.kinds("1"); !strings.Contains(got, "tool_result turn_done") || ran.Load() != 0 {
 		t.Errorf("log %q; it ran %d times", got, ran.Load())
 	}

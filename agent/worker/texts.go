@@ -11,7 +11,7 @@ const textHelp = `Just write to me and I'll answer; I can use my tools to work i
 - %[1]sstop ends what I'm doing
 - %[1]sstatus says what I'm doing, %[1]susage what you've used and what it cost
 - %[1]sundo undoes my last change in that folder, and %[1]sundo list shows what can be undone
-- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up the conversation so far
+- %[1]scontext says how much room is left in this conversation, %[1]scompact sums up the conversation so far
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I'm waiting on
 %[2]s- %[1]shelp shows this list`
 
@@ -22,22 +22,22 @@ const textOwnDataHelp = `- %[1]sexport sends you what you've said to me, %[1]sfo
 `
 
 const (
-	textNoted           = "Noted. I'm waiting for %s, and then I'll go on. `%sstop` ends it."
+	textNoted           = "Noted. I'm waiting for %s, and then I'll go on. `%sstop` makes me give up."
 	textFinishFirst     = "I'll finish what I'm working on first, and then %s. %sstop stops me right away."
 	textCannotSumUp     = "I'm waiting for an answer, and I can't sum anything up until I get it. Please try again after that."
 	textStartedNew      = "I've started a new conversation. Your files and memory are still here."
 	textKeepsWaiting    = " Anything that's waiting for an answer keeps waiting; %sstop ends it."
 	textNothingRuns     = "Nothing is running."
 	textNoCount         = "I don't keep track of usage here."
-	textOnlyOnPlatforms = "That only works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it."
-	textOnlyInPrivate   = "That works only in a private chat with me on a chat platform."
+	textOnlyOnPlatforms = "That only works in a chat with me on a chat platform. Here, `parley forget --user %s` erases what you've said, and `parley sessions` shows it."
+	textOnlyInPrivate   = "That only works in a private chat with me on a chat platform."
 	textRecallHere      = "On my web page, the search above the list of conversations finds what was said. In a terminal, `parley recall WORDS` does."
 	textPageHere        = "Run `parley ui` on the machine where I run: it opens my web page."
-	textUnknownCommand  = "I don't know the command %[1]s%[2]s. %[1]shelp lists those I know."
+	textUnknownCommand  = "I don't know the command %[1]s%[2]s. %[1]shelp lists the ones I know."
 	textNoCopies        = "I don't keep copies of what I change here, so I can't undo it."
 	textBeenWaiting     = "I've been waiting %s for %s."
 	textBeenWorking     = "I've been working for %s: step %d of at most %d%s."
-	textInBackground    = " In the background: %d."
+	textInBackground    = " Jobs in the background: %d."
 	textSubAgents       = " Sub-agents at work: %d."
 	textStatusList      = "\n\n- model: %s\n- waiting: %d of at most %d"
 	textTokensToday     = "\n- your tokens today: %s of at most %s"
@@ -47,7 +47,7 @@ const (
 	textWhichRequest    = "Which request? Say `%s%s ID`; the ID is in the request."
 	textRequestEnded    = "Request `%s`: %s."
 	textUnsendable      = "I have an answer for you, but I can't send it: it's too long, or your message's id is. Ask for less at a time, or ask again."
-	textCutOff          = "I was cut off %d times while I worked on this, so I've given it up. What I did until then stays done. Ask again if it still matters."
+	textCutOff          = "I was cut off %d times while I worked on this, so I've given up on it. What I'd done by then stays done. Ask again if it still matters."
 	textTooLong         = "I worked on this for %s, the longest a turn may take, so I stopped."
 	textTooManyTurns    = "You've asked me %d times in the past hour, and that's the limit. Ask again after %s UTC."
 	textNoHistory       = "I couldn't work on your message: I can't open this conversation's history. The server's log says why."

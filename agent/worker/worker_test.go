@@ -703,10 +703,10 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		fault llm.Error
 		want  string
 	}{
-		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Check model.api_key."},
+		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "doesn't accept the key (status 401: “Incorrect API key”). Check model.api_key."},
 		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model by that name (status 404: “model 'x' not found”). Check model.name."},
 		"quota":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
-		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Check model.base_url"},
+		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "can't be reached (dial tcp: connection refused). Check model.base_url"},
 		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "rejected this request (status 400: “Invalid schema”). /new starts over"},
 	}
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {

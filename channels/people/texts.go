@@ -9,9 +9,9 @@ const (
 	textMemoryUsage       = "Say `%[1]smemory` to see what I remember about you across conversations, and `%[1]smemory clear` to erase it."
 	textNothingRemembered = "I don't remember anything about you across conversations. Each conversation has its own notes in its MEMORY.md file: ask me for it there."
 	textRemembered        = "This is what I remember about you in all our private conversations. `%smemory clear` erases it; to correct something, just tell me."
-	textLinkCode          = "Within ten minutes, say `link %s` to me in a private chat on another channel, starting it the way commands start there. Then I'll know that both accounts are yours. " +
+	textLinkCode          = "Within ten minutes, say `link %s` to me in a private chat on another channel, the way you'd write any command there. Then I'll know that both accounts are yours. " +
 		"I'll remember the same things about you in both places, and count both toward the same limits. Never give the code to anybody else."
-	textLinkHere = "Say `link` to me in your private chat on a chat platform, starting it the way commands start there. " +
+	textLinkHere = "Say `link` to me in your private chat on a chat platform, the way you'd write any command there. " +
 		"Then say `%slink CODE` here, with the code that I give you there."
 	textAlreadyLinked   = "\n\nYou're linked with %s; `%slink off` ends that."
 	textTooManyCodes    = "You've entered %d wrong codes. I'll take the next one after %s UTC."

@@ -137,7 +137,7 @@ func TestAPartOfTheKnowledgeFolderIsNamedAsSuch(t *testing.T) {
 	big := func(name string, size int) fs.FS {
 		return fstest.MapFS{name: {Data: append([]byte(name+" "), strings.Repeat("\n", size)...)}, "z.md": {Data: []byte("kraken")}}
 	}
-	const note = "Only a part of the knowledge folder was searched."
+	const note = "Only part of the knowledge folder was searched."
 	for name, c := range map[string]struct {
 		folder fs.FS
 		want   string

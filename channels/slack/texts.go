@@ -5,7 +5,7 @@ package slack
 import "parley/channels/slack/assistant"
 
 const (
-	textAbout     = "Look at this message and tell me what it is about, and what I should know or do."
+	textAbout     = "Look at this message and tell me what it's about, and what I should know or do."
 	textElsewhere = "I'm not in this conversation, so I'll answer in our own chat."
 	textBotToken  = "Bot User OAuth Token"
 )

@@ -34,7 +34,7 @@ func capabilityTexts() []capabilityText {
 		{tools.FileWrite, "write files of our conversation, and remember things there"},
 		{tools.Shell, "run programs on those files, in a sandbox"},
 		{tools.Git, "keep versions of them with git"},
-		{tools.Network, "read pages of the web, and search it"},
+		{tools.Network, "read web pages, and search the web"},
 		{tools.Session, "look into other conversations, and start new ones"},
 	}
 }

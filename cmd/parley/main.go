@@ -33,7 +33,7 @@ type cli struct {
 	Metrics     metricsCmd     `cmd:"" help:"Print the metrics in Prometheus format."`
 	Usage       usageCmd       `cmd:"" help:"Show how many tokens models have used, and what they cost."`
 	Sessions    sessionsCmd    `cmd:"" help:"Show conversations."`
-	Recall      recallCmd      `cmd:"" help:"Find what was said, by the words that were used."`
+	Recall      recallCmd      `cmd:"" help:"Search what was said in conversations."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"List the messages that Parley gave up on."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
 	Backup      backupCmd      `cmd:"" help:"Back up everything into one file, even while the bot is serving."`

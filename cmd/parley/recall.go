@@ -19,7 +19,7 @@ import (
 )
 
 type recallCmd struct {
-	Words   []string `arg:"" help:"The words to find; those that have more of them come first."`
+	Words   []string `arg:"" help:"The words to find; passages with more of them come first."`
 	Session string   `help:"Only in this conversation." placeholder:"KEY"`
 	Person  string   `help:"Only in conversations where this person has spoken." placeholder:"CHANNEL:USER"`
 	Agent   string   `help:"Only in conversations with this agent." placeholder:"NAME"`

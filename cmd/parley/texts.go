@@ -21,7 +21,7 @@ const (
 	textUserOrSession  = "Give either --user or --session.\n\n"
 	textErase          = "Erase everything from %s for good?"
 	textForgetAll      = "Forget every dead letter?"
-	textWouldNotStart  = "The configuration is good, but serve would not start now: %v\n"
+	textWouldNotStart  = "The configuration is good, but serve wouldn't start right now: %v\n"
 	textWouldStart     = "The configuration is good: serve would start with it."
 	textBecomeOwner    = "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n"
 	textNothingToServe = "There's nothing for anybody to talk to yet: no [channels.NAME] is configured.\nparley onboard sets up a chat platform and a model; or set TELEGRAM_BOT_TOKEN, or write a parley.toml and run parley config check.\nparley chat lets you talk to the agent here, in a terminal.\n"
@@ -39,5 +39,5 @@ const (
 	textDueNext        = "%s is due next at %s.\n"
 	textSignedOut      = "This browser is signed out."
 	textRecallUsage    = "say /recall WORDS"
-	textRecallWhere    = "\n\nWithout --session, it looks through the %d conversations that match and were used last."
+	textRecallWhere    = "\n\nWithout --session, it searches the %d most recently used conversations that match."
 )

@@ -277,7 +277,7 @@ func (a *API) finish(w *exchange.Answer, r *http.Request) {
 		if w.Status() != 0 {
 			panic(http.ErrAbortHandler) // the caller could take a part of the answer for the whole
 		}
-		w.Refuse(&exchange.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "something broke; the server's log says more"})
+		w.Refuse(&exchange.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "something broke; the server's log has the details"})
 	}
 	w.LogTo(a.cfg.Log, r)
 }

@@ -162,7 +162,7 @@ func (a asking) answer(w *exchange.Answer, r *http.Request) error {
 	case errors.Is(err, bus.ErrBadAnswer):
 		return exchange.Unprocessable("bad_answer", `"answer" must be the reply to the question`)
 	case errors.Is(err, bus.ErrDecided):
-		return exchange.Conflict("decided", "it is decided already: "+ask.Ending())
+		return exchange.Conflict("decided", "it has already been decided: "+ask.Ending())
 	case err != nil:
 		return err
 	}

@@ -390,7 +390,7 @@ var endings = regexp.MustCompile(`(?i)(approved by|approved for this conversatio
 // isAboutAsk reports whether a message at an address asks people something, or tells them
 // how an ask has ended.
 func (a *audit) isAboutAsk(address, text string) bool {
-	if isNoted(text) || strings.HasPrefix(text, "You can't decide this") || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
+	if isNoted(text) || strings.HasPrefix(text, "You can't decide this") || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " has already been decided: ") || strings.Contains(text, " is decided already: ") {
 		return true
 	}
 	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return s.mark.MatchString(text) })

@@ -134,7 +134,7 @@ func (s *storm) runJobs(person int64, mark string, random *rand.Rand, over <-cha
 		s.Telegram.Say(person, person, what)
 		s.waitUntil(5*time.Minute, "an answer to "+what, func() bool {
 			all := strings.Join(parleytest.Texts(s.Telegram.Sent(person)[before:]), "\n")
-			return strings.Contains(all, "re "+what) || strings.Contains(all, "given it up")
+			return strings.Contains(all, "re "+what) || tellsItGaveUp(all)
 		})
 		if kind == longJob && pause(random, 100*time.Millisecond, 3*time.Second, over) {
 			s.Telegram.Say(person, person, "/stop")

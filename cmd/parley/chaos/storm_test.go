@@ -400,7 +400,7 @@ func (s *storm) answered(i int) int {
 		for _, n := range answersTo(m.text, s.chats[i].who) {
 			seen[n] = true
 		}
-		if strings.Contains(m.text, "given it up") {
+		if tellsItGaveUp(m.text) {
 			givenUp++
 		}
 	}
@@ -477,7 +477,13 @@ func (s *storm) gaveUpLast(i int) bool {
 
 func (s *storm) saysItGaveUp(i int) bool {
 	all := s.sentTo(s.chats[i].address())
-	return len(all) > 0 && strings.Contains(all[len(all)-1].text, "given it up")
+	return len(all) > 0 && tellsItGaveUp(all[len(all)-1].text)
+}
+
+// tellsItGaveUp reports whether a text says that a turn was given up, in the words of this release or of the one
+// before.
+func tellsItGaveUp(text string) bool {
+	return strings.Contains(text, "given up on it") || strings.Contains(text, "given it up")
 }
 
 // countFault counts a harm that was done to the fleet.

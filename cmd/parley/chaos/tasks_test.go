@@ -161,7 +161,7 @@ func (s *storm) giveTasks(person int64, random *rand.Rand, over <-chan struct{})
 		kind := []string{awaitTasks, spawnTasks}[random.IntN(2)]
 		before := len(s.Telegram.Sent(person))
 		s.Telegram.Say(person, person, fmt.Sprintf("%s %d %d %d", kind, person, n, 1+random.IntN(3)))
-		answers := []string{fmt.Sprintf("re %d.%d;", person, n), "given it up"}
+		answers := []string{fmt.Sprintf("re %d.%d;", person, n), "given up on it", "given it up"}
 		if random.IntN(5) == 0 && pause(random, 100*time.Millisecond, time.Second, over) {
 			s.Telegram.Say(person, person, "/stop")
 			answers = append(answers, "Stopped", "Nothing is running")

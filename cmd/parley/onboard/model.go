@@ -129,7 +129,7 @@ func checkAddress(text string) error {
 }
 
 // errUnreachable says that no server answers at an address.
-var errUnreachable = errors.New("the server cannot be reached")
+var errUnreachable = errors.New("the server can't be reached")
 
 // reach asks the server of the model for its models, without a key. A server that wants one is there,
 // too. If there is none at the address but one below /v1, that is the address.
@@ -214,17 +214,17 @@ func (s *setup) chooseKey(ctx context.Context) error {
 
 // refusal returns in words why the model's server does not answer.
 func (s *setup) refusal(err error) error {
-	what := "%s does not answer as it should (%s)"
+	what := "%s doesn't answer the way it should (%s)"
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
 		switch refused.Cause {
 		case llm.CauseKey:
-			what = "%s does not accept the key (%s)"
+			what = "%s doesn't accept the key (%s)"
 		case llm.CauseQuota:
 			what = "%s says that the account has no credit left (%s)"
 		case llm.CausePlace:
-			what = "%s does not serve the country or network of this machine (%s)"
+			what = "%s doesn't serve this machine's country or network (%s)"
 		case llm.CauseNetwork:
-			what = "%s cannot be reached (%s)"
+			what = "%s can't be reached (%s)"
 		case llm.CauseModel:
 			what = "%s has no model by that name (%s)"
 		}

@@ -11,7 +11,7 @@ const (
 	textForgetUsage   = "Say `%[1]sforget` to see what would be erased, and `%[1]sforget yes` to erase it."
 	textJustTold      = "I just told you what that erases. Say `%sforget yes` within ten minutes to erase it."
 	textForget        = "This erases what `%s` has said to me and what I answered:\n\n" +
-		"- your own conversations, with their files and memory: %d\n- your part of conversations that others share: %d\n- anything waiting to be answered or sent, my questions to you, and your schedules\n- what I remember about you in all conversations, also on channels that you've linked\n\n" +
+		"- your own conversations, with their files and memory: %d\n- your part of conversations that you share with others: %d\n- anything waiting to be answered or sent, my questions to you, and your schedules\n- what I remember about you in all conversations, including on channels you've linked\n\n" +
 		"It doesn't erase your permission to talk to me, message ids, backups, or what this platform keeps. You can't undo this. " +
 		"To get a copy first, say `%sexport`.\n\nSay `%sforget yes` within ten minutes to erase it."
 	textForgetFirst = "Say `%[1]sforget` first to see what would be erased, then `%[1]sforget yes` within ten minutes to erase it."

@@ -69,7 +69,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 		return false
 	})
 	w.Telegram.Say(1, 1, "/deny "+id)
-	if got := w.WaitSaid(1, 2)[1]; !strings.Contains(got, "decided already: approved by") {
+	if got := w.WaitSaid(1, 2)[1]; !strings.Contains(got, "already been decided: approved by") {
 		t.Errorf("a second answer was told %q", got)
 	}
 }
@@ -150,7 +150,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	})
 	// Their apps have not shown the edit yet.
 	w.Telegram.Press(-5, 1, inGroup.ID, inGroup.Buttons[2].Data, nil)
-	if got := w.WaitSaid(-5, 3)[2]; !strings.Contains(got, "decided already: approved by User 1") {
+	if got := w.WaitSaid(-5, 3)[2]; !strings.Contains(got, "already been decided: approved by User 1") {
 		t.Errorf("a second press was told %q", got)
 	}
 }
@@ -233,7 +233,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 			if raw, err := os.ReadFile(filepath.Join(dirs[0], "a.txt")); err == nil && string(raw) == "approved" {
 				t.Error("it ran")
 			}
-			if _, stderr, code := w.Run("approvals", "deny", id); code == 0 || !strings.Contains(stderr, "decided already") {
+			if _, stderr, code := w.Run("approvals", "deny", id); code == 0 || !strings.Contains(stderr, "already been decided") {
 				t.Errorf("a second answer gave %d, %q", code, stderr)
 			}
 		})
@@ -255,7 +255,7 @@ func TestARequestExpires(t *testing.T) {
 		return strings.Contains(said(), "Expired: nobody answered in time") && strings.Contains(said(), `"code":"timeout"`)
 	})
 	w.Telegram.Say(1, 1, "/approve "+id)
-	if got := w.WaitSaid(1, 1)[0]; !strings.Contains(got, "decided already: expired") {
+	if got := w.WaitSaid(1, 1)[0]; !strings.Contains(got, "already been decided: expired") {
 		t.Errorf("a late answer was told %q", got)
 	}
 	if found, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*", "a.txt")); err != nil || len(found) > 0 {

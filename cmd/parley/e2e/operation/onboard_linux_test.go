@@ -91,7 +91,7 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Types("not a url")
 	s.Sees(`"not a url" isn't an address`)
 	s.Types("http://127.0.0.1:1/v1")
-	s.Sees("cannot be reached")
+	s.Sees("can't be reached")
 	s.Types("back")
 	s.SeesTimes("Whose model should answer?", 2)
 	s.Types("other")
@@ -390,7 +390,7 @@ func TestOnboardByFlags(t *testing.T) {
 		{"no key", []string{"--provider", "mistral"}, parleytest.ExitUsage, "MISTRAL_API_KEY"},
 		{"a platform that there is not", []string{"--provider", "demo", "--channel", "irc"}, parleytest.ExitUsage, "one of telegram, slack, discord, "},
 		{"no token", []string{"--provider", "demo", "--channel", "slack"}, parleytest.ExitUsage, "SLACK_BOT_TOKEN"},
-		{"nobody there", []string{"--base-url", "http://127.0.0.1:1/v1"}, parleytest.ExitFailed, "cannot be reached"},
+		{"nobody there", []string{"--base-url", "http://127.0.0.1:1/v1"}, parleytest.ExitFailed, "can't be reached"},
 		{"all of it", []string{"--base-url", b.url, "--key-file", key}, parleytest.ExitDone, "parley chat"},
 		{"once more", []string{"--base-url", b.url, "--key-file", key}, parleytest.ExitUsage, "--add or --yes"},
 		{"and replaced", []string{"--base-url", b.url, "--key-file", key, "--yes", "--model", "medium"}, parleytest.ExitDone, "doesn't list medium"},

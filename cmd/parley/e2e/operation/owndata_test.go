@@ -52,7 +52,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 		t.Errorf("without the question it is answered %q", got)
 	}
 	w.Telegram.Say(2, 2, "/forget")
-	if got := w.WaitSaid(2, 4)[3]; !strings.Contains(got, "your own conversations, with their files and memory: 1") || !strings.Contains(got, "your part of conversations that others share: 1") {
+	if got := w.WaitSaid(2, 4)[3]; !strings.Contains(got, "your own conversations, with their files and memory: 1") || !strings.Contains(got, "your part of conversations that you share with others: 1") {
 		t.Errorf("it would erase %q", got)
 	}
 	if n := len(parleytest.FilesWith(t, w.Home, "secret-two")); n == 0 {

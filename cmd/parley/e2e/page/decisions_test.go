@@ -100,7 +100,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	eval[bool](v.tab, "(window.setInterval = () => 0, window.realFetch = window.fetch, window.fetch = (a, b) => (b && b.method === 'POST' ? window.realFetch(a, b) : new Promise(() => {})), true)")
 	v.o.Ask("POST", "/v1/asks/"+id, `{"answer":"deny"}`, v.o.OwnerHeader()...)
 	v.press("Approve once")
-	v.waitText(".request .note.error", "decided already: denied by")
+	v.waitText(".request .note.error", "already been decided: denied by")
 	v.forgive("status of 409")
 	v.do(chromedp.Reload())
 	v.waitText("main .empty", "No open requests.")

@@ -11,5 +11,5 @@ const (
 )
 
 func textNotSignedIn(reason string) string {
-	return "Parley is not signed in: " + reason + "."
+	return "Parley isn't signed in: " + reason + "."
 }

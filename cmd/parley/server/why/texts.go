@@ -71,7 +71,7 @@ func ruleInWords(rule string) string {
 		gateway.RuleFull:       "Too many messages were already waiting in its conversation.",
 		gateway.RuleTooLong:    "It's longer than messages are allowed to be.",
 		gateway.RuleNoSession:  "No agent answers there: the channel's `routes` and `agent` settings say which agent answers where.",
-		gateway.RuleUnreadable: "Something in it makes it unreadable: the server's log says more.",
+		gateway.RuleUnreadable: "Something in it makes it unreadable: the server's log has the details.",
 		"too_many_turns":       "The sender has had as many turns as `user_turns_hour` or `user_turns` allows.",
 		"over_budget":          "A budget is used up: `parley usage` shows how much has been spent and set aside, and which setting limits it.",
 	}[rule]

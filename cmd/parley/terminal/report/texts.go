@@ -11,7 +11,7 @@ const (
 	textNobodySignedIn = "Nobody is signed in to the web page."
 	textNobodyTalked   = "Nobody has talked to the bot yet."
 	textNoDeadLetters  = "Parley hasn't given up on any messages."
-	textNothingFound   = "Nothing was found with these words."
+	textNothingFound   = "Nothing was found for these words."
 	textAgent          = "agent"
 	textSummary        = "summary"
 	textByStrangers    = " (strangers may have written it)"
