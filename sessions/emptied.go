@@ -9,8 +9,11 @@ func EmptiedData(e Entry, cause string) (data any, is bool) {
 	case KindNotice:
 		n, err := Decode[Notice](e)
 		text := "Somebody edited an earlier message and has since deleted it."
-		if n.Code == NoticeUnfetched {
+		switch n.Code {
+		case NoticeUnfetched:
 			text = "The person who sent a file has deleted it."
+		case NoticeEpisode:
+			text = textEpisode
 		}
 		return Notice{Code: n.Code, Text: text, Of: n.Of}, err == nil && n.Of == cause
 	case KindFetched:

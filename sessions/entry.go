@@ -299,7 +299,7 @@ type Fetched struct {
 }
 
 // Summary replaces everything up to entry number Covers in what the model sees. With an empty
-// Text, the model sees none of the past. This is how /new works.
+// Text, the model sees nothing of the past but episodes. This is how /new works.
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
@@ -310,14 +310,18 @@ type Summary struct {
 	// beginning; "" if there is none. Releases without this field would treat it as a turn that
 	// /new has left behind.
 	Turn string `json:"turn,omitempty"`
-	// Keep has the numbers of the covered entries that the model still sees word for word:
-	// people's messages, and the files that came with them.
+	// Keep has the numbers of the covered entries that the model still sees: people's messages and the files that
+	// came with them, word for word; the newest marks of the memory; and the episodes of the last days.
 	Keep []int64 `json:"keep,omitempty"`
 	// Cleared is the number of an entry: up to it the model sees the results of tool calls emptied.
 	Cleared int64 `json:"cleared,omitempty"`
 	// Spent is what the covered calls have used up; see ToolStarted.Spends.
 	Spent []string `json:"spent,omitempty"`
 }
+
+// BeginsAnew reports whether the summary begins a new conversation, as /new does: it hides what was said, and says
+// nothing of it. What it keeps are episodes alone.
+func (s Summary) BeginsAnew() bool { return s.Text == "" && s.Turn == "" && s.Cleared == 0 }
 
 // Hides reports whether the model no longer sees entry n word for word, because the summary covers
 // it and does not keep it.
@@ -332,6 +336,8 @@ type Notice struct {
 	Of string `json:"of,omitempty"`
 	// Memory is how much of each memory the model is shown with the notice NoticeMemory, and before it.
 	Memory []MemoryMark `json:"memory,omitempty"`
+	// Episode is what a turn was about, with the notice NoticeEpisode; nil if the message that asked was deleted.
+	Episode *Episode `json:"episode,omitempty"`
 }
 
 // MarksMemory reports whether an entry only marks where the model is shown what is remembered, so that people are

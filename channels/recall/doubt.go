@@ -111,7 +111,7 @@ func tells(e sessions.Entry) (anew, foreign bool) {
 	}
 	switch d := data.(type) {
 	case sessions.Summary:
-		return d.Text == "" && len(d.Keep) == 0, d.Untrusted
+		return d.BeginsAnew(), d.Untrusted
 	case sessions.ToolResult:
 		return false, d.Untrusted
 	case sessions.Fetched:

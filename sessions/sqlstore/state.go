@@ -94,7 +94,7 @@ func (s *state) noteSummary(r row) error {
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
 		return err
 	}
-	if beginsAnew(data) && data.Covers > s.covers {
+	if data.BeginsAnew() && data.Covers > s.covers {
 		s.title = 0
 	}
 	s.summary = r.n

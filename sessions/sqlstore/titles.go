@@ -67,7 +67,7 @@ func (s *state) findTitle(entries []sessions.Entry) {
 	for _, e := range entries {
 		switch {
 		case e.Kind == sessions.KindSummary && e.N == s.summary && s.title <= s.covers:
-			if sum, err := sessions.Decode[sessions.Summary](e); err == nil && beginsAnew(sum) {
+			if sum, err := sessions.Decode[sessions.Summary](e); err == nil && sum.BeginsAnew() {
 				s.title = 0 // the release before leaves it
 			}
 		case e.Kind == sessions.KindUser && s.title == 0 && e.N > s.covers && titleOf(string(e.Data)) != "":
@@ -89,12 +89,6 @@ func (s *state) newTitle() int64 {
 		return -1
 	}
 	return s.title
-}
-
-// beginsAnew reports whether a summary is that of a new conversation, which hides what was said and says
-// nothing of it.
-func beginsAnew(s sessions.Summary) bool {
-	return s.Text == "" && s.Turn == "" && len(s.Keep) == 0 && s.Cleared == 0
 }
 
 // titleBytes is how much of an entry is read for its title.
