@@ -13,6 +13,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/recall"
+	"parley/sessions"
 	"parley/tools"
 	recalltool "parley/tools/recall"
 )
@@ -168,10 +169,13 @@ func TestAPassageSaysWhereItComesFrom(t *testing.T) {
 	s.say("main:s:G:1.5", "t1", "s:U2", "grue lamp", "answer to lantern")
 	s.say("main:s:G:1.5", "t3", "s:U1", "me too", "good")
 	s.say("main:s:D1", "t2", "s:U1", "grue sword", "answer")
+	done := sessions.Episode{Entry: 2, Asked: "grue", Did: []sessions.Deed{{Tool: "exec", N: 2, With: "make elvish"}}, Found: "it is made"}
+	s.append("main:s:D1", s.entry("t2", sessions.KindNotice, "s:U1", done.Notice("t2")))
 	for _, c := range []struct{ words, want string }{
 		{"lamp", "message by s:U2 in name of G on s, https://bot.example/#/chat/main:s:G:1.5/2"},
 		{"lantern", "answer by you in name of G on s, https://bot.example/#/chat/main:s:G:1.5/3"},
 		{"sword", "message by s:U1 in private chat on s (this conversation), https://bot.example/#/chat/main:s:D1/2"},
+		{"elvish", "what was done by you in private chat on s (this conversation), https://bot.example/#/chat/main:s:D1/5"},
 	} {
 		p := s.find("main:s:D1", "s:U1", true, c.words).Found[0]
 		if got := fmt.Sprintf("%s by %s in %s, %s", p.Origin, p.Who, p.Where, p.Link); got != c.want {

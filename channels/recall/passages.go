@@ -33,15 +33,18 @@ func (f *Finder) passages(ctx context.Context, who sight.Asker, hits []search.Hi
 			names[h.Session] = where
 		}
 		found = append(found, recall.Passage{
-			Text: h.Text, Who: whoOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: f.linkTo(h), Origin: originOf(h.Kind), Untrusted: isMarked(who, h, doubtful),
+			Text: h.Text, Who: whoOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: f.linkTo(h), Origin: originOf(h), Untrusted: isMarked(who, h, doubtful),
 		})
 	}
 	return found, nil
 }
 
-// originOf returns where an entry of a kind comes from.
-func originOf(kind sessions.Kind) string {
-	switch kind {
+// originOf returns where a hit comes from.
+func originOf(h search.Hit) string {
+	if h.Episode {
+		return recall.Deeds
+	}
+	switch h.Kind {
 	case sessions.KindText:
 		return recall.Reply
 	case sessions.KindSummary:
@@ -59,7 +62,7 @@ func whoOf(h search.Hit) string {
 	switch {
 	case h.Tool != "":
 		return h.Tool
-	case h.Kind == sessions.KindText, h.Kind == sessions.KindSummary:
+	case h.Kind == sessions.KindText, h.Kind == sessions.KindSummary, h.Episode:
 		return "you"
 	case h.Person != "":
 		return bus.Person{ID: h.Person, Name: h.Name}.NameAndID()

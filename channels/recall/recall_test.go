@@ -374,10 +374,13 @@ func TestWhatIsMarked(t *testing.T) {
 		s.entry("t2", sessions.KindText, "", sessions.Text{Text: "delta after the page"}),
 		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6}),
 		s.entry("t4", sessions.KindText, "", sessions.Text{Text: "echo after a new start"}))
+	for asked, untrusted := range map[string]bool{"kilo": true, "lima": false} {
+		s.append("main:s:D1", s.entry("t4", sessions.KindNotice, "s:U1", sessions.Episode{Asked: asked, Untrusted: untrusted}.Notice("m")))
+	}
 	s.say("main:s:G", "t5", "s:U1", "foxtrot from me", "golf from the agent")
 	s.say("main:s:G", "t6", "s:U2", "hotel from another", "india to another")
 	for word, want := range map[string]bool{
-		"alpha": false, "bravo": false, "charlie": true, "delta": true, "echo": false, "foxtrot": false, "golf": false, "hotel": true, "india": false,
+		"alpha": false, "bravo": false, "charlie": true, "delta": true, "echo": false, "foxtrot": false, "golf": false, "hotel": true, "india": false, "kilo": true, "lima": false,
 	} {
 		got := s.find("main:s:D1", "s:U1", true, word)
 		if len(got.Found) != 1 || got.Found[0].Untrusted != want {

@@ -22,9 +22,13 @@ const (
 	halfLife    = 30 * 24 * time.Hour
 )
 
-// worthOf is what an entry of a kind is worth in comparison with what a person has said.
-func worthOf(kind sessions.Kind) float64 {
-	switch kind {
+// worth is what an entry is worth in comparison with what a person has said. Most of what an episode has was said in
+// its turn, too.
+func (c candidate) worth() float64 {
+	if c.isEpisode {
+		return 0.75
+	}
+	switch c.Kind {
 	case sessions.KindToolResult:
 		return 0.8
 	case sessions.KindSummary:
@@ -109,7 +113,7 @@ func (c candidate) score(words []Word, weights []float64, now time.Time) float64
 	}
 	near, phrase := c.nearness(weights)
 	sum += extra + worthNear*near + worthPhrase*phrase
-	sum *= worthOf(c.Kind)
+	sum *= c.worth()
 	sum *= 1 - worthLong*max(0, min(2, math.Log10(float64(len(c.text))/usualText)))
 	return sum * newness(c, now)
 }
@@ -146,7 +150,7 @@ func (c candidate) nearness(weights []float64) (near, phrase float64) {
 func (c candidate) hit(weights []float64) Hit {
 	return Hit{
 		Session: c.in.key, N: c.N, Turn: c.Turn, Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
-		Text: c.passage(weights), Untrusted: c.untrusted,
+		Text: c.passage(weights), Untrusted: c.untrusted, Episode: c.isEpisode,
 	}
 }
 

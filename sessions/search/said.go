@@ -21,6 +21,7 @@ type said struct {
 	name      string // what the platform calls who has said it
 	text      string
 	untrusted bool
+	isEpisode bool // the text says in short what a turn was about
 }
 
 // mayHaveWords are the kinds of the entries that have words, as SQL lists them. A new kind needs a migration, too, that
@@ -32,7 +33,7 @@ func saidIn(e sessions.Entry) (s said) {
 	switch e.Kind {
 	case sessions.KindUser:
 		if d, err := sessions.Decode[sessions.User](e); err == nil && !d.Deleted {
-			s = said{d.Name, d.Text, d.Untrusted || quotesOthers(e, d.Quotes)}
+			s = said{name: d.Name, text: d.Text, untrusted: d.Untrusted || quotesOthers(e, d.Quotes)}
 			s.quote(d.Quotes)
 		}
 	case sessions.KindText:
@@ -47,13 +48,9 @@ func saidIn(e sessions.Entry) (s said) {
 		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
 			return said{text: ends(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
 		}
-	case sessions.KindNotice: // its own text is the system's
+	case sessions.KindNotice:
 		if d, err := sessions.Decode[sessions.Notice](e); err == nil {
-			s.untrusted = quotesOthers(e, d.Quotes)
-			s.quote(d.Quotes)
-			if len(d.Quotes) > 0 {
-				s.name = d.Quotes[0].Name
-			}
+			s = saidInNotice(e, d)
 		}
 	case sessions.KindAttached:
 		if d, err := sessions.Decode[sessions.Attached](e); err == nil {
@@ -65,6 +62,19 @@ func saidIn(e sessions.Entry) (s said) {
 		}
 	}
 	s.text = ends(s.text, mostSaid, lastSaid)
+	return s
+}
+
+// saidInNotice returns what a notice says: its own text is the system's.
+func saidInNotice(e sessions.Entry, d sessions.Notice) (s said) {
+	if d.Episode != nil {
+		return said{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true}
+	}
+	s.untrusted = quotesOthers(e, d.Quotes)
+	s.quote(d.Quotes)
+	if len(d.Quotes) > 0 {
+		s.name = d.Quotes[0].Name
+	}
 	return s
 }
 

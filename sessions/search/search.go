@@ -50,6 +50,7 @@ type Hit struct {
 	Text    string // the passage with most of the words, at most MaxPassage bytes, on whole characters
 	// Untrusted says that strangers may have written some of it, as when it was first read.
 	Untrusted bool
+	Episode   bool // the text says in short what a turn of Person was about; see [sessions.Episode]
 }
 
 // An Index finds entries.

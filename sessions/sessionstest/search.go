@@ -141,6 +141,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		saidBy(anna, entry("t2", sessions.KindAttached, sessions.Attached{Message: "m1", Name: "theta_plan.pdf", Kind: "file", Ref: "omega"})),
 		saidBy(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", Words: "iota"})),
 		entry("t2", sessions.KindThinking, sessions.Thinking{Text: "omega"}),
+		saidBy(anna, entry("t2", sessions.KindNotice, episodeOf("kappa").Notice("m1"))),
 		entry("t2", sessions.KindText, 7), // no text at all
 		entry("t2", "of a newer release", sessions.Text{Text: "omega"}))
 	then(s)
@@ -148,6 +149,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		"alpha": `1 user t1 telegram:7 Anna "" untrusted`, "beta": `1 user t1 telegram:7 Anna "" untrusted`, "delta": `3 tool_result t1   "web_fetch" untrusted`,
 		"gamma": `3 tool_result t1   "web_fetch" untrusted`, "epsilon": `4 text t1   "" `, "zeta": `5 summary t1   "" `,
 		"eta": `6 notice t2 telegram:7  "" `, "theta": `7 attached t2 telegram:7  "" `, "iota": `8 fetched t2 telegram:7  "" `,
+		"kappa": `10 notice t2 telegram:7  "" untrusted`,
 	} {
 		hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: []string{key}})
 		if err != nil || len(hits) != 1 {
@@ -164,6 +166,9 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		if h.Session != key || !strings.Contains(h.Text, words) {
 			t.Errorf("%s is in the text %q of %s", words, h.Text, h.Session)
 		}
+		if h.Episode != (h.N == 10) {
+			t.Errorf("%s is in an episode: %v", words, h.Episode)
+		}
 		if h.N == 1 && !h.At.Equal(at) {
 			t.Errorf("said at %s, want %s", h.At, at)
 		}
@@ -171,6 +176,11 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 	for _, nowhere := range []string{"omega", "title", "page"} {
 		wantFound(t, s, nowhere)
 	}
+}
+
+// episodeOf returns what is said of a turn in which somebody has asked for something.
+func episodeOf(asked string) sessions.Episode {
+	return sessions.Episode{Entry: 1, Asked: asked, Did: []sessions.Deed{{Tool: "exec", N: 1}}, Untrusted: true}
 }
 
 func testSearchErased(t *testing.T, p place, then func(Store)) {
@@ -190,7 +200,7 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	shared, _ := session(2, slices.Concat(wholeTurn(anna, "a1", words), wholeTurn(berta, "b1", words))...)
 	before, _ := session(3, slices.Concat(old, wholeTurn(berta, "b2", words))...)
 	edit := saidBy(berta, entry("e1", sessions.KindNotice, sessions.Notice{Code: "edited", Of: "b3", Quotes: []sessions.Quote{{Kind: "edited", Person: berta, Text: words + " again"}}}))
-	message, l := session(4, slices.Concat(wholeTurn(berta, "b3", words), []sessions.Entry{edit})...)
+	message, l := session(4, slices.Concat(wholeTurn(berta, "b3", words), []sessions.Entry{edit, entry("b3", sessions.KindNotice, episodeOf(words).Notice("b3"))})...)
 	then(s)
 	want := func(when, key string, entries ...string) {
 		t.Helper()
@@ -202,7 +212,7 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	want("at first", whole, "2", "3")
 	want("at first", shared, "6", "7") // those of the first turn are the same texts
 	want("at first", before, "6", "7")
-	want("at first", message, "2", "3", "5")
+	want("at first", message, "2", "3", "5", "6")
 	if err := l.(sessions.MessageEraser).EraseMessage(t.Context(), "b3"); err != nil { //nolint:forcetypeassert // every log in this suite is one
 		t.Fatal(err)
 	}

@@ -41,13 +41,14 @@ type Answer struct {
 
 // Where a passage comes from.
 const (
-	Message    = "message"     // a person said it
-	Reply      = "answer"      // the agent said it
-	Summary    = "summary"     // of a conversation
-	ToolResult = "tool result" // a tool returned it
-	Attachment = "attachment"  // it is in a file that came with a message
-	Memory     = "memory"      // it was kept with memory_write
-	Knowledge  = "knowledge"   // it is in the operator's folder
+	Message    = "message"       // a person said it
+	Reply      = "answer"        // the agent said it
+	Summary    = "summary"       // of a conversation
+	ToolResult = "tool result"   // a tool returned it
+	Attachment = "attachment"    // it is in a file that came with a message
+	Deeds      = "what was done" // it says in short what was asked, done and found in a turn
+	Memory     = "memory"        // it was kept with memory_write
+	Knowledge  = "knowledge"     // it is in the operator's folder
 )
 
 // A Passage is a piece of text that was found.

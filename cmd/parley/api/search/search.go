@@ -107,10 +107,14 @@ func (s searching) find(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	for _, h := range found {
-		page.Hits = append(page.Hits, hit{
+		one := hit{
 			Session: h.Session, Title: titles[h.Session], N: h.N, Turn: h.Turn, Kind: h.Kind, At: h.At.UTC(),
 			Person: h.Person, Name: h.Name, Tool: h.Tool, Text: h.Text, Untrusted: h.Untrusted,
-		})
+		}
+		if h.Episode { // the words are the agent's, too
+			one.Kind, one.Person = sessions.NoticeEpisode, ""
+		}
+		page.Hits = append(page.Hits, one)
 	}
 	return w.JSON(http.StatusOK, page)
 }

@@ -37,6 +37,8 @@ func (f Found) Print(out io.Writer) error {
 			who = textAgent
 		case sessions.KindSummary:
 			who = textSummary
+		case sessions.NoticeEpisode:
+			who = textDone
 		}
 		mark := ""
 		if h.Untrusted {

@@ -102,7 +102,7 @@ func SpokenLine(e sessions.Entry) string {
 	case sessions.KindToolUse:
 		return "· " + said.Name
 	case sessions.KindNotice:
-		if e.MarksMemory() {
+		if e.MarksMemory() || e.IsEpisode() {
 			return ""
 		}
 		return "! " + said.Text

@@ -14,5 +14,6 @@ const (
 	textNothingFound   = "Nothing was found for these words."
 	textAgent          = "agent"
 	textSummary        = "summary"
+	textDone           = "what was done"
 	textByStrangers    = " (strangers may have written it)"
 )
