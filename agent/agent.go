@@ -283,6 +283,19 @@ type Agent struct {
 	Steer bool
 }
 
+// ToolName returns the name of a tool if there is one, and sessions.OtherTool if a model has made it up.
+func (a *Agent) ToolName(name string) string {
+	for _, set := range []*tools.Set{a.Tools, a.Known} {
+		if set == nil {
+			continue
+		}
+		if _, known := set.Lookup(name); known {
+			return name
+		}
+	}
+	return sessions.OtherTool
+}
+
 // An Asker says for whom a turn runs, and in which session.
 type Asker struct {
 	Session string

@@ -94,7 +94,7 @@ func clip(text string) string {
 // textOf returns what a model is shown of an entry, "" for nothing, and whether strangers may
 // have written it.
 func textOf(e sessions.Entry) (text string, untrusted bool, err error) {
-	if e.MarksMemory() {
+	if e.MarksMemory() || e.IsEpisode() {
 		return "", false, nil
 	}
 	switch e.Kind {

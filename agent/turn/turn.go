@@ -457,6 +457,47 @@ func ResultCode(failed *tools.Error) string {
 	return string(failed.Code)
 }
 
+// Outcomes returns how the calls of the turn have ended, by their ids, in the words of sessions.CallsCount. ending are the
+// entries with which the turn is about to end.
+func (t *Turn) Outcomes(ending []sessions.Entry) map[string]string {
+	late := map[string]*sessions.ToolResult{}
+	for _, e := range ending {
+		if e.Kind != sessions.KindToolResult {
+			continue
+		}
+		if result, err := sessions.Decode[sessions.ToolResult](e); err == nil {
+			late[e.Call] = &result
+		}
+	}
+	outcomes := map[string]string{}
+	for _, step := range t.Steps {
+		for _, c := range step.Calls {
+			outcomes[c.ID] = sessions.CallCancelled
+			if result := cmp.Or(c.Result, late[c.ID]); result != nil {
+				outcomes[c.ID] = countedAs(tools.Code(result.Code))
+			}
+		}
+	}
+	return outcomes
+}
+
+// countedAs returns how a call that ended with a code is counted.
+func countedAs(code tools.Code) string {
+	switch code {
+	case "":
+		return sessions.CallOK
+	case tools.PermissionDenied:
+		return sessions.CallDenied
+	case tools.Timeout:
+		return sessions.CallTimeout
+	case tools.Cancelled:
+		return sessions.CallCancelled
+	case tools.OutcomeUnknown:
+		return sessions.CallUnknown
+	}
+	return sessions.CallFailed
+}
+
 // An Ending says why a turn ends without a last answer of the model. As an error it ends
 // the turn's steps.
 type Ending struct {

@@ -172,8 +172,10 @@ func rules() []rule {
 		}},
 		{"agent/figures", 6, []string{"agent", "agent/turn", "sessions", "tools"}},
 		{"agent/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
+		{"agent/figures", 6, []string{"agent", "agent/turn", "sessions"}},
+		{"agent/episodes", 6, []string{"agent", "agent/excerpt", "agent/journal", "agent/turn", "sessions", "tools"}},
 		{"agent/worker", 7, []string{
-			"agent", "agent/calls", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
+			"agent", "agent/calls", "agent/episodes", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
 			"agent/budget", "agent/quota", "agent/excerpt", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 

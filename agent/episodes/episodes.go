@@ -1,0 +1,153 @@
+// Package episodes says in short what a turn with tools was about, from the log alone and without a model.
+package episodes
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/agent"
+	"parley/agent/excerpt"
+	"parley/agent/journal"
+	"parley/agent/turn"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// How many bytes the parts of an episode have at most, of sessions.MaxEpisode together. What the others leave is for
+// what was found.
+const (
+	mostAsked = 100
+	mostDone  = 120
+	mostWith  = 48
+)
+
+// A Maker makes episodes of the turns of one session.
+type Maker struct {
+	Agent   *agent.Agent
+	Redact  agent.Redactor
+	Records []journal.Record // of the session, as the log has them
+	// Untrusted says that strangers may have written some of what the agent has read by now.
+	Untrusted bool
+}
+
+// Of returns the entry with the episode of a turn that is about to end in that state with these entries; false if the
+// turn has used no tools. The same turn gives the same entry. Secrets are taken out before anything is cut, so that no
+// part of one stays.
+func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions.Entry, bool) {
+	if !t.HasCalls() {
+		return sessions.Entry{}, false
+	}
+	e := sessions.Episode{Entry: t.FirstEntry, Untrusted: m.Untrusted}
+	if state != sessions.TurnCompleted {
+		e.State = state
+	}
+	of := ""
+	if asked, said, ok := m.asked(t.ID); ok {
+		of, e.Entry = asked.Cause, asked.N
+		if !said.Untrusted { // else they are not the person's words
+			e.Asked = m.oneLine(said.Text, mostAsked)
+		}
+	}
+	m.addDeeds(&e, t, ending)
+	e.Found = m.oneLine(answerIn(ending), sessions.MaxEpisode-len(e.Asked)-len(e.Done(true)))
+	entry := journal.NewEntry(t.ID, sessions.KindNotice, e.Notice(of))
+	entry.Person = t.Person
+	return entry, true
+}
+
+// asked returns the message of a turn that says the most; false if it has none.
+func (m Maker) asked(turn string) (asked journal.Record, said sessions.User, ok bool) {
+	for _, r := range m.Records {
+		if d, is := r.Data.(sessions.User); is && r.Turn == turn && (!ok || len(d.Text) > len(said.Text)) {
+			asked, said, ok = r, d, true
+		}
+	}
+	return asked, said, ok
+}
+
+// addDeeds adds what the turn did, tool by tool, as far as there is room.
+func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Entry) {
+	outcomes := t.Outcomes(ending)
+	for _, step := range t.Steps {
+		for _, c := range step.Calls {
+			outcome := outcomes[c.ID]
+			if outcome == sessions.CallOK {
+				outcome = ""
+			}
+			tool := m.Agent.ToolName(c.Use.Name)
+			i := slices.IndexFunc(e.Did, func(d sessions.Deed) bool { return d.Tool == tool })
+			if i >= 0 {
+				d := &e.Did[i]
+				if d.N++; d.Outcome != "" {
+					d.Outcome = outcome
+				}
+				continue
+			}
+			args := c.Use.Args
+			if len(c.Started.Args) > 0 {
+				args = c.Started.Args
+			}
+			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.Gist(m.Redact.JSON(args)), mostWith), Outcome: outcome})
+		}
+	}
+	for len(e.Done(true)) > mostDone {
+		last := len(e.Did) - 1
+		if last == 0 { // a long name alone
+			e.Did[0].Tool, e.Did[0].With = tools.Beginning(e.Did[0].Tool, mostWith), ""
+			break
+		}
+		e.More += e.Did[last].N
+		e.Did = e.Did[:last]
+	}
+}
+
+// answerIn returns the text of the answer among the entries with which a turn ends.
+func answerIn(ending []sessions.Entry) string {
+	var texts []string
+	for _, e := range ending {
+		if e.Kind != sessions.KindText {
+			continue
+		}
+		if d, err := sessions.Decode[sessions.Text](e); err == nil {
+			texts = append(texts, d.Text)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// oneLine returns the beginning of a text on one line, without secrets and invisible characters: at most that many
+// bytes, on whole characters, and where that is possible on whole words.
+func (m Maker) oneLine(text string, most int) string {
+	const ellipsis = "…"
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(m.Redact.Text(text), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		word = strings.Map(visible, strings.ToValidUTF8(word, ""))
+		if word == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		if b.WriteString(word); b.Len() > most {
+			break
+		}
+	}
+	line := b.String()
+	if len(line) <= most {
+		return line
+	}
+	line = tools.Beginning(line, max(0, most-len(ellipsis)))
+	if at := strings.LastIndexByte(line, ' '); at > len(line)/2 {
+		line = line[:at]
+	}
+	return line + ellipsis
+}
+
+// visible drops a character that is invisible or changes the direction of a text, but keeps those that join others.
+func visible(r rune) rune {
+	if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' {
+		return -1
+	}
+	return r
+}
