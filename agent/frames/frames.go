@@ -21,11 +21,12 @@ const (
 	Past       = "past"       // around the model's own acts, in a text that retells them
 	File       = "file"       // around a file in the prompt
 	Remembered = "remembered" // around what the agent remembers
+	Lately     = "lately"     // around what the agent did in turns that it no longer sees
 )
 
 // tags returns the tags of all frames.
-func tags() [8]string {
-	return [...]string{Message, Quote, Attachment, Notice, Summary, Past, File, Remembered}
+func tags() [9]string {
+	return [...]string{Message, Quote, Attachment, Notice, Summary, Past, File, Remembered, Lately}
 }
 
 const (

@@ -268,9 +268,10 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 // said. A summary that saves less than a fifth is not used. If there is no summary, the
 // turn does not end, because the model may still accept the request.
 func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
-	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(mostSaid, a.Room/8)}
+	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(mostSaid, a.Room/8), Lately: a.Room / 16}
 	if tries.made > 0 {
 		budgets.Steps, budgets.Unread, budgets.Said = a.Room/16, a.Room/4, 0
+		budgets.Lately = 0
 	}
 	tries.made++
 	within, err := a.maySumUpWithin(ctx)
@@ -421,7 +422,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	a.Room = a.requestLimit(r)
 	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
-	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8)})
+	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8), Lately: length / 16})
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.Log.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))
 		err = a.endingOf(failed, t)

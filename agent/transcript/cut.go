@@ -19,6 +19,7 @@ type Budgets struct {
 	Unread int
 	Own    int // of what people said in the current turn
 	Said   int // of what people said before the current turn
+	Lately int // of what the turns that it covers were about
 }
 
 // Cut decides what a summary must cover so that the newest steps stay within their budget, and
@@ -147,7 +148,11 @@ func sizeOf(r journal.Record, cleared int64) int {
 		return len(d.Content)
 	case sessions.Picture:
 		return pictureTokens * BytesPerToken
-	case sessions.User, sessions.Thinking, sessions.Text, sessions.ToolUse, sessions.Notice, sessions.Fetched:
+	case sessions.Notice:
+		if d.Code != sessions.NoticeEpisode {
+			return r.Size + frameBytes
+		}
+	case sessions.User, sessions.Thinking, sessions.Text, sessions.ToolUse, sessions.Fetched:
 		return r.Size + frameBytes
 	}
 	return 0
@@ -157,8 +162,9 @@ func sizeOf(r journal.Record, cleared int64) int {
 const frameBytes = 64
 
 // keptEntries returns the numbers of the entries that stay beside a summary: people's messages, the newest first until
-// the budgets are used up; the files that came with these; and, for each scope of the memory, the last entry that says
-// what it held. The first message of the current turn goes before all others, because it says what the turn is about.
+// the budgets are used up; the files that came with these; for each scope of the memory, the last entry that says what it
+// held; and the episodes of the last days. The first message of the current turn goes before all others, because it says
+// what the turn is about.
 func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
 	var inOwn, before []journal.Record // what people said, the newest first
 	for _, r := range slices.Backward(records) {
@@ -171,6 +177,9 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 		}
 	}
 	said, kept := map[string]bool{}, newestMarks(records, v, covers)
+	for _, n := range KeepEpisodes(records, covers, records[len(records)-1].At(), b.Lately) {
+		kept[n] = true
+	}
 	keep := func(r journal.Record, budget *int) bool {
 		size := (r.Size + frameBytes) / BytesPerToken
 		if size > *budget {

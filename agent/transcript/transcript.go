@@ -4,7 +4,7 @@
 // and cut.go decides which of them to drop if they are too large; pictures.go decides which
 // pictures are shown and which are only named; frames.go marks in the text who said what,
 // so that nobody can speak for somebody else; memory.go places
-// what is remembered; textonly.go retells messages without calls,
+// what is remembered; lately.go shows what was done before a summary; textonly.go retells messages without calls,
 // and summary.go has a model summarize these; untrusted.go finds out whether strangers may
 // have written some of the messages. The same log always gives the same bytes, so that
 // providers can reuse what they have read.
@@ -41,6 +41,7 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	r.cleared = v.summary.Cleared
 	placed := placeMemory(records, v, own, memory)
 	r.addMemory(placed.first)
+	r.addLately(records, v)
 	for _, rec := range records {
 		if v.keeps(rec) {
 			r.addKept(rec)
@@ -204,7 +205,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 			r.addAttached(files, rec.Turn)
 		}
 	case sessions.Notice:
-		if len(d.Memory) > 0 { // only marks a place: see placeMemory
+		if len(d.Memory) > 0 || d.Code == sessions.NoticeEpisode { // see placeMemory and addLately
 			return
 		}
 		r.addResults()
