@@ -36,6 +36,8 @@ type Session struct {
 	// none.
 	Ceiling int
 	Count   estimate.Count
+	// Trusted is the id of the turn for which the agent was found to remember nothing that strangers may have written.
+	Trusted string
 	Payer   Payer // the sender of the turn that was counted last
 	// folded is the turn that was folded last: each message has its turn folded several times,
 	// often with nothing written in between.

@@ -17,6 +17,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/model"
 	"parley/agent/route"
+	"parley/agent/transcript"
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
@@ -122,7 +123,8 @@ func (c *commander) carryOut(ctx context.Context, it *item) (text string, summar
 	case cmdCompact:
 		return c.compactNow(ctx, it.in)
 	case cmdNew:
-		summary = &sessions.Summary{Covers: c.Journal.Newest()}
+		newest := c.Journal.Newest()
+		summary = &sessions.Summary{Covers: newest, Keep: transcript.KeepEpisodes(c.Journal.LoggedRecords(), newest, time.Now(), transcript.LatelyTokens)}
 	}
 	text, err = c.replyText(ctx, it)
 	return text, summary, err

@@ -240,9 +240,10 @@ func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
 			}
 			ends := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'turn_done'")
 			published := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'published'")
+			episodes := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND data LIKE '%\"episode\"%'")
 			mail := count("SELECT count(*) FROM message WHERE topic = 'outbound/test' AND id = 'm1#reply'")
-			if ends != there || published != there || mail != there {
-				t.Errorf("the file has %d ends, %d records of a publication and %d replies, want %d of each", ends, published, mail, there)
+			if ends != there || episodes != there || published != there || mail != there {
+				t.Errorf("the file has %d ends, %d episodes, %d records of a publication and %d replies, want %d of each", ends, episodes, published, mail, there)
 			}
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
@@ -512,6 +513,9 @@ func checkCrash(t *testing.T, dir string) {
 	}
 	if len(open) > 0 || done != 1 {
 		t.Errorf("%d calls without a result, %d ends of the turn", len(open), done)
+	}
+	if all := episodesOf(t, h.store, "main:test:1"); len(all) != 1 || all[0].Entry > 3 || len(all[0].Did) != 4 || !strings.HasPrefix(all[0].Found, "done: ") {
+		t.Errorf("the turn has left the episodes %+v", all)
 	}
 	checkMoney(t, h, "1")
 	checkActivity(t, h)

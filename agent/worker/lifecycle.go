@@ -18,7 +18,6 @@ import (
 	"parley/agent/model"
 	"parley/agent/route"
 	"parley/agent/task"
-	"parley/agent/transcript"
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
@@ -170,7 +169,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	}
 	s.Point("c6:before")
 	if len(open) > 0 { // their results are audited after they are written, and before anybody hears of them
-		err = s.Journal.Append(ctx, append(entries, journal.NewEntry(t.ID, sessions.KindTurnDone, done))...)
+		err = s.Journal.Append(ctx, withEnd(ctx, s.Session, t, done, entries)...)
 	} else {
 		_, err = s.appendEnd(ctx, t, bill.Change{}, done, entries)
 	}
@@ -260,7 +259,7 @@ func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
 // published and recorded as published (C7) in the same write. If the bus refuses them, only the end
 // is written, and publishTurn decides what follows.
 func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
-	entries = append(entries, journal.NewEntry(t.ID, sessions.KindTurnDone, done))
+	entries = withEnd(ctx, s.Session, t, done, entries)
 	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
 		if t.HasCalls() {
 			s.recordChanges(ctx, t.ID)
@@ -330,7 +329,7 @@ func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 
 // report reports the end of a sub-agent's turn to those who have handed out its tasks.
 func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
-	untrusted := transcript.Untrusted(s.Journal.Records(), t.ID, s.Journal.Newest()+1) || s.Agent.Untrusted != nil && s.Agent.Untrusted(ctx, s.Key())
+	untrusted := hasReadStrangers(ctx, s.Session, t)
 	for _, handed := range t.Tasks {
 		if err := s.Lease.Held(ctx); err != nil {
 			return fmt.Errorf("before reporting: %w", err)

@@ -243,7 +243,7 @@ func TestStopEndsATurnThatWaits(t *testing.T) {
 		t.Errorf("the ask is %+v, %v", ask, err)
 	}
 	b.wantReply(b.command("1", owner, "approve "+id), "already been decided: withdrawn")
-	if got := b.kinds("1"); !strings.Contains(got, "tool_result turn_done") || ran.Load() != 0 {
+	if got := b.kinds("1"); !strings.Contains(got, "tool_result notice turn_done") || ran.Load() != 0 {
 		t.Errorf("log %q; it ran %d times", got, ran.Load())
 	}
 	b.wantReply(b.say("1", "ann", "/stop"), "Nothing is running.")

@@ -139,6 +139,7 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	}
 	r.model.Memory, r.calls.PromptUntrusted = nil, false
 	if r.Agent.Memory == nil {
+		r.Trusted = id
 		return prompt, nil
 	}
 	memory, untrusted, err := r.Agent.Memory(ctx, who)
@@ -146,6 +147,9 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 		return "", fmt.Errorf("read what is remembered: %w", err)
 	}
 	r.model.Memory, r.calls.PromptUntrusted = memory, untrusted
+	if !untrusted {
+		r.Trusted = id
+	}
 	return prompt, nil
 }
 

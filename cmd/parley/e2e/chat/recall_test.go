@@ -228,3 +228,52 @@ func TestWhatAStrangerWroteIsMarkedWhenItIsFound(t *testing.T) {
 	}
 	p.Kill() // the time at which the questions would expire still waits on the bus
 }
+
+// A conversation that begins anew begins with what was done before it, which costs nothing afterwards. It is found as
+// long as it is not forgotten; then nothing is left of it.
+func TestWhatWasDoneOutlivesTheConversation(t *testing.T) {
+	t.Parallel()
+	s := &seeker{}
+	d := dialogue{parleytest.New(t, s.model, ""), s}
+	p := d.Serve()
+	last := func() string { // without the prompt
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, conversation, _ := strings.Cut(messagesOf(t, []byte(d.bodies[len(d.bodies)-1])), `{"role":"user"`)
+		return conversation
+	}
+	d.say(2, 2, `do write_file {"path":"plans/xyzzy.md","content":"the plan"}`)
+	if now := last(); strings.Contains(now, "lately") {
+		t.Errorf("the conversation itself is told what it has: %s", now)
+	}
+	d.say(2, 2, "/new")
+	d.say(2, 2, strings.Repeat("what have you done lately? ", 40))
+	begun := last()
+	if !strings.Contains(begun, `did=\"write_file plans/xyzzy.md\" found=\"done 1\"`) {
+		t.Fatalf("the new conversation is told %s", begun)
+	}
+	p.Stop()
+	p = d.Serve()
+	d.say(2, 2, "and then?")
+	if n := shared(begun, last()); n < 98 {
+		t.Errorf("the next request begins with %d %% of the last one: %s", n, last())
+	}
+	if got := d.recall(2, 2, "xyzzy plans"); !strings.Contains(got, "→ write_file plans/xyzzy.md → done 1") || !strings.Contains(got, "what was done") {
+		t.Errorf("recall shows the model %s", got)
+	}
+	if got := d.recall(3, 3, "xyzzy plans"); strings.Contains(got, "plans/xyzzy.md →") {
+		t.Errorf("somebody else's model is shown %s", got)
+	}
+	if out, errs, code := d.Run("recall", "xyzzy plans"); code != 0 || !strings.Contains(out, "what was done  main:telegram:2 #") {
+		t.Errorf("parley recall exits with %d, printing %s %s", code, out, errs)
+	}
+	if out, _, code := d.Run("forget", "--user", "telegram:2", "--yes"); code != 0 {
+		t.Fatalf("forget: %d %s", code, out)
+	}
+	d.say(2, 2, "who are you?")
+	if now := last(); strings.Contains(now, "lately") {
+		t.Errorf("after it was forgotten the model is told %s", now)
+	}
+	parleytest.WaitFor(t, "nothing to be left of it", func() bool { return len(parleytest.FilesWith(t, d.Home, "plans/xyzzy.md")) == 0 })
+	p.Stop()
+}
