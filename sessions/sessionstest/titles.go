@@ -61,7 +61,7 @@ func beginAnew(t testing.TB, l sessions.Log, cause string) {
 	t.Helper()
 	command := entry(cause, sessions.KindCommand, sessions.Command{Name: "new"})
 	command.Cause, command.Person = cause, anna
-	appendAll(t, l, command, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 1}))
+	appendAll(t, l, command, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 1, Keep: []int64{1}}))
 }
 
 func testTitle(t *testing.T, p place) {
