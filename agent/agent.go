@@ -14,8 +14,9 @@
 // answer's pieces as events), route (where a turn's replies go), shortfall (what people are told that
 // an answer lacks), asks (what people are asked, in which words, and what their answers mean), task
 // (what is handed to sub-agents), attached (the files that came with a turn's messages), pictures and
-// transcribe (what models see and read of files), audit (the records of calls), quota (how many turns a
-// person may have) and budget (what a turn has reserved of budgets).
+// transcribe (what models see and read of files), episodes (what a turn with tools was about), figures (what is counted
+// of a turn), audit (the records of calls), quota (how many turns a person may have) and budget (what a
+// turn has reserved of budgets).
 package agent
 
 import (

@@ -372,7 +372,7 @@ func TestWhatIsMarked(t *testing.T) {
 	s.append("main:s:D1",
 		s.entry("t2", sessions.KindToolResult, "", sessions.ToolResult{Content: []byte(`"charlie from a page"`), Untrusted: true}),
 		s.entry("t2", sessions.KindText, "", sessions.Text{Text: "delta after the page"}),
-		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6}),
+		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6, Keep: []int64{3}}), // an episode
 		s.entry("t4", sessions.KindText, "", sessions.Text{Text: "echo after a new start"}))
 	for asked, untrusted := range map[string]bool{"kilo": true, "lima": false} {
 		s.append("main:s:D1", s.entry("t4", sessions.KindNotice, "s:U1", sessions.Episode{Asked: asked, Untrusted: untrusted}.Notice("m")))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -233,8 +234,17 @@ func TestWhatAStrangerWroteIsMarkedWhenItIsFound(t *testing.T) {
 // long as it is not forgotten; then nothing is left of it.
 func TestWhatWasDoneOutlivesTheConversation(t *testing.T) {
 	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) { t.Parallel(); testWhatWasDone(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); testWhatWasDone(t, sqldbtest.New(t)) })
+}
+
+func testWhatWasDone(t *testing.T, place string) {
+	more := ""
+	if place != "" {
+		more = fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", place, t.TempDir())
+	}
 	s := &seeker{}
-	d := dialogue{parleytest.New(t, s.model, ""), s}
+	d := dialogue{parleytest.New(t, s.model, more), s}
 	p := d.Serve()
 	last := func() string { // without the prompt
 		d.mu.Lock()
@@ -252,8 +262,10 @@ func TestWhatWasDoneOutlivesTheConversation(t *testing.T) {
 	if !strings.Contains(begun, `did=\"write_file plans/xyzzy.md\" found=\"done 1\"`) {
 		t.Fatalf("the new conversation is told %s", begun)
 	}
-	p.Stop()
+	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	parleytest.Must(t, <-p.Ended)
 	p = d.Serve()
+	p.WaitServing()
 	d.say(2, 2, "and then?")
 	if n := shared(begun, last()); n < 98 {
 		t.Errorf("the next request begins with %d %% of the last one: %s", n, last())
@@ -274,6 +286,9 @@ func TestWhatWasDoneOutlivesTheConversation(t *testing.T) {
 	if now := last(); strings.Contains(now, "lately") {
 		t.Errorf("after it was forgotten the model is told %s", now)
 	}
-	parleytest.WaitFor(t, "nothing to be left of it", func() bool { return len(parleytest.FilesWith(t, d.Home, "plans/xyzzy.md")) == 0 })
-	p.Stop()
+	if place == "" {
+		parleytest.WaitFor(t, "nothing to be left of it", func() bool { return len(parleytest.FilesWith(t, d.Home, "plans/xyzzy.md")) == 0 })
+	}
+	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	parleytest.Must(t, <-p.Ended)
 }
