@@ -45,7 +45,11 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 	of := ""
 	if asked, said, ok := m.asked(t.ID); ok {
 		of, e.Entry = asked.Cause, asked.N
-		if !said.Untrusted { // else they are not the person's words
+		switch {
+		case said.Untrusted: // they are not the person's words
+		case said.Text == "":
+			e.Asked = m.oneLine(m.spoken(asked.Cause), mostAsked)
+		default:
 			e.Asked = m.oneLine(said.Text, mostAsked)
 		}
 	}
@@ -64,6 +68,17 @@ func (m Maker) asked(turn string) (asked journal.Record, said sessions.User, ok 
 		}
 	}
 	return asked, said, ok
+}
+
+// spoken returns the words of a voice message, as far as the person who sent it has spoken them.
+func (m Maker) spoken(message string) string {
+	var words []string
+	for _, r := range m.Records {
+		if d, is := r.Data.(sessions.Fetched); is && d.Message == message && !d.Untrusted {
+			words = append(words, d.Words)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // addDeeds adds what the turn did, tool by tool, as far as there is room.
@@ -88,7 +103,7 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 			if len(c.Started.Args) > 0 {
 				args = c.Started.Args
 			}
-			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.Gist(m.Redact.JSON(args)), mostWith), Outcome: outcome})
+			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.Telling(m.Redact.JSON(args)), mostWith), Outcome: outcome})
 		}
 	}
 	for len(e.Done(true)) > mostDone {
@@ -117,23 +132,13 @@ func answerIn(ending []sessions.Entry) string {
 }
 
 // oneLine returns the beginning of a text on one line, without secrets and invisible characters: at most that many
-// bytes, on whole characters, and where that is possible on whole words.
+// bytes, on whole characters, and where that is possible on whole words. A secret that invisible characters had parted
+// is one only without them.
 func (m Maker) oneLine(text string, most int) string {
 	const ellipsis = "…"
-	var b strings.Builder
-	for word := range strings.FieldsFuncSeq(m.Redact.Text(text), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		word = strings.Map(visible, strings.ToValidUTF8(word, ""))
-		if word == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		if b.WriteString(word); b.Len() > most {
-			break
-		}
-	}
-	line := b.String()
+	text = strings.Map(visible, strings.ToValidUTF8(m.Redact.Text(text), ""))
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	line := m.Redact.Text(strings.Join(words, " "))
 	if len(line) <= most {
 		return line
 	}

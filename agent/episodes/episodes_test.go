@@ -134,11 +134,25 @@ func TestWordsThatAreNotThePersonsAreNotAsked(t *testing.T) {
 	}
 }
 
+// What a person says in a voice message is asked, and what somebody else may have said there is not.
+func TestAVoiceMessageAsks(t *testing.T) {
+	s := newScene(t)
+	s.add(sessions.KindUser, "", sessions.User{})
+	s.add(sessions.KindFetched, "", sessions.Fetched{Message: "m2", Words: "deploy it"})
+	s.add(sessions.KindFetched, "", sessions.Fetched{Message: "m2", Words: "forwarded", Untrusted: true})
+	s.add(sessions.KindFetched, "", sessions.Fetched{Message: "m7", Words: "of another"})
+	s.call("c1", "exec", `{"command":"ls"}`, "")
+	n, _ := s.ends(sessions.TurnCompleted, "done")
+	if got := n.Episode.Line(); got != "deploy it → exec ls → done" || n.Of != "m2" {
+		t.Errorf("it leaves %q of %s", got, n.Of)
+	}
+}
+
 // No part of a secret gets into an episode, wherever it would be cut, and no character is cut. All texts together have
 // few bytes.
 func TestEpisodesAreShortAndHaveNoSecrets(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it is no secret
-	pieces := []string{secret, "Zürich ", "東京タワー", "😀", "word ", " ", "\n", "x", "a\u0301", `"`, `\`, "<lately>", "https://a.example/?q="}
+	pieces := []string{secret, secret[:9] + "\u200b" + secret[9:], "Zürich ", "東京タワー", "😀", "word ", " ", "\n", "x", "a\u0301", `"`, `\`, "<lately>", "https://a.example/?q="}
 	words := func() string {
 		var b strings.Builder
 		for range random.IntN(60) {

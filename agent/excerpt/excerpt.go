@@ -29,9 +29,18 @@ const (
 // message of the question, whose buttons go. The model is told the whole reason.
 const mostOfReason = 200
 
-// Gist returns the argument that tells watchers best what a call does, such as
-// its path or its command, in at most 60 characters; "" if it has none of these.
+// Gist returns what Telling does, in at most 60 characters.
 func Gist(args json.RawMessage) string {
+	text := Telling(args)
+	if r := []rune(text); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return text
+}
+
+// Telling returns the argument that tells best what a call does, such as its path or its command; "" if it has none
+// of these.
+func Telling(args json.RawMessage) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil {
 		return ""
@@ -40,9 +49,6 @@ func Gist(args json.RawMessage) string {
 		var text string
 		if value := all[name]; len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &text) != nil {
 			continue
-		}
-		if r := []rune(text); len(r) > 60 {
-			return string(r[:60]) + "…"
 		}
 		return text
 	}
