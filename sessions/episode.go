@@ -7,8 +7,8 @@ import (
 
 // NoticeEpisode is the code of a notice that says in short what a turn was about that has used tools: what was asked,
 // what was done, and what was found. It is written with the end of its turn, and stands for the turn where a
-// conversation no longer has it. Releases without the field Episode show the text, which has none of these words, and
-// empty the notice with the message that Of names, as this one does.
+// conversation no longer has it. Of is the message that asked, with which it is emptied. Releases without the field
+// Episode show the text, which has none of these words.
 const NoticeEpisode = "episode"
 
 // textEpisode is what a release reads of an episode that does not know episodes.

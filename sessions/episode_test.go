@@ -28,8 +28,8 @@ func TestAnEpisodeIsALine(t *testing.T) {
 	}
 }
 
-// The release before reads an episode as a notice that says nothing of it, writes it back without its words, and empties
-// it with the message that it knows. So does this release.
+// The release before reads an episode as a notice that says nothing of it. Whatever knows only its fields empties it with
+// the message that asked, and so does this release.
 func TestTheReleaseBeforeReadsAnEpisode(t *testing.T) {
 	e, err := sessions.NewEntry("t", sessions.KindNotice, episode().Notice("m1"))
 	if err != nil {
