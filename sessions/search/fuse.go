@@ -44,7 +44,7 @@ func fuse(rankings ...ranking) []string {
 
 // byMeaning returns what an entry is worth for what it means: nothing if its vector is not among those that stand out.
 func (c candidate) byMeaning(now time.Time) float64 {
-	return c.like * worthOf(c.Kind) * newness(c, now)
+	return c.like * c.worth() * newness(c, now)
 }
 
 // newness is a factor: higher for what was said lately.
