@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/agent/asks"
+	"parley/agent/blocks"
 	"parley/agent/excerpt"
 	"parley/agent/journal"
 	"parley/agent/task"
@@ -114,22 +115,14 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	if err != nil {
 		s.Log.Error("the addresses of a request cannot be read", slog.Any("error", err))
 	}
-	v := asks.View{Ask: bus.Ask{
-		ID: a.ID, Kind: a.Kind, Session: s.Key(), Turn: t.ID, Call: a.Call, Person: t.Person,
-		Reason: s.Redactor().Text(a.Reason), Hash: a.Hash, Question: s.Redactor().Text(a.Question), Choices: a.Choices,
-		At: t.Route.People(), Asked: places, Made: t.ParkedAt, Expires: a.Expires, State: bus.AskOpen,
-	}}
+	v := asks.View{Ask: blocks.Asked(a.Ask, a.Of.Use, s.Redactor())}
+	v.Session, v.Turn, v.Person, v.Made = s.Key(), t.ID, t.Person, t.ParkedAt
+	v.At, v.Asked = t.Route.People(), places
 	if t.Parent() != "" {
 		v.SubAgent = s.Agent.Name
 	}
 	if a.Kind == bus.AskApproval {
 		v.Once = s.isEarlier(t)
-		v.Tool, v.Arguments = a.Of.Use.Name, a.Of.Use.Args
-		if a.Args != nil {
-			v.Arguments = a.Args
-		}
-		v.Arguments = excerpt.EscapeHidden(s.Redactor().JSON(v.Arguments))
-		v.Shown, v.ShownOf = excerpt.ShowHidden(s.Redactor().Text(a.Shown)), a.ShownOf
 		v.Filed, v.ShowsAll, v.Presses = excerpt.IsLong(v.Excerpt().Text()), s.Config.ShowsAll, s.Config.Presses
 	}
 	return v

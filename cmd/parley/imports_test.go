@@ -113,7 +113,7 @@ func rules() []rule {
 		{"agent/pictures", 2, nil},
 		{"agent/ownfiles", 3, []string{"agent/pictures", "sessions"}},
 		{"agent/transcribe", 2, nil},
-		{"agent/blocks", 3, []string{"bus", "sessions", "tools"}}, // the ground under all that shows watchers what the log has
+		{"agent/blocks", 3, []string{"agent/excerpt", "bus", "sessions", "tools"}}, // the ground under all that shows watchers what the log has
 		{"agent/stream", 4, []string{"bus", "agent/blocks", "agent/llm"}},
 		{"agent/estimate", 3, []string{"agent/llm"}},
 
@@ -176,6 +176,7 @@ func rules() []rule {
 		{"agent/episodes", 6, []string{"agent", "agent/excerpt", "agent/journal", "agent/turn", "sessions", "tools"}},
 		{"agent/worker", 7, []string{
 			"agent", "agent/calls", "agent/episodes", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
+			"agent", "agent/calls", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/blocks", "agent/journal", "agent/llm",
 			"agent/budget", "agent/quota", "agent/excerpt", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 
