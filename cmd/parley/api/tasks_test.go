@@ -208,6 +208,40 @@ func TestTasksAreSeenAsTheirSession(t *testing.T) {
 	check(false)
 }
 
+// What goes on beside the turns of a sub-agent's session is told to who sees the session for which it works, whatever
+// scope lets them, and to nobody else.
+func TestWhatSubAgentsDoIsToldLive(t *testing.T) {
+	x := ownRig(t)
+	parents := map[string]string{ownToken: "main:web:ann", chatToken: "main:web:chat"}
+	tasks := map[string]subagents.Task{}
+	for token, parent := range parents {
+		x.say(parent, "web:ann", "hello")
+		tasks[token] = x.tasked(parent, subagents.ID(parent, "w"))
+	}
+	for token, parent := range parents {
+		server := x.watchServer(token, "").begin()
+		var told []bus.Event
+		for other, task := range tasks {
+			for _, kind := range []string{bus.JobMoved, bus.JobPrinted, bus.TaskMoved, bus.Asked, bus.Received} {
+				e := bus.Event{Type: kind, Session: task.Session, Turn: "t", News: &bus.News{ID: "of " + task.Parent, State: bus.StateRunning}}
+				if kind == bus.Asked {
+					e.Ask = &bus.Ask{ID: "of " + task.Parent, Kind: bus.AskApproval, State: bus.AskOpen}
+				}
+				if x.emitAll(e); other == token {
+					told = append(told, e)
+				}
+			}
+		}
+		x.emitAll(bus.Event{Type: bus.TurnStart, Session: parent, Turn: "last"})
+		for _, e := range append(told, bus.Event{Type: bus.TurnStart, Session: parent}) {
+			if got := server.must(); got.kind != e.Type || !strings.Contains(got.data, `"session":"`+e.Session+`"`) {
+				t.Fatalf("%s is told %+v, want %s of %s", token, got, e.Type, e.Session)
+			}
+		}
+		server.close()
+	}
+}
+
 // For which session a sub-agent's works is looked up once, and not for those who see nothing. Where nobody can say it, a
 // stream ends, and goes on later with what it has not sent.
 func TestParentsAreLookedUpOnce(t *testing.T) {
