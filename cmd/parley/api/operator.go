@@ -1,12 +1,9 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"net/http"
-	"slices"
 
-	"parley/agent/blocks"
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/outbox"
@@ -79,35 +76,4 @@ func operator(c exchange.Caller) bus.Person {
 		p.ID = console.Owner
 	}
 	return p
-}
-
-// isOperators reports whether an entry is a notice of what an operator has said. It is cheap for others.
-func isOperators(e sessions.Entry) bool {
-	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) {
-		return false
-	}
-	n, err := sessions.Decode[sessions.Notice](e)
-	return err == nil && n.Code == sessions.NoticeOperator
-}
-
-// addOperators adds what an operator has said to the snapshot.
-func (c *snapshotBuilder) addOperators(e sessions.Entry) error {
-	n, err := sessions.Decode[sessions.Notice](e)
-	if err != nil {
-		return err
-	}
-	b := blocks.Operators(n, c.redact)
-	said := operatorMessage{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}
-	if len(c.turns) > 0 {
-		said.After = c.turns[len(c.turns)-1].state.Turn
-	}
-	c.said = append(c.said, said)
-	size := 0
-	for i, m := range slices.Backward(c.said) {
-		if size += len(m.Text); len(c.said)-i > snapshotMessages || size > snapshotMessageBytes {
-			c.said = slices.Delete(c.said, 0, i+1)
-			break
-		}
-	}
-	return nil
 }

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"parley/agent/blocks"
 	"parley/bus"
+	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
 )
 
@@ -14,18 +16,22 @@ import (
 type snapshot struct {
 	Turns  []turnState `json:"turns"`
 	Blocks []block     `json:"blocks"`
-	// Messages are what operators have said among these turns.
-	Messages []operatorMessage `json:"messages,omitempty"`
+	// Messages are what was said among these turns: by operators, and in reply to commands.
+	Messages []aside `json:"messages,omitempty"`
+	// Asks are those of these turns that have ended. Those that are open are in the list of asks, for who may see them.
+	Asks []Ask `json:"asks,omitempty"`
 }
 
-// An operatorMessage is what an operator has said in the conversation in place of the agent.
-type operatorMessage struct {
-	Call  string `json:"call"` // the message's id
-	Kind  string `json:"kind"`
-	Name  string `json:"name,omitempty"`
-	Text  string `json:"text"`
-	Cut   bool   `json:"cut,omitempty"`
-	After string `json:"after,omitempty"` // the newest turn that had begun then
+// An aside is what an operator has said in the conversation in place of the agent, or the reply to a command.
+type aside struct {
+	Call    string `json:"call"` // the message's id
+	Kind    string `json:"kind"`
+	Turn    string `json:"turn,omitempty"`    // of a reply: the command's id
+	Command string `json:"command,omitempty"` // of a reply: its name
+	Name    string `json:"name,omitempty"`    // of an operator
+	Text    string `json:"text"`
+	Cut     bool   `json:"cut,omitempty"`
+	After   string `json:"after,omitempty"` // the newest turn that had begun then
 }
 
 // A turnState is a turn in a snapshot.
@@ -62,7 +68,7 @@ const (
 	snapshotTurns = 32
 	snapshotBytes = 1 << 20
 	snapshotPage  = 100 // how many entries are read from the log at a time
-	// It has at most this many messages of operators, and this many bytes of them: the newest.
+	// It has at most this many asides, and this many bytes of them: the newest.
 	snapshotMessages     = 64
 	snapshotMessageBytes = 256 << 10
 )
@@ -71,16 +77,38 @@ const (
 type snapshotBuilder struct {
 	redact blocks.Redactor
 	turns  []*turnBlocks
-	said   []operatorMessage
+	said   []aside
 	size   int
+	key    string // of the session
 }
 
 // A turnBlocks is a turn of a snapshot with its blocks and their size.
 type turnBlocks struct {
 	state   turnState
+	person  string // whose turn it is
 	numbers blocks.Numbering
 	blocks  []block
+	asks    blocks.TurnAsks
 	size    int
+}
+
+// use returns the call with that id, as watchers are shown it.
+func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
+	for _, b := range t.blocks {
+		if b.Call == call && b.Kind == string(sessions.KindToolUse) {
+			use = sessions.ToolUse{Name: b.Tool, Args: b.Input}
+		}
+	}
+	return use
+}
+
+// endedAsks returns what people were asked that has ended, without where: all watchers are shown the same.
+func (t *turnBlocks) endedAsks(session string) (all []Ask) {
+	for _, a := range t.asks.Ended(t.state.State != running && t.state.State != parked) {
+		a.Session, a.Person = session, t.person
+		all = append(all, askOf(a, exchange.Caller{}))
+	}
+	return all
 }
 
 // sorted returns the blocks in the order of their numbers, which is not always that of the log.
@@ -92,6 +120,7 @@ func (t *turnBlocks) sorted() []block {
 // time, and stops as soon as the snapshot is full, so that it costs the same however long the log
 // is. It leaves out the entries after the one with the number until.
 func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*snapshotBuilder, error) {
+	c := &snapshotBuilder{redact: redact, key: key}
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
 	turns, size := 0, 0
 	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
@@ -110,15 +139,14 @@ func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redact
 				e.Data = nil
 			case sessions.KindUsage, sessions.KindTurnUnparked:
 				e.Data = nil
-			case sessions.KindTurnParked:
-			case sessions.KindNotice:
-				if !isOperators(e) {
+			case sessions.KindNotice, sessions.KindCommand:
+				if !c.isAside(e) {
 					continue
 				}
 				size += len(e.Data)
 			case sessions.KindUser, sessions.KindThinking, sessions.KindText, sessions.KindTurnDone:
 				size += len(e.Data)
-			case sessions.KindToolUse, sessions.KindToolResult:
+			case sessions.KindToolUse, sessions.KindToolResult, sessions.KindTurnParked, sessions.KindAskEnded:
 				size += min(len(e.Data), blocks.MostOfCall)
 			default:
 				continue
@@ -131,7 +159,6 @@ func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redact
 		pages = append(pages, kept)
 		end = from - 1
 	}
-	c := &snapshotBuilder{redact: redact}
 	for _, page := range slices.Backward(pages) {
 		for _, e := range page {
 			if err := c.add(e); err != nil {
@@ -145,12 +172,12 @@ func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redact
 // add adds one entry of the log to the snapshot; entries must be added in the log's order.
 func (c *snapshotBuilder) add(e sessions.Entry) error {
 	if e.Kind == sessions.KindTurnStarted {
-		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
+		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}, person: e.Person})
 		c.trim()
 		return nil
 	}
-	if e.Kind == sessions.KindNotice {
-		return c.addOperators(e)
+	if e.Kind == sessions.KindNotice || e.Kind == sessions.KindCommand {
+		return c.addAside(e)
 	}
 	t := c.findTurn(e.Turn)
 	if t == nil {
@@ -162,7 +189,11 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 		if waits.WaitsForPeople() {
 			t.state.State = parked
 		}
-		return err
+		size := min(len(e.Data), blocks.MostOfCall)
+		c.size, t.size = c.size+size, t.size+size
+		return errors.Join(err, t.asks.Begin(e, t.use, c.redact))
+	case sessions.KindAskEnded:
+		return t.asks.End(e, c.redact)
 	case sessions.KindTurnUnparked:
 		t.state.State = running
 		return nil
@@ -225,7 +256,7 @@ func (c *snapshotBuilder) trim() {
 		c.size -= oldest.size
 		c.turns[0] = nil
 		c.turns = c.turns[1:]
-		c.said = slices.DeleteFunc(c.said, func(m operatorMessage) bool { return m.After == "" || m.After == oldest.state.Turn })
+		c.said = slices.DeleteFunc(c.said, func(m aside) bool { return m.After == "" || m.After == oldest.state.Turn })
 	}
 }
 
@@ -235,6 +266,7 @@ func (c *snapshotBuilder) build() snapshot {
 	for _, t := range c.turns {
 		s.Turns = append(s.Turns, t.state)
 		s.Blocks = append(s.Blocks, t.sorted()...)
+		s.Asks = append(s.Asks, t.endedAsks(c.key)...)
 	}
 	s.Messages = c.said
 	return s

@@ -119,6 +119,12 @@ func TestAnAskIsApprovedAndTwoTabsAgree(t *testing.T) {
 			t.Errorf("what was said stands %d times", n)
 		}
 	}
+	stood := eval[string](x, standing)
+	x.do(chromedp.Reload())
+	x.wait("the same after loading again", fmt.Sprintf("%s === %q", standing, stood))
+	if n := x.count(".call + .ask.ended", "Approved by you"); n != 1 || x.count(".ask.ended .preview", "approved") != 1 {
+		t.Errorf("the decision stands %d times after the call: %q", n, x.text(".scroll"))
+	}
 }
 
 // rulesModel writes what it is told into a file, or runs a long command.

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,17 +89,36 @@ func TestOtherPeoplesSessionsAreRead(t *testing.T) {
 	x.picture("reading")
 }
 
-// What a snapshot leaves out is read from the log when somebody wants it, each turn once and in its order.
+// What a snapshot leaves out is read from the log when somebody wants it, each turn once and in its order, with the
+// commands and the decisions among them.
 func TestEarlierTurnsAreShown(t *testing.T) {
 	t.Parallel()
-	o, _ := newWorld(t, parleytest.EchoModel, "")
-	const turns = 45
-	for n := range turns {
-		a := o.Ask("POST", "/v1/messages", fmt.Sprintf(`{"to": "agent", "session": "long", "text": "message %d."}`, n), o.OwnerHeader()...)
-		parleytest.WaitFor(t, "the message to be answered", func() bool { return o.Model.Asked() > n })
-		if a.Status != 202 {
+	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
+		if r.Said() == "write it" && r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.Call("write_file", `{"path":"a.txt","content":"approved"}`))
+		}
+		return agenttest.Reply("you said " + r.Said())
+	}, "\n[tools]\nask = [\"write_file\"]\n")
+	say := func(text string) {
+		t.Helper()
+		if a := o.Ask("POST", "/v1/messages", fmt.Sprintf(`{"to": "agent", "session": "long", "text": %q}`, text), o.OwnerHeader()...); a.Status != 202 {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
+	}
+	say("write it")
+	var open struct{ Asks []struct{ ID string } }
+	parleytest.WaitFor(t, "the request", func() bool {
+		return json.Unmarshal([]byte(o.Ask("GET", "/v1/asks", "", o.OwnerHeader()...).Body), &open) == nil && len(open.Asks) == 1
+	})
+	if a := o.Ask("POST", "/v1/asks/"+open.Asks[0].ID, `{"answer": "deny"}`, o.OwnerHeader()...); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	parleytest.WaitFor(t, "the decision to be used", func() bool { return o.Model.Asked() == 2 })
+	say("/context")
+	const turns = 45
+	for n := range turns {
+		say(fmt.Sprintf("message %d.", n))
+		parleytest.WaitFor(t, "the message to be answered", func() bool { return o.Model.Asked() > n+2 })
 	}
 	x := enter(newBrowser(t), o, 1280, 800)
 	eval[bool](x, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Along', true)")
@@ -107,19 +127,23 @@ func TestEarlierTurnsAreShown(t *testing.T) {
 		t.Error("the snapshot has all turns, so this tests nothing")
 	}
 	for range 5 {
-		if x.count(".answer", "you said message 0.") > 0 {
+		if x.count(".answer", "you said write it") > 0 {
 			break
 		}
 		before := eval[int](x, "document.querySelectorAll('.answer').length")
 		x.press("Show earlier messages")
 		x.wait("more turns", fmt.Sprintf("document.querySelectorAll('.answer').length > %d", before))
 	}
-	want := make([]string, turns)
+	want := []string{"write it", "write_file Denied by you", "you said write it", "/context", "(context)"}
 	for n := range turns {
-		want[n] = fmt.Sprintf("you said message %d.", n)
+		want = append(want, fmt.Sprintf("message %d.", n), fmt.Sprintf("you said message %d.", n))
 	}
-	if got := x.text(".answer"); got != strings.Join(want, "\n") {
-		t.Errorf("the answers are %q", got)
+	got := strings.Split(eval[string](x, "[...document.querySelectorAll('.said-text, .answer, .spoken, .ask summary')].map(e => e.classList.contains('spoken') ? '(context)' : e.textContent).join('\\n')"), "\n")
+	if !slices.Equal(got, want) {
+		t.Errorf("there stands %q", got)
 	}
 	x.wait("the button to go", "!document.querySelector('.earlier')")
+	eval[bool](x, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Along/4', true)")
+	x.waitText(".past .ask.ended", "Denied by you")
+	x.waitText(".past .said", "/context")
 }

@@ -375,3 +375,39 @@ func TestWhatBelongsToNoTurnLeaves(t *testing.T) {
 		t.Errorf("%d things that commands said are there", n)
 	}
 }
+
+// A snapshot has the replies to commands, and how requests have ended. Each stands once and in its place, whether it was
+// told live before or not, and what no snapshot tells keeps its place among them.
+func TestRepliesAndDecisionsStandInTheirPlaces(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	const ask = `{"id":"aaaaaaaaaa","kind":"approval","session":"main:web:owner:x","turn":"t1","person":"web:ann","tool":"exec_shell","arguments":{"command":"make"},"at":"2026-01-02T03:04:05Z","expires":"2026-01-02T04:04:05Z","state":`
+	snapshot := func(messages, asks string) {
+		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":["m1"],"state":"done"},{"turn":"t2","causes":["m2"],"state":"done"}],"blocks":[`+
+			`{"turn":"t1","block":0,"kind":"tool_use","tool":"exec_shell","call":"k1","text":"","input":{"command":"make"},"done":true},`+
+			`{"turn":"t2","block":0,"kind":"text","text":"the answer","done":true}],"messages":[`+messages+`],"asks":[`+asks+`]}`)
+	}
+	reply := func(id, name, text, after string) string {
+		return fmt.Sprintf(`{"call":"%s#reply/0","kind":"command","turn":"%s","command":%q,"text":%q,"after":%q}`, id, id, name, text, after)
+	}
+	stands := func(when string, want ...string) {
+		t.Helper()
+		x.wait(when, fmt.Sprintf("%s === %q", standing, strings.Join(want, " | ")))
+	}
+	snapshot(reply("c1", "help", "all commands", "t1"), "")
+	stands("a reply", "/help", "all commands", "the answer")
+	s.tell(1, "message", `{"call":"m_9/0/0","delta":"news of others"}`)
+	s.tell(2, "message", `{"turn":"c2","call":"c2#reply/0","delta":"nothing runs"}`)
+	s.tell(3, "ask", ask+`"open"}`)
+	x.wait("the request", "document.querySelector('.ask.open')")
+	stands("what was told live", "/help", "all commands", "the answer", "news of others", "nothing runs")
+	snapshot(reply("c1", "help", "all commands", "t1")+","+reply("c3", "usage", "no tokens", "t2")+","+reply("c2", "status", "nothing runs", "t2"), ask+`"answered","answer":"approve","by":"web:owner"}`)
+	stands("a snapshot with all of it", "exec_shell Approved by you", "/help", "all commands", "the answer", "news of others", "/usage", "no tokens", "/status", "nothing runs")
+	s.tell(4, "message", `{"turn":"c2","call":"c2#reply/0","delta":"nothing runs"}`)
+	s.tell(5, "ask", ask+`"open"}`)
+	s.tell(6, "message", `{"turn":"c4","call":"c4#reply/0","delta":"the end"}`)
+	stands("the end", "exec_shell Approved by you", "/help", "all commands", "the answer", "news of others", "/usage", "no tokens", "/status", "nothing runs", "the end")
+	x.picture("replies")
+}

@@ -130,7 +130,8 @@ func TestFilesGoWithAMessage(t *testing.T) {
 	}
 }
 
-// The button stops a turn, and commands that are pressed or typed are answered in place.
+// The button stops a turn, and commands that are pressed or typed are answered in place. It all stands there as it did
+// when the page is loaded again.
 func TestStopAndCommands(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
@@ -159,7 +160,18 @@ func TestStopAndCommands(t *testing.T) {
 	x.waitText(".answer", "you said hello")
 	x.wait("nothing pending", "!document.querySelector('.pending')")
 	x.picture("commands")
+	stood := eval[string](x, standing)
+	x.do(chromedp.Reload())
+	x.wait("the same conversation after loading again", fmt.Sprintf("%s === %q", standing, stood))
+	for _, text := range []string{"/status", "/new"} {
+		if !strings.Contains(stood, text) {
+			t.Errorf("%q is not in %q", text, stood)
+		}
+	}
 }
+
+// standing is what people and the agent have said, in its order.
+const standing = "[...document.querySelectorAll('.said-text, .answer, .spoken, .ask summary')].map(e => e.textContent).join(' | ')"
 
 // A picture of the page by keys alone: who presses Tab comes to everything that can be pressed, and sees where it is.
 func TestThePageIsUsedByKeys(t *testing.T) {

@@ -6,11 +6,10 @@ import { linkTo } from "../route.ts";
 import type { Me } from "../schemas.ts";
 import { Composer, OperatorComposer } from "./composer.tsx";
 import { Files } from "./files.tsx";
-import { type Spoken, unsaid } from "./log.ts";
-import { Markdown } from "./markdown.tsx";
+import { unsaid } from "./log.ts";
 import { isOwn, mayAnswer, type Message, parseKey, readable } from "./sending.ts";
 import { Talk } from "./talk.ts";
-import { MessageWhy, OperatorSaid, Said, TurnView } from "./turn.tsx";
+import { Aside, MessageWhy, Said, TurnView } from "./turn.tsx";
 
 interface ConversationProps {
   me: Me;
@@ -82,28 +81,14 @@ function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   );
 }
 
-// Aside shows what was said outside of turns, such as commands and their replies.
-function Aside({ said, me }: { said: { message?: Message; spoken: Spoken }[]; me: Me }): JSX.Element {
-  return (
-    <>
-      {said.map(({ message, spoken }) => (
-        <div key={spoken.id} class="turn">
-          {message && <Said text={message.text} />}
-          {spoken.operator ? <OperatorSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
-        </div>
-      ))}
-    </>
-  );
-}
-
-// Earlier shows the turns before the snapshot, on request, and what operators said among them.
+// Earlier shows the turns before the snapshot, on request, and what was said among them.
 function Earlier({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   const [failed, setFailed] = useState<unknown>(null);
   return (
     <>
       {talk.mayHaveEarlier() && <div class="earlier"><Button look="quiet" onPress={() => talk.readEarlier()} onError={setFailed}>Show earlier messages</Button></div>}
       <ErrorNote error={failed} />
-      {talk.earlier.map((e) => "blocks" in e ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={[]} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} /> : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
+      {talk.earlier.map((e) => "blocks" in e ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} /> : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
     </>
   );
 }

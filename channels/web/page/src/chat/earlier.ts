@@ -1,13 +1,14 @@
 // The turns before a snapshot, read backwards from the session's log.
 import { get } from "../api.ts";
-import type { Entry } from "../schemas.ts";
+import type { Ask, Entry, Part } from "../schemas.ts";
 import { type Block, type Kind, newTurn, setBlock, type Spoken, type Turn, type TurnState } from "./log.ts";
+import { parseKey } from "./sending.ts";
 
 // How many entries one request reads, and how many turns one reading returns at least, if there are that many.
 const page = 120;
 const fewest = 10;
 
-// EarlierTurns reads a session's log backwards. It leaves out the turns and operators' messages that are already shown.
+// EarlierTurns reads a session's log backwards. It leaves out what is already shown.
 export class EarlierTurns {
   whole = false; // whether it has reached the beginning of the log
   private end = -1; // the last entry that it has yet to read; -1 before the first reading
@@ -18,8 +19,8 @@ export class EarlierTurns {
     private readonly known: (id: string) => boolean,
   ) {}
 
-  // read returns the turns before those that it returned earlier, and what operators said, in order. If it fails, the
-  // next reading starts at the same place.
+  // read returns the turns before those that it returned earlier, and what was said among them, in order. If it fails,
+  // the next reading starts at the same place.
   async read(left: AbortSignal): Promise<(Turn | Spoken)[]> {
     let entries = this.rest;
     let end = this.end < 0 ? await this.last(left) : this.end;
@@ -36,7 +37,7 @@ export class EarlierTurns {
     // The first entries may belong to a turn that begins further back.
     const from = this.whole ? 0 : entries.findIndex((e) => e.kind === "turn_started");
     this.rest = from < 0 ? entries : entries.slice(0, from);
-    return from < 0 ? [] : fold(entries.slice(from));
+    return from < 0 ? [] : fold(entries.slice(from), this.key);
   }
 
   // last returns the number of the session's last entry.
@@ -70,32 +71,88 @@ interface Data {
   args?: unknown;
   content?: unknown;
   code?: string;
-  state?: TurnState;
+  state?: string;
   of?: string;
   quotes?: { text: string; name?: string }[];
+  reply?: { id: string; text: string };
+  asks?: LoggedAsk[];
+  ask?: string;
+  answer?: string;
 }
 
-// fold turns entries into turns and what operators said. It leaves out turns whose beginning is missing, unless it is a
-// part of a log that may begin in the middle of a turn.
-export function fold(entries: Entry[], part = false): (Turn | Spoken)[] {
+// A LoggedAsk is a request as the log has it when a turn begins to wait.
+interface LoggedAsk {
+  id: string;
+  call: string;
+  kind: "approval" | "question" | "task";
+  args?: unknown; // if they differ from those of the call
+  shown?: string;
+  shown_of?: string[];
+  reason?: string;
+  question?: string;
+  choices?: string[];
+  expires: string;
+}
+
+// fold turns entries of a session's log into turns and what was said among them. It leaves out turns whose beginning is
+// missing, unless it is a part of a log that may begin in the middle of a turn.
+export function fold(entries: Entry[], session: string, part = false): (Turn | Spoken)[] {
   const turns = new Map<string, Turn>();
   const all: (Turn | Spoken)[] = [];
   for (const e of entries) {
     const d = (e.data ?? {}) as Data;
-    const quote = e.kind === "notice" && d.code === "operator" ? d.quotes?.[0] : undefined;
-    if (quote) all.push({ id: d.of ?? e.turn, turn: "", text: quote.text, after: "", operator: { name: quote.name ?? "", cut: false } });
+    const said = spokenOf(e, d, session);
+    if (said) all.push(said);
     let turn = turns.get(e.turn);
     if (!turn) {
       if (e.kind !== "turn_started" && !(part && blockOf(e, d))) continue; // a command, or part of a turn that is left out
-      turn = { ...newTurn(e.turn), state: "done" };
+      turn = { ...newTurn(e.turn), state: "done", asks: [] };
       turns.set(e.turn, turn);
       all.push(turn);
     }
-    if (e.kind === "turn_done") turn.state = d.state ?? "done";
+    changeAsks(turn, e, d, session);
+    if (e.kind === "turn_done") turn.state = (d.state ?? "done") as TurnState;
     const block = blockOf(e, d);
     if (block) setBlock(turn, block);
   }
+  for (const t of turns.values()) t.asks = t.asks?.filter((a) => a.state !== "open") ?? [];
   return all.filter((x) => !("blocks" in x) || x.blocks.length > 0);
+}
+
+// spokenOf returns what an operator said, or the reply to a command; null for anything else. What a command answers on a
+// platform isn't part of the conversation here.
+function spokenOf(e: Entry, d: Data, session: string): Spoken | null {
+  const quote = e.kind === "notice" && d.code === "operator" ? d.quotes?.[0] : undefined;
+  if (quote) return { id: d.of ?? e.turn, turn: "", text: quote.text, after: "", operator: { name: quote.name ?? "", cut: false } };
+  if (e.kind !== "command" || !d.reply?.text || !["web", "console"].includes(parseKey(session).channel)) return null;
+  return { id: d.reply.id + "/0", turn: e.turn, text: d.reply.text, after: "", command: d.name ?? "" };
+}
+
+// changeAsks notes what a turn asks people, and how that ended. With the turn ends what nobody answered.
+function changeAsks(turn: Turn, e: Entry, d: Data, session: string): void {
+  const asks = turn.asks ?? [];
+  const end = (ended: (a: Ask) => boolean, how: Partial<Ask>) => {
+    turn.asks = asks.map((a) => (ended(a) ? { ...a, ...how } : a));
+  };
+  if (e.kind === "turn_parked") turn.asks = [...asks, ...(d.asks ?? []).flatMap((a) => askOf(a, turn, session, e.at))];
+  if (e.kind === "ask_ended") end((a) => a.id === d.ask, { state: d.state as Ask["state"], ...(d.answer && { answer: d.answer }), ...(e.person && { by: e.person }) });
+  if (e.kind === "turn_done") end((a) => a.state === "open", { state: "withdrawn" });
+}
+
+function askOf({ id, call, kind, expires, ...a }: LoggedAsk, turn: Turn, session: string, at: string): Ask[] {
+  if (kind === "task") return [];
+  const use = turn.blocks.find((b) => b.kind === "tool_use" && b.call === call);
+  const common = { id, kind, session, turn: turn.id, person: "", at, expires, state: "open" as const, ...(a.reason && { reason: a.reason }) };
+  if (kind === "question") return [{ ...common, ...(a.question && { question: a.question }), ...(a.choices && { choices: a.choices }) }];
+  const args = a.args ?? use?.input;
+  return [{ ...common, tool: use?.tool ?? "", arguments: args, shown: partsOf(a.shown ?? "", a.shown_of ?? [], args) }];
+}
+
+// partsOf returns what a call would do and the arguments that this leaves out, as the server shows them.
+function partsOf(shown: string, of: string[], args: unknown): Part[] {
+  if (!shown) return [];
+  const others = Object.entries((args ?? {}) as Record<string, unknown>).filter(([name]) => !of.includes(name));
+  return [{ text: shown }, ...others.map(([name, value]) => ({ name, text: typeof value === "string" ? value : JSON.stringify(value) }))];
 }
 
 function blockOf(e: Entry, d: Data): Block | null {

@@ -64,6 +64,7 @@ export interface Turn {
   retry?: Retry;
   usage?: Usage;
   compacted: number; // how often earlier messages were summarized
+  asks?: Ask[]; // its requests, if it isn't in the Log, which has those of its own turns
   version: number; // grows with each change
   squeezed?: { version: number; text: string }; // see textOf
 }
@@ -75,6 +76,7 @@ export interface Spoken {
   text: string;
   after: string; // the latest turn at that time
   operator?: { name: string; cut: boolean }; // an operator has said it in place of the agent
+  command?: string; // it is the reply to the command with this name
 }
 
 // Data has the fields that events of the stream may have.
@@ -105,12 +107,14 @@ interface Data {
   answer?: string;
   by?: string;
   after?: string;
+  command?: string;
 }
 
 interface Snapshot {
   turns: { turn: string; causes: string[]; state: TurnState }[];
   blocks: (Data & { turn: string; block: number; kind: string })[];
-  messages?: Data[]; // of operators
+  messages?: Data[]; // of operators, and replies to commands
+  asks?: Ask[]; // that have ended
 }
 
 // Beside is what a call has started beside its turn.
@@ -216,7 +220,8 @@ export class Log {
       if (turn) setBlock(turn, { ...blockOf(b), text: b.text ?? "", done: b.done ?? true });
     }
     const gone = this.leaveAside();
-    this.spoken = [...this.spoken.filter((x) => !x.operator), ...(s.messages ?? []).map((m) => spokenOf(m, m.text ?? "", m.after ?? ""))];
+    this.spoken = merge(this.spoken, (s.messages ?? []).map((m) => spokenOf(m, m.text ?? "", m.after ?? "")));
+    for (const a of s.asks ?? []) this.asks.set(a.id, a);
     this.ready = true;
     return gone;
   }
@@ -305,7 +310,20 @@ export function newTurn(id: string): Turn {
 
 function spokenOf(d: Data, text: string, after: string): Spoken {
   const operator = d.kind === "operator" && { operator: { name: d.name ?? "", cut: d.cut ?? false } };
-  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...operator };
+  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...operator, ...(d.command && { command: d.command }) };
+}
+
+// merge returns what a snapshot has, in its order, and what else was said, each after what it followed. Only a snapshot
+// tells what operators have said.
+function merge(known: Spoken[], told: Spoken[]): Spoken[] {
+  const ids = new Set(told.map((s) => s.id));
+  const others = new Map<string, Spoken[]>();
+  let last = ""; // of the snapshot
+  for (const s of known) {
+    if (ids.has(s.id)) last = s.id;
+    else if (!s.operator) others.set(last, [...(others.get(last) ?? []), s]);
+  }
+  return [...(others.get("") ?? []), ...told.flatMap((s) => [s, ...(others.get(s.id) ?? [])])];
 }
 
 function blockOf(d: Data): Block {

@@ -5,9 +5,8 @@ import { Button, Empty, ErrorNote, Loading } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Entry, Me } from "../schemas.ts";
 import { fold, readBetween } from "./earlier.ts";
-import { Markdown } from "./markdown.tsx";
 import { readable } from "./sending.ts";
-import { OperatorSaid, TurnView } from "./turn.tsx";
+import { Aside, TurnView } from "./turn.tsx";
 
 // How many entries before and after the one that is sought are read, and how many each further reading adds.
 const around = 60;
@@ -66,7 +65,7 @@ export function Past({ me, session, title, at }: PastProps): JSX.Element {
             <ErrorNote error={error} again={begin} />
             {!part && !error && <Loading />}
             {part && part.from > 1 && <div class="earlier"><Button look="quiet" onPress={() => before(part)} onError={setError}>Show earlier messages</Button></div>}
-            {part && <Turns entries={part.entries} at={at} me={me} />}
+            {part && <Turns entries={part.entries} session={session} at={at} me={me} />}
             {part && !part.last && <div class="earlier"><Button look="quiet" onPress={() => after(part)} onError={setError}>Show later messages</Button></div>}
           </div>
         </div>
@@ -76,9 +75,9 @@ export function Past({ me, session, title, at }: PastProps): JSX.Element {
 }
 
 // Turns shows entries as turns, and once scrolls to the one that is sought, or to what is next before it.
-function Turns({ entries, at, me }: { entries: Entry[]; at: number; me: Me }): JSX.Element {
+function Turns({ entries, session, at, me }: { entries: Entry[]; session: string; at: number; me: Me }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const all = fold(entries, true);
+  const all = fold(entries, session, true);
   useLayoutEffect(() => {
     const shown = [...(box.current?.querySelectorAll<HTMLElement>("[data-n]") ?? [])];
     const found = shown.findLast((e) => Number(e.dataset["n"]) <= at) ?? shown[0];
@@ -92,8 +91,8 @@ function Turns({ entries, at, me }: { entries: Entry[]; at: number; me: Me }): J
     <div ref={box} class="past">
       {all.length === 0 && <Empty>These messages have been erased.</Empty>}
       {all.map((e) => "blocks" in e
-        ? <TurnView key={e.id} turn={e} version={e.blocks.length} sent={[]} said={[]} asks={[]} beside={[]} readJob={() => undefined} me={me} numbered />
-        : <div key={e.id} class="turn">{e.operator ? <OperatorSaid spoken={e} me={me} /> : <Markdown text={e.text} />}</div>)}
+        ? <TurnView key={e.id} turn={e} version={e.blocks.length} sent={[]} said={[]} asks={e.asks ?? []} beside={[]} readJob={() => undefined} me={me} numbered />
+        : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
     </div>
   );
 }

@@ -104,9 +104,9 @@ export class Talk {
     this.draw();
   }
 
-  // shows reports whether the log has a turn, or what an operator said.
+  // shows reports whether the log has a turn, a command, or what an operator said.
   private shows(id: string): boolean {
-    return id !== "" && (this.log.turns.some((t) => t.id === id) || this.log.spoken.some((s) => s.id === id));
+    return id !== "" && (this.log.turns.some((t) => t.id === id) || this.log.spoken.some((s) => s.id === id || s.turn === id));
   }
 
   // readJob reads what a job of this session has printed.
@@ -162,7 +162,8 @@ export class Talk {
     return this.messages.filter((m) => m.id && t.causes.includes(m.id) && !t.blocks.some((b) => b.kind === "user" && b.cause === m.id));
   }
 
-  // aside returns what was said outside of turns: commands of this page with their replies, and the rest.
+  // aside returns what was said outside of turns: commands with their replies, as this page has sent them if it has, and
+  // the rest.
   aside(said: Spoken[], turns: Set<string>): { message?: Message; spoken: Spoken }[] {
     const mine = new Map(this.messages.map((m) => [m.id, m]));
     return said

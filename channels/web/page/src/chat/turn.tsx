@@ -148,8 +148,22 @@ export function Said({ text, name, files = [], cut, children }: SaidProps): JSX.
   );
 }
 
+// Aside shows what was said outside of turns, such as commands and their replies.
+export function Aside({ said, me }: { said: { message?: Message; spoken: Spoken }[]; me: Me }): JSX.Element {
+  return (
+    <>
+      {said.map(({ message, spoken }) => (
+        <div key={spoken.id} class="turn">
+          {message ? <Said text={message.text} /> : spoken.command && <Said text={"/" + spoken.command} />}
+          {spoken.operator ? <OperatorSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
+        </div>
+      ))}
+    </>
+  );
+}
+
 // OperatorSaid shows what an operator said in place of the agent.
-export function OperatorSaid({ spoken: { id, text, operator }, me }: { spoken: Spoken; me: Me }): JSX.Element {
+function OperatorSaid({ spoken: { id, text, operator }, me }: { spoken: Spoken; me: Me }): JSX.Element {
   return (
     <div class="said operator">
       <div class="said-name">Operator{operator?.name && ` (${operator.name})`}</div>

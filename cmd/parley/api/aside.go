@@ -1,0 +1,59 @@
+package api
+
+import (
+	"bytes"
+	"slices"
+
+	"parley/agent/blocks"
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/sessions"
+)
+
+// isAside reports whether an entry has what an operator has said, or a command's reply that watchers were told when
+// it was given: they are in sessions that no platform shows. It is cheap for most others.
+func (c *snapshotBuilder) isAside(e sessions.Entry) bool {
+	if e.Kind == sessions.KindCommand {
+		key, err := parseKey(c.key)
+		return err == nil && (key.at.Channel == web.Name || key.at.Channel == console.Name)
+	}
+	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) {
+		return false
+	}
+	n, err := sessions.Decode[sessions.Notice](e)
+	return err == nil && n.Code == sessions.NoticeOperator
+}
+
+// addAside adds what an operator has said, or the reply to a command, to the snapshot.
+func (c *snapshotBuilder) addAside(e sessions.Entry) error {
+	said, err := c.asideOf(e)
+	if err != nil || said.Text == "" {
+		return err
+	}
+	if len(c.turns) > 0 {
+		said.After = c.turns[len(c.turns)-1].state.Turn
+	}
+	c.said = append(c.said, said)
+	size := 0
+	for i, m := range slices.Backward(c.said) {
+		if size += len(m.Text); len(c.said)-i > snapshotMessages || size > snapshotMessageBytes {
+			c.said = slices.Delete(c.said, 0, i+1)
+			break
+		}
+	}
+	return nil
+}
+
+// asideOf returns what an entry has, without its place. A reply has the id that it has as an event.
+func (c *snapshotBuilder) asideOf(e sessions.Entry) (aside, error) {
+	if e.Kind == sessions.KindCommand {
+		cmd, err := sessions.Decode[sessions.Command](e)
+		id := channels.PartKey(cmd.Reply.ID, 0)
+		return aside{Call: id, Kind: bus.Command, Turn: e.Cause, Command: cmd.Name, Text: c.redact.Text(cmd.Reply.Text)}, err
+	}
+	n, err := sessions.Decode[sessions.Notice](e)
+	b := blocks.Operators(n, c.redact)
+	return aside{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}, err
+}

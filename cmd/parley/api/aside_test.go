@@ -1,0 +1,177 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent/blocks"
+	"parley/bus"
+	"parley/channels/dispatch"
+	"parley/channels/web"
+	"parley/cmd/parley/api"
+	"parley/sessions"
+	"parley/tools/redact"
+)
+
+// aside is what a snapshot has besides turns.
+type aside struct {
+	Messages []struct{ Call, Kind, Turn, Command, Text, After string }
+	Asks     []api.Ask
+}
+
+// asideIn returns what the snapshot of a session has besides turns.
+func (x *rig) asideIn(key, token string) (said aside) {
+	x.t.Helper()
+	f := x.watch(key, token, "")
+	defer f.close()
+	data := f.must().data
+	if err := json.Unmarshal([]byte(data), &said); err != nil || strings.Contains(data, secret) || strings.Contains(data, "CSECRET") {
+		x.t.Fatalf("%v: %s", err, data)
+	}
+	return said
+}
+
+// called is a call of a turn, with the end of the answer that asked for it.
+func called(t *testing.T, turn, call, tool, args string) []sessions.Entry {
+	use := entry(t, turn, sessions.KindToolUse, sessions.ToolUse{Name: tool, Args: json.RawMessage(args)})
+	use.Call = call
+	return []sessions.Entry{use, entry(t, turn, sessions.KindUsage, sessions.Usage{Model: "m"})}
+}
+
+// hiding is a rig with a session of ann's, from which the secret is taken out.
+func hiding(t *testing.T) *rig {
+	hidden, err := redact.New([]string{secret}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ownRig(t, func(x *rig) { x.cfg.Redact = func() blocks.Redactor { return hidden } })
+}
+
+// A snapshot shows how requests have ended: who has decided what, that nobody did in time, and that nobody needs the
+// answer any more. Whoever sees the session sees it, without secrets, without where people were asked, and not more of a
+// call than of any other. Requests that are open are only listed.
+func TestASnapshotHasRequestsThatHaveEnded(t *testing.T) {
+	x := hiding(t)
+	const key = "main:web:ann"
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	places := json.RawMessage(`[{"channel":"slack","chat":"CSECRET"}]`)
+	ask := func(id, call, kind string) sessions.Ask {
+		return sessions.Ask{ID: id, Call: call, Kind: kind, Expires: expires, Places: places}
+	}
+	approval, question, late := ask("ask1", "k1", bus.AskApproval), ask("ask2", "k2", bus.AskQuestion), ask("ask3", "k3", bus.AskApproval)
+	approval.Shown, approval.ShownOf, approval.Reason = "say "+secret+"\u202e", []string{"command"}, "it says "+secret
+	question.Question, question.Choices = "Which "+secret+"?", []string{"one", "two"}
+	late.Args = json.RawMessage(`{"text":"` + strings.Repeat("x", 40<<10) + `"}`)
+	end := func(turn string, e sessions.AskEnded, by string) sessions.Entry {
+		ended := entry(t, turn, sessions.KindAskEnded, e)
+		ended.Cause, ended.Person = e.Ask, by
+		return ended
+	}
+	started := begun(t, "asking")
+	started[0].Person = "web:ann"
+	all := append(started, called(t, "asking", "k1", "sh", `{"command":"say `+secret+`","dir":"a"}`)...)
+	all = append(all, called(t, "asking", "k2", "ask_user", `{}`)...)
+	all = append(all, called(t, "asking", "k3", "write", `{"text":"short"}`)...)
+	all = append(all,
+		entry(t, "asking", sessions.KindTurnParked, sessions.TurnParked{Asks: []sessions.Ask{approval, question, late, ask("ask4", "k1", bus.AskApproval), ask("task", "k2", sessions.AskTask)}}),
+		end("asking", sessions.AskEnded{Ask: "ask1", State: bus.AskAnswered, Answer: bus.ApproveSession, Name: "Boss"}, "telegram:7"),
+		end("asking", sessions.AskEnded{Ask: "ask2", State: bus.AskAnswered, Answer: "two, " + secret}, "web:ann"),
+		end("asking", sessions.AskEnded{Ask: "ask3", State: bus.AskExpired}, ""))
+	x.write(key, all...)
+	said := x.asideIn(key, ownToken)
+	if len(said.Asks) != 3 {
+		t.Fatalf("while one is open, it has %+v", said.Asks)
+	}
+	x.write(key, entry(t, "asking", sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+	for _, token := range []string{ownToken, readToken, ownerToken} {
+		var got []string
+		for _, a := range x.asideIn(key, token).Asks {
+			if a.Session != key || a.Turn != "asking" || a.Person != "web:ann" || !a.Expires.Equal(expires) || a.At.IsZero() || a.To != nil {
+				t.Errorf("%+v", a)
+			}
+			if a.ID == "ask3" && (len(a.Arguments) > 20<<10 || len(a.Arguments) < 10<<10) {
+				t.Errorf("it has %d bytes of a long call", len(a.Arguments))
+			}
+			shown := ""
+			if a.ID == "ask1" {
+				shown = fmt.Sprint(a.Shown)
+			}
+			got = append(got, fmt.Sprintf("%s %s %s: %s %q by %q %s%s%v", a.ID, a.Kind, a.Tool, a.State, a.Answer, a.By, shown, a.Reason+a.Question, a.Choices))
+		}
+		want := `ask1 approval sh: answered "session" by "telegram:7" [{ say [redacted]\u202e} {dir a}]it says [redacted][]` + "\n" +
+			`ask2 question : answered "two, [redacted]" by "web:ann" Which [redacted]?[one two]` + "\n" +
+			`ask3 approval write: expired "" by "" []` + "\n" +
+			`ask4 approval sh: withdrawn "" by "" []`
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s is told\n%s\nwant\n%s", token, strings.Join(got, "\n"), want)
+		}
+	}
+	x.writeLong(key, 40)
+	if said := x.asideIn(key, ownToken); len(said.Asks) != 0 {
+		t.Errorf("with its turn it does not leave: %+v", said.Asks)
+	}
+}
+
+// A snapshot has the replies to commands under the ids that they had as events, in their places and without secrets,
+// and no reply where there was none, nor one that a platform has shown in place of events.
+func TestASnapshotHasTheRepliesToCommands(t *testing.T) {
+	x := hiding(t)
+	reply := func(id, name, text string) sessions.Entry {
+		e := entry(t, id, sessions.KindCommand, sessions.Command{Name: name, Route: json.RawMessage("{}"), Reply: sessions.Reply{ID: bus.ReplyID(id), Text: text}})
+		e.Cause, e.Person = id, "web:ann"
+		return e
+	}
+	entries := append([]sessions.Entry{reply("m_1", "help", "I know "+secret)}, begun(t, "asking")...)
+	entries = append(entries, reply("m_2", "status", "Nothing runs."), reply("m_3", "approve", ""))
+	for key, want := range map[string]string{
+		"main:web:ann":     "[{m_1#reply/0 command m_1 help I know [redacted] } {m_2#reply/0 command m_2 status Nothing runs. asking}]",
+		"main:console:x":   "[{m_1#reply/0 command m_1 help I know [redacted] } {m_2#reply/0 command m_2 status Nothing runs. asking}]",
+		"main:telegram:7":  "[]",
+		"main:telegram:-9": "[]",
+	} {
+		x.write(key, entries...)
+		if got := fmt.Sprint(x.asideIn(key, ownerToken).Messages); got != want {
+			t.Errorf("%s: the snapshot has %s, want %s", key, got, want)
+		}
+	}
+	if r := x.get(sessionPath("main:console:x", "/events"), ownToken); r.StatusCode != 403 {
+		t.Errorf("another's session: %d", r.StatusCode)
+	}
+}
+
+// The reply to a command is in the snapshot as whoever watched live was told it.
+func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
+	x := newRig(t)
+	x.work(brief{})
+	d := &dispatch.Dispatcher{Name: web.Name, Channel: web.New(x.bus, "main"), Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := d.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer running.Wait()
+	defer stop()
+	live := x.watch("main:web:chat", chatToken, "")
+	live.must()
+	id := into[accepted](t, x.post(chatToken, `{"to": "agent", "text": "/help"}`)).ID
+	var told bus.Event
+	for told.Type = ""; told.Delta == ""; {
+		if e := live.must(); e.kind == bus.Spoken {
+			if err := json.Unmarshal([]byte(e.data), &told); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	said := x.asideIn("main:web:chat", chatToken).Messages
+	if len(said) != 1 || said[0].Call != told.Call || said[0].Turn != told.Turn || told.Turn != id || said[0].Text != told.Delta || said[0].Command != "help" {
+		t.Errorf("live it was told %+v, later %+v", told, said)
+	}
+}
