@@ -1,12 +1,12 @@
 // A conversation: its turns, messages that are still being sent, and the field for new ones.
-import { Fragment, type JSX } from "preact";
+import { Component, Fragment, type JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, Dialog, Empty, ErrorNote, Loading, Menu } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Me } from "../schemas.ts";
 import { Composer, OperatorComposer } from "./composer.tsx";
 import { Files } from "./files.tsx";
-import { unsaid } from "./log.ts";
+import { type Spoken, type Turn, unsaid } from "./log.ts";
 import { isOwn, mayAnswer, type Message, parseKey, readable } from "./sending.ts";
 import { Talk } from "./talk.ts";
 import { Aside, MessageWhy, Said, TurnView } from "./turn.tsx";
@@ -88,9 +88,34 @@ function Earlier({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
     <>
       {talk.mayHaveEarlier() && <div class="earlier"><Button look="quiet" onPress={() => talk.readEarlier()} onError={setFailed}>Show earlier messages</Button></div>}
       <ErrorNote error={failed} />
-      {talk.earlier.map((e) => "blocks" in e ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} /> : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
+      {talk.earlier.map((part) => <EarlierPart key={part[0]?.id} part={part} talk={talk} besides={talk.log.besides} me={me} />)}
     </>
   );
+}
+
+interface EarlierPartProps {
+  part: (Turn | Spoken)[];
+  talk: Talk;
+  besides: number; // changes whenever tasks or jobs do
+  me: Me;
+}
+
+// EarlierPart draws again only when it has to: there may be many of them while an answer grows.
+class EarlierPart extends Component<EarlierPartProps> {
+  override shouldComponentUpdate(next: EarlierPartProps): boolean {
+    return next.part !== this.props.part || next.besides !== this.props.besides;
+  }
+
+  override render(): JSX.Element {
+    const { part, talk, me } = this.props;
+    return (
+      <div class="part">
+          {part.map((e) => "blocks" in e
+            ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
+            : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
+      </div>
+    );
+  }
 }
 
 // Pending shows a message that the log doesn't have yet.

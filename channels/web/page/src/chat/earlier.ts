@@ -16,7 +16,7 @@ export class EarlierTurns {
 
   constructor(
     private readonly key: string,
-    private readonly known: (id: string) => boolean,
+    private readonly known: () => Set<string>,
   ) {}
 
   // read returns the turns before those that it returned earlier, and what was said among them, in order. If it fails,
@@ -49,7 +49,8 @@ export class EarlierTurns {
   // between returns the entries after one and up to another, without those of turns that are already shown.
   private async between(after: number, until: number, left: AbortSignal): Promise<Entry[]> {
     const { entries } = await readBetween(this.key, after, until, left);
-    return entries.filter((e) => !this.known(e.turn) && !this.known((e.data as Data | undefined)?.of ?? ""));
+    const known = this.known();
+    return entries.filter((e) => !known.has(e.turn) && !known.has((e.data as Data | undefined)?.of ?? ""));
   }
 }
 

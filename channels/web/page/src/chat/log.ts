@@ -129,6 +129,7 @@ export class Log {
   asks = new Map<string, Ask>();
   tasks = new Map<string, Task>();
   jobs = new Map<string, Job>();
+  besides = 0; // grows with each change of these two
   ready = false; // whether there was a snapshot
 
   // apply takes one event or snapshot, or what was read of tasks and jobs. It returns the ids of the people's messages
@@ -142,7 +143,8 @@ export class Log {
         return this.speak(spokenOf(d, d.delta ?? "", this.turns.at(-1)?.id ?? ""));
       }
     }
-    if (!this.take(type, data)) this.change(type, data as Data);
+    if (this.take(type, data)) this.besides++;
+    else this.change(type, data as Data);
     return new Set();
   }
 

@@ -14,9 +14,10 @@ const patience = 3000;
 const fullSnapshot = 8;
 
 // So that a page that is left open doesn't grow, the oldest turns leave it when there are more than most, until only
-// these are kept. They can be read again as earlier ones.
+// these are kept. They can be read again as earlier ones. A few leave at a time, so that nobody notices.
 const mostTurns = 120;
 const keptTurns = 90;
+const fewTurns = 2;
 
 export class Talk {
   readonly log = new Log();
@@ -24,12 +25,14 @@ export class Talk {
   live = false;
   away = ""; // why the stream doesn't come back
   problem = "";
-  earlier: (Turn | Spoken)[] = []; // turns before those in the log, and what operators said
+  // What comes before the log, in the parts in which it was read: turns, and what was said among them.
+  earlier: (Turn | Spoken)[][] = [];
   private readonly first: Message[]; // sent once the stream is open
   private past: EarlierTurns | null = null;
   private readonly left = new AbortController();
   private readonly work: Work;
   private frame = 0;
+  private trims = false; // whether turns leave, or soon will
 
   // changed is called when there is something new, at most once for each frame on the screen.
   constructor(
@@ -76,17 +79,36 @@ export class Talk {
 
   private apply(type: string, data: unknown): void {
     const oldest = this.log.turns[0]?.id;
-    const gone = this.log.apply(type, data);
-    if (this.log.turns.length > mostTurns) for (const id of this.log.leave(keptTurns)) gone.add(id);
-    if (gone.size > 0) {
-      this.messages = this.messages.filter((m) => !m.id || !gone.has(m.id));
-      outbox.set(this.key, this.messages);
-    }
+    this.leave(this.log.apply(type, data));
     if (oldest !== undefined && this.log.turns[0]?.id !== oldest) {
       // Some turns may lie between the earlier ones and those in the log.
       this.earlier = [];
       this.past = null;
     }
+    if (this.log.turns.length > mostTurns && !this.trims) {
+      this.trims = true;
+      whenIdle(() => this.trim());
+    }
+  }
+
+  // leave drops the messages that nothing shows any more.
+  private leave(gone: Set<string>): void {
+    if (gone.size === 0) return;
+    this.messages = this.messages.filter((m) => !m.id || !gone.has(m.id));
+    outbox.set(this.key, this.messages);
+  }
+
+  // trim drops some of the oldest of what is shown, and the rest later: all at once, it could take so long that the page
+  // doesn't act meanwhile.
+  private trim(): void {
+    if (this.left.signal.aborted) return;
+    const before = this.log.turns.length;
+    if (this.earlier.length > 0) this.earlier = this.earlier.slice(1);
+    else this.leave(this.log.leave(Math.max(keptTurns, before - fewTurns)));
+    this.past = null;
+    this.draw();
+    this.trims = this.earlier.length > 0 || (this.log.turns.length < before && this.log.turns.length > keptTurns);
+    if (this.trims) requestAnimationFrame(() => whenIdle(() => this.trim()));
   }
 
   // mayHaveEarlier reports whether the session may have turns before those on the screen.
@@ -96,17 +118,23 @@ export class Talk {
 
   // readEarlier reads some turns before those on the screen.
   async readEarlier(): Promise<void> {
-    const past = (this.past ??= new EarlierTurns(this.key, (id) => this.shows(id)));
+    const past = (this.past ??= new EarlierTurns(this.key, () => this.shown()));
     const found = await past.read(this.left.signal);
     if (this.past !== past) return; // a snapshot came meanwhile
-    this.earlier = [...found, ...this.earlier];
+    if (found.length > 0) this.earlier = [found, ...this.earlier];
     this.work.readAll();
     this.draw();
   }
 
-  // shows reports whether the log has a turn, a command, or what an operator said.
-  private shows(id: string): boolean {
-    return id !== "" && (this.log.turns.some((t) => t.id === id) || this.log.spoken.some((s) => s.id === id || s.turn === id));
+  // shown returns the ids of the turns, commands and operators' messages on the screen.
+  private shown(): Set<string> {
+    const ids = new Set<string>();
+    for (const x of [...this.log.turns, ...this.log.spoken, ...this.earlier.flat()]) {
+      ids.add(x.id);
+      if ("turn" in x) ids.add(x.turn);
+    }
+    ids.delete("");
+    return ids;
   }
 
   // readJob reads what a job of this session has printed.
@@ -196,3 +224,11 @@ export class Talk {
     });
   }
 }
+
+// whenIdle calls f once the browser has nothing else to do, or after a moment.
+function whenIdle(f: () => void): void {
+  if ("requestIdleCallback" in window) requestIdleCallback(f, { timeout: moment });
+  else setTimeout(f, moment);
+}
+
+const moment = 250; // milliseconds
