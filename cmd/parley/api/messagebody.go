@@ -9,24 +9,6 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// A textList is one text or a list of texts.
-type textList []string
-
-// UnmarshalJSON reads one text or a list.
-func (n *textList) UnmarshalJSON(raw []byte) error {
-	var one string
-	if err := json.Unmarshal(raw, &one); err == nil {
-		*n = textList{one}
-		return nil
-	}
-	var all []string
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return err
-	}
-	*n = all
-	return nil
-}
-
 // maxFiles is how many files a message to an agent may have.
 const maxFiles = 10
 

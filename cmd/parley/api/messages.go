@@ -57,7 +57,7 @@ type Agent struct {
 
 // A message is the body of POST /v1/messages.
 type message struct {
-	to      textList
+	to      exchange.TextList
 	text    string
 	file    *bus.File
 	files   []bus.File // to an agent

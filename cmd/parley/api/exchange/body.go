@@ -175,3 +175,21 @@ func (w *Answer) ReadText(r *http.Request, name string) (text string, err error)
 	}
 	return text, err
 }
+
+// A TextList is one text or a list of texts.
+type TextList []string
+
+// UnmarshalJSON reads one text or a list.
+func (n *TextList) UnmarshalJSON(raw []byte) error {
+	var one string
+	if err := json.Unmarshal(raw, &one); err == nil {
+		*n = TextList{one}
+		return nil
+	}
+	var all []string
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	*n = all
+	return nil
+}

@@ -110,9 +110,9 @@ class EarlierPart extends Component<EarlierPartProps> {
     const { part, talk, me } = this.props;
     return (
       <div class="part">
-          {part.map((e) => "blocks" in e
-            ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
-            : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
+        {part.map((e) => "blocks" in e
+          ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
+          : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
       </div>
     );
   }
