@@ -411,3 +411,30 @@ func TestRepliesAndDecisionsStandInTheirPlaces(t *testing.T) {
 	stands("the end", "exec_shell Approved by you", "/help", "all commands", "the answer", "news of others", "/usage", "no tokens", "/status", "nothing runs", "the end")
 	x.picture("replies")
 }
+
+// A call that edits a file shows which lines it takes out and puts in, with what nobody can see as escapes, and its other
+// arguments.
+func TestEditsAreShownAsChanges(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	use := func(turn, tool, input string) string {
+		return fmt.Sprintf(`{"turn":%q,"block":0,"kind":"tool_use","tool":%q,"call":"k","text":"","input":%s,"done":true}`, turn, tool, input)
+	}
+	s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"done"},{"turn":"t2","causes":[],"state":"done"},{"turn":"t3","causes":[],"state":"done"}],"blocks":[`+
+		use("t1", "edit_file", `{"path":"a.txt","old_text":"one\ntwo\n","new_text":"one\nhid\u202eden\nthree"}`)+","+
+		use("t2", "apply_patch", `{"patch":"--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-four\n+five\n"}`)+","+
+		use("t3", "edit_file", `{"path":"c.txt","old_text":7}`)+`]}`)
+	x.wait("the calls", "document.querySelectorAll('.call').length === 3")
+	eval[bool](x, "(document.querySelectorAll('.call').forEach(c => c.open = true), true)")
+	for look, want := range map[string]string{"minus": "-one|-two|--- a/b.txt|-four", "plus": "+one|+hid\\u202eden|+three|+++ b/b.txt|+five", "head": "@@ -1 +1 @@"} {
+		if got := eval[string](x, "[...document.querySelectorAll('.call .preview-line."+look+"')].map(e => e.textContent.trim()).join('|')"); got != want {
+			t.Errorf("%s has %q, want %q", look, got, want)
+		}
+	}
+	if got := eval[string](x, "[...document.querySelectorAll('.call .code code')].map(e => e.textContent.replace(/\\s/g, '')).join('|')"); got != `{"path":"a.txt"}|{"path":"c.txt","old_text":7}` {
+		t.Errorf("the other arguments are %q", got)
+	}
+	x.picture("edits")
+}

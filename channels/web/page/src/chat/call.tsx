@@ -1,5 +1,6 @@
 // A tool call as one line: its name, its arguments and how it ended. It opens to show all of it.
 import { Component, type JSX } from "preact";
+import { Preview } from "../asks/preview.tsx";
 import { showHidden } from "../hidden.ts";
 import type { Block, Call } from "./log.ts";
 import { Code } from "./markdown.tsx";
@@ -48,7 +49,8 @@ function signatureOf({ call, use, result, over }: CallProps): string {
 
 function Card({ call, use, result, over }: CallProps): JSX.Element {
   const tool = use?.tool || call?.tool || "tool";
-  const input = inputOf(use);
+  const change = changeOf(use);
+  const input = change ? pretty(change.others) : inputOf(use);
   const answer = result ? contentOf(result.text) : "";
   const state = stateOf(call, use, result, over);
   const error = call?.error;
@@ -57,10 +59,16 @@ function Card({ call, use, result, over }: CallProps): JSX.Element {
       <summary>
         <span class="mark" aria-hidden="true" />
         <span class="call-name">{showHidden(tool)}</span>
-        <span class="call-brief">{showHidden(call?.brief || brief(use?.input, input))}</span>
+        <span class="call-brief">{showHidden(call?.brief || brief(change ? change.others : use?.input, input))}</span>
         <span class="call-state">{words[state]}</span>
       </summary>
       <div class="call-body">
+        {change && (
+          <div class="labeled">
+            <div class="faint">Change{use?.cut && shortened}</div>
+            <Preview parts={[{ text: showHidden(change.lines) }]} tool={tool} />
+          </div>
+        )}
         {input !== "" && <Labeled title="Arguments" text={showHidden(input)} cut={use?.cut} />}
         {state === "running" && call?.progress && <Labeled title="Progress" text={call.progress} />}
         {error && <p class="call-error">{error.message} <span class="faint">({error.code})</span></p>}
@@ -71,10 +79,12 @@ function Card({ call, use, result, over }: CallProps): JSX.Element {
   );
 }
 
+const shortened = " (shortened; the log has the full text)";
+
 function Labeled({ title, text, cut }: { title: string; text: string; cut?: boolean | undefined }): JSX.Element {
   return (
     <div class="labeled">
-      <div class="faint">{title}{cut && " (shortened; the log has the full text)"}</div>
+      <div class="faint">{title}{cut && shortened}</div>
       <Code text={text} />
     </div>
   );
@@ -96,6 +106,19 @@ function codeOf(content: string): string {
   const found = /"code"\s*:\s*"([a-z_]+)"/.exec(content);
   return found?.[1] ?? "";
 }
+
+// changeOf returns what a call changes in a file, as lines with marks, and its other arguments. It returns null for other
+// calls, and while the model writes the call.
+function changeOf(use: Block | undefined): { lines: string; others: object } | null {
+  if (use?.input === null || typeof use?.input !== "object") return null;
+  const { old_text: was, new_text: is, patch, ...others } = use.input as Record<string, unknown>;
+  if (use.tool === "apply_patch" && typeof patch === "string") return { lines: patch, others };
+  if (use.tool !== "edit_file" || typeof was !== "string" || typeof is !== "string") return null;
+  return { lines: [...marked("-", was), ...marked("+", is)].join("\n"), others };
+}
+
+// marked returns the lines of a text with a mark before each.
+const marked = (mark: string, text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n").map((line) => mark + line));
 
 // inputOf returns the arguments of a call for people to read.
 function inputOf(use: Block | undefined): string {
