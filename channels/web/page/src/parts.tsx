@@ -15,10 +15,13 @@ interface ButtonProps {
 
 export function Button({ children, onPress, look, disabled, label, onError }: ButtonProps): JSX.Element {
   const [busy, setBusy] = useState(false);
+  // A busy button is disabled, and so loses the focus: one that is done at once keeps it.
   const press = async () => {
-    setBusy(true);
     try {
-      await onPress();
+      const doing = onPress();
+      if (!(doing instanceof Promise)) return;
+      setBusy(true);
+      await doing;
     } catch (err) {
       if (!onError) throw err;
       onError(err);
