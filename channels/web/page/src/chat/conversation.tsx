@@ -109,7 +109,7 @@ class EarlierPart extends Component<EarlierPartProps> {
   override render(): JSX.Element {
     const { part, talk, me } = this.props;
     return (
-      <div class="part">
+      <div class="earlier-part">
         {part.map((e) => "blocks" in e
           ? <TurnView key={e.id} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
           : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
