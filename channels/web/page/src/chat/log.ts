@@ -278,13 +278,17 @@ export class Log {
   // leave drops the oldest turns but for so many, and what was said and asked with them. A turn that hasn't ended stays,
   // with all turns after it. It returns the ids of the people's messages that nothing shows any more.
   leave(newest: number): Set<string> {
-    const going = this.turns.findIndex((t) => t.state === "running" || t.state === "parked");
-    const most = going < 0 ? this.turns.length : going;
-    const gone = this.turns.splice(0, Math.max(0, Math.min(this.turns.length - newest, most)));
+    const gone = this.turns.splice(0, Math.max(0, Math.min(this.turns.length - newest, this.mayLeave())));
     const ids = new Set(gone.map((t) => t.id));
     for (const [id, a] of this.asks) if (ids.has(a.turn)) this.asks.delete(id);
     for (const all of [this.tasks, this.jobs]) for (const [id, b] of all) if (ids.has(b.turn)) all.delete(id);
     return new Set([...gone.flatMap((t) => [...t.causes, ...t.blocks.map((b) => b.cause)]), ...(gone.length > 0 ? this.leaveAside() : [])]);
+  }
+
+  // mayLeave returns how many of the oldest turns may leave.
+  mayLeave(): number {
+    const going = this.turns.findIndex((t) => t.state === "running" || t.state === "parked");
+    return going < 0 ? this.turns.length : going;
   }
 
   // running returns the turn that hasn't ended; undefined if there is none.

@@ -85,7 +85,7 @@ export class Talk {
       this.earlier = [];
       this.past = null;
     }
-    if (this.log.turns.length > mostTurns && !this.trims) {
+    if (this.log.turns.length > mostTurns && !this.trims && this.log.mayLeave() > 0) {
       this.trims = true;
       whenIdle(() => this.trim());
     }
@@ -120,7 +120,7 @@ export class Talk {
   async readEarlier(): Promise<void> {
     const past = (this.past ??= new EarlierTurns(this.key, () => this.shown()));
     const found = await past.read(this.left.signal);
-    if (this.past !== past) return; // a snapshot came meanwhile
+    if (this.past !== past) return; // what it follows has changed meanwhile
     if (found.length > 0) this.earlier = [found, ...this.earlier];
     this.work.readAll();
     this.draw();
