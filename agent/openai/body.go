@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"parley/tools/plainjson"
 )
 
-// encodeJSON returns a request as a JSON object of about that many bytes. It writes into room
-// as far as that is large enough.
-func encodeJSON(w any, room []byte, size int) ([]byte, error) {
-	b := bytes.NewBuffer(room[:0])
-	b.Grow(size)
-	if err := plainjson.NewEncoder(b).Encode(w); err != nil {
+// appendJSON appends a value as JSON.
+func appendJSON(to []byte, v any) ([]byte, error) {
+	b := bytes.NewBuffer(to)
+	if err := plainjson.NewEncoder(b).Encode(v); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
@@ -43,7 +42,7 @@ func appendTools(body, toolList []byte) []byte {
 // and then the body is written without growing the buffer.
 const (
 	requestRoom = 256
-	messageRoom = 128
+	messageRoom = 64
 )
 
 // A releasedBody is the body of a request that is being sent. The transport closes it once it
@@ -99,5 +98,25 @@ func (b *bodies) take() []byte {
 func (b *bodies) give(body []byte) {
 	if cap(body) <= maxSpareBody {
 		b.spare.Put(body[:0]) //nolint:staticcheck // a header of 24 bytes beside each body is little
+	}
+}
+
+// maxSpareMessages is how many messages a list may have had whose memory is kept for another.
+const maxSpareMessages = 1024
+
+// messageLists keeps the memory of the lists of messages of which bodies were written.
+type messageLists struct{ spare sync.Pool }
+
+// take returns an empty list with room for n messages.
+func (l *messageLists) take(n int) []wireMessage {
+	room, _ := l.spare.Get().([]wireMessage)
+	return slices.Grow(room, n)
+}
+
+// give takes the memory of a list that nobody uses any more.
+func (l *messageLists) give(list []wireMessage) {
+	if cap(list) <= maxSpareMessages {
+		clear(list)           // what they say is free at once
+		l.spare.Put(list[:0]) //nolint:staticcheck // a header of 24 bytes beside each list is little
 	}
 }

@@ -38,11 +38,13 @@ func (s *server) encodeWith(r *llm.Request, d dialect, toolList []byte) ([]byte,
 	if d.responses {
 		return encodeResponses(r, &s.cfg, s.host, d, toolList)
 	}
-	messages := messagesOf(r, s.host, d)
+	messages := messagesOf(s.lists.take(1+len(r.Messages)), r, s.host, d)
+	defer s.lists.give(messages)
 	if d.native {
 		return encodeNative(messages, r.MaxTokens, &s.cfg, s.windows.Known().Tokens, d, toolList)
 	}
-	return newWireRequest(r, messages, &s.cfg, d).encode(s.bodies.take(), toolList, s.cfg.Body)
+	w := newWireRequest(r, messages, &s.cfg, d)
+	return w.encode(s.bodies.take(), toolList, s.cfg.Body)
 }
 
 // listTools returns the tools of a request in a dialect. Of tools that are left out it says so in the

@@ -65,16 +65,17 @@ func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int
 		w.Think = cfg.Effort
 	}
 	names := map[string]string{} // of tools, by the id of their call
-	for _, message := range messages {
+	for i := range messages {
+		message := &messages[i]
 		n := nativeMessage{Role: message.Role, Thinking: message.ReasoningContent, CallID: message.ToolCallID, Tool: names[message.ToolCallID]}
-		n.addContent(message.Content)
+		n.addContent(&message.Content)
 		for _, c := range message.ToolCalls {
 			names[c.ID] = c.Function.Name
 			n.Calls = append(n.Calls, nativeCall{ID: c.ID, Function: nativeFunction{Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)}})
 		}
 		w.Messages = append(w.Messages, n)
 	}
-	body, err := encodeJSON(w, nil, requestRoom)
+	body, err := appendJSON(make([]byte, 0, requestRoom), w)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +84,6 @@ func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int
 
 // addContent puts the texts of a content into the message's Content and its pictures into Images.
 func (n *nativeMessage) addContent(c *wireContent) {
-	if c == nil {
-		return
-	}
 	texts := []string{c.text}
 	for _, p := range c.parts {
 		if p.Image == nil {

@@ -5,18 +5,24 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"parley/agent/llm"
 	"parley/agent/openai/wire"
+	"parley/tools/plainjson"
 )
 
 // The body of a request. The library's own types leave out empty and zero fields that
 // servers need, and lack fields that some providers want back.
 type (
 	wireRequest struct {
-		Model               string         `json:"model"`
-		Messages            []wireMessage  `json:"messages"`
+		Model    string
+		Messages []wireMessage
+		wireOptions
+	}
+	// wireOptions follow the messages.
+	wireOptions struct {
 		ToolChoice          string         `json:"tool_choice,omitempty"`
 		Stream              bool           `json:"stream"`
 		StreamOptions       *streamOptions `json:"stream_options,omitempty"`
@@ -30,7 +36,7 @@ type (
 	}
 	wireMessage struct {
 		Role             string          `json:"role"`
-		Content          *wireContent    `json:"-"`
+		Content          wireContent     `json:"-"`       // nothing beside tool calls
 		Written          any             `json:"content"` // the JSON form of Content; null beside tool calls
 		ReasoningContent string          `json:"reasoning_content,omitempty"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
@@ -71,7 +77,7 @@ type savedThought struct {
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// A wireContent is the content of a message: a text, or a list of texts and pictures. A
+// A wireContent is the content of a message: a text, a list of texts and pictures, or nothing. A
 // text alone is written as a JSON string, which every server understands.
 type wireContent struct {
 	text  string
@@ -97,13 +103,16 @@ type (
 // method MarshalJSON would have the content encoded twice.
 func (c *wireContent) jsonValue() any {
 	switch {
-	case c == nil:
+	case c.isNothing():
 		return nil
 	case len(c.parts) > 0:
 		return c.parts
 	}
 	return c.text
 }
+
+// isNothing reports whether there is no content.
+func (c *wireContent) isNothing() bool { return c.text == "" && len(c.parts) == 0 }
 
 // addText appends a text to the content.
 func (c *wireContent) addText(text string) {
@@ -149,7 +158,7 @@ func (c *wireContent) addAll(next *wireContent) {
 
 // newWireRequest returns a request, with these messages, in a dialect.
 func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d dialect) wireRequest {
-	w := wireRequest{Model: cfg.Name, Messages: messages, Stream: true}
+	w := wireRequest{Model: cfg.Name, Messages: messages, wireOptions: wireOptions{Stream: true}}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
@@ -181,24 +190,37 @@ func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d diale
 
 // encode returns the request as JSON, with tools, which are JSON already, and the fields that are
 // configured. It writes into room as far as that is large enough.
-func (w wireRequest) encode(room, toolList, configured []byte) ([]byte, error) {
+func (w *wireRequest) encode(room, toolList, configured []byte) ([]byte, error) {
 	size := requestRoom + len(configured) + len(toolList)
-	for i, message := range w.Messages {
-		w.Messages[i].Written = message.Content.jsonValue()
-		size += message.size()
+	for i := range w.Messages {
+		size += w.Messages[i].size()
 	}
-	body, err := encodeJSON(w, room, size)
-	if err != nil {
+	body := slices.Grow(room[:0], size)
+	body = append(plainjson.AppendString(append(body, `{"model":`...), w.Model), `,"messages":[`...)
+	var err error
+	for i := range w.Messages {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		if body, err = w.Messages[i].appendTo(body); err != nil {
+			return nil, err
+		}
+	}
+	body = append(body, ']')
+	options := len(body)
+	if body, err = appendJSON(body, w.wireOptions); err != nil {
 		return nil, err
 	}
+	body[options] = ',' // in place of the brace: they are fields of the request
 	return addFields(appendTools(body, toolList), configured), nil
 }
 
-// messagesOf returns the messages of a request to a host in a dialect.
-func messagesOf(r *llm.Request, host string, d dialect) []wireMessage {
-	t := transcript{host: host, dialect: d, ids: wire.CallIDs{Short: d.shortIDs}, messages: make([]wireMessage, 0, 1+len(r.Messages))}
+// messagesOf returns the messages of a request to a host in a dialect. It writes them into room as far as
+// that is large enough.
+func messagesOf(room []wireMessage, r *llm.Request, host string, d dialect) []wireMessage {
+	t := transcript{host: host, dialect: d, ids: wire.CallIDs{Short: d.shortIDs}, messages: room[:0]}
 	if r.System != "" {
-		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
+		t.add(wireMessage{Role: "system", Content: wireContent{text: r.System}})
 	}
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
@@ -225,7 +247,7 @@ func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 // come between a call and its result. Consecutive texts become one message, because many
 // servers insist that user and assistant alternate.
 func (t *transcript) addUser(blocks []llm.Block) {
-	said := &wireContent{}
+	var said wireContent
 	for _, b := range blocks {
 		switch {
 		case b.Kind == llm.BlockToolResult:
@@ -233,7 +255,7 @@ func (t *transcript) addUser(blocks []llm.Block) {
 			if content == "" {
 				content = "null"
 			}
-			t.add(wireMessage{Role: "tool", ToolCallID: t.ids.Of(b), Content: &wireContent{text: content}})
+			t.add(wireMessage{Role: "tool", ToolCallID: t.ids.Of(b), Content: wireContent{text: content}})
 		case b.Kind == llm.BlockText:
 			said.addText(b.Text)
 		case b.Kind == llm.BlockPicture && t.dialect.noPictures:
@@ -242,12 +264,12 @@ func (t *transcript) addUser(blocks []llm.Block) {
 			said.addPicture(b.Picture)
 		}
 	}
-	if said.text == "" && len(said.parts) == 0 {
+	if said.isNothing() {
 		return
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "user" {
 		earlier := t.messages[n-1].Content
-		earlier.addAll(said)
+		earlier.addAll(&said)
 		said, t.messages = earlier, t.messages[:n-1]
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
@@ -279,7 +301,7 @@ func (t *transcript) addAssistant(blocks []llm.Block) {
 		return // servers refuse an empty message
 	}
 	if len(said) > 0 {
-		m.Content = &wireContent{text: strings.Join(said, "\n\n")}
+		m.Content = wireContent{text: strings.Join(said, "\n\n")}
 	}
 	if t.dialect.wantsEcho && m.ReasoningContent == "" {
 		m.ReasoningContent = emptyThought
@@ -336,7 +358,7 @@ func cacheKey(r *llm.Request) string {
 func markForCache(messages []wireMessage) {
 	mark := func(role string, from int) {
 		for i := from; i >= 0 && i < len(messages); i-- {
-			if m := messages[i]; m.Role == role && m.Content != nil {
+			if m := &messages[i]; m.Role == role && !m.Content.isNothing() {
 				m.Content.markEnd()
 				return
 			}
@@ -354,16 +376,64 @@ func (c *wireContent) markEnd() {
 	c.parts[len(c.parts)-1].Cache = &wireCache{Type: "ephemeral"}
 }
 
+// isPlain reports whether a message has nothing but texts: nothing that is JSON already, and no pictures or
+// marks beside the text.
+func (m *wireMessage) isPlain() bool {
+	if len(m.Content.parts)+len(m.ReasoningDetails)+len(m.ExtraContent) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(m.ToolCalls, func(c wireCall) bool { return len(c.ExtraContent)+len(c.ThoughtSignature) > 0 })
+}
+
+// appendTo appends the message as JSON. Plain messages, of which a conversation has hundreds, are written
+// without reflection, with the same bytes.
+func (m *wireMessage) appendTo(b []byte) ([]byte, error) {
+	if !m.isPlain() {
+		m.Written = m.Content.jsonValue()
+		return appendJSON(b, m)
+	}
+	b = append(plainjson.AppendString(append(b, `{"role":`...), m.Role), `,"content":`...)
+	if m.Content.isNothing() {
+		b = append(b, "null"...)
+	} else {
+		b = plainjson.AppendString(b, m.Content.text)
+	}
+	if m.ReasoningContent != "" {
+		b = plainjson.AppendString(append(b, `,"reasoning_content":`...), m.ReasoningContent)
+	}
+	for i := range m.ToolCalls {
+		b = m.ToolCalls[i].appendTo(b, i == 0)
+	}
+	if len(m.ToolCalls) > 0 {
+		b = append(b, ']')
+	}
+	if m.ToolCallID != "" {
+		b = plainjson.AppendString(append(b, `,"tool_call_id":`...), m.ToolCallID)
+	}
+	return append(b, '}'), nil
+}
+
+// appendTo appends a plain call, and before the first one the beginning of their list.
+func (c *wireCall) appendTo(b []byte, first bool) []byte {
+	before := ","
+	if first {
+		before = `,"tool_calls":[`
+	}
+	b = plainjson.AppendString(append(append(b, before...), `{"id":`...), c.ID)
+	b = plainjson.AppendString(append(b, `,"type":`...), c.Type)
+	b = plainjson.AppendString(append(b, `,"function":{"name":`...), c.Function.Name)
+	b = plainjson.AppendString(append(b, `,"arguments":`...), c.Function.Arguments)
+	return append(b, "}}"...)
+}
+
 // size estimates the length of a message in JSON, in bytes.
 func (m *wireMessage) size() int {
 	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
-	if m.Content != nil {
-		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
-		for _, p := range m.Content.parts {
-			n += messageRoom + len(p.Text) + len(p.Text)/16
-			if p.Image != nil {
-				n += len(p.Image.URL)
-			}
+	n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
+	for _, p := range m.Content.parts {
+		n += messageRoom + len(p.Text) + len(p.Text)/16
+		if p.Image != nil {
+			n += len(p.Image.URL)
 		}
 	}
 	for _, c := range m.ToolCalls {

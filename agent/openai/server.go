@@ -15,6 +15,7 @@ type server struct {
 	windows *window.Finder
 	tools   toollist.Writer
 	bodies  bodies
+	lists   messageLists
 	readers sync.Pool // of *bufio.Reader, which have read the streams of answers
 
 	// thinksBare remembers whether the model's texts begin with thinking that no tag begins.
