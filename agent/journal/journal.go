@@ -26,14 +26,15 @@ type Record struct {
 	Cause  string
 	Person string
 	Call   string
-	Data   any   // one of the shapes of package sessions; nil for a kind without data
-	Size   int   // how many bytes the entry's own Data has, the same as JSON
-	micros int64 // when the entry was appended, in microseconds since 1970
+	Data   any       // one of the shapes of package sessions; nil for a kind without data
+	Size   int       // how many bytes the entry's own Data has, the same as JSON
+	micros int64     // when the entry was appended, in microseconds since 1970
+	made   *madeSlot // what was made of it; nil for kinds of which nothing is worth keeping
 }
 
 // NewRecord makes the record of an entry whose data is decoded already.
 func NewRecord(e sessions.Entry, data any) Record {
-	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro()}
+	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro(), made: newSlot(e.Kind)}
 }
 
 // At returns when the entry was appended.

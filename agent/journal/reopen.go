@@ -51,8 +51,8 @@ func (j *Journal) Rest() (size int, ok bool) {
 	}
 	log.Release()
 	j.records, j.kept = withoutCourse(relevant(j.loggedRecords())), nil
-	for _, r := range j.records {
-		size += sizeOf(r)
+	for i := range j.records {
+		size += sizeOf(&j.records[i])
 	}
 	return size, true
 }
@@ -143,8 +143,15 @@ func relevant(records []Record) []Record {
 	return slices.DeleteFunc(slices.Clone(records), hidden)
 }
 
-// sizeOf returns roughly how much memory a record takes: its fields and its data.
-func sizeOf(r Record) int {
-	const fields = 250
-	return fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
+// sizeOf returns roughly how much memory a record takes: its fields, its data, and what is made of it.
+func sizeOf(r *Record) int {
+	const fields, made, frame = 250, 220, 160
+	size := fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
+	if r.made != nil { // whether or not it was shown already: before long it is
+		size += made
+		if r.Kind != sessions.KindText { // others are shown in a frame, with a copy of their text
+			size += frame + r.Size
+		}
+	}
+	return size
 }

@@ -259,6 +259,16 @@ func seenOf(records []journal.Record) string {
 	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Spent, ok, journal.Unfinished(records))
 }
 
+// untouched returns records as they are read, of which nothing was made.
+func untouched(records []journal.Record) []journal.Record {
+	var all []journal.Record
+	for _, r := range records {
+		e := sessions.Entry{N: r.N, Turn: r.Turn, Kind: r.Kind, At: r.At(), Cause: r.Cause, Person: r.Person, Call: r.Call, Data: make([]byte, r.Size)}
+		all = append(all, journal.NewRecord(e, r.Data))
+	}
+	return all
+}
+
 // sameRecords fails the test unless a journal holds what is read from a log.
 func sameRecords(t *testing.T, how string, held *journal.Journal, log sessions.Log) {
 	t.Helper()
@@ -266,7 +276,7 @@ func sameRecords(t *testing.T, how string, held *journal.Journal, log sessions.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, got := held.Records(), read.Records(); !reflect.DeepEqual(want, got) && len(want)+len(got) > 0 {
+	if want, got := untouched(held.Records()), untouched(read.Records()); !reflect.DeepEqual(want, got) && len(want)+len(got) > 0 {
 		describe := func(records []journal.Record) (lines []string) {
 			for _, r := range records {
 				lines = append(lines, fmt.Sprintf("%d %s %s %d %v", r.N, r.Turn, r.Kind, r.Size, r.Data))

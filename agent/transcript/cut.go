@@ -32,9 +32,9 @@ func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sess
 		return sessions.Summary{}, false
 	}
 	var shown []journal.Record
-	for _, r := range records {
-		if v.shows(r) {
-			shown = append(shown, r)
+	for i := range records {
+		if r := &records[i]; v.shows(r) {
+			shown = append(shown, *r)
 		}
 	}
 	covers, newest := int64(0), newestStep(shown, own)
@@ -169,7 +169,7 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 	var inOwn, before []journal.Record // what people said, the newest first
 	for _, r := range slices.Backward(records) {
 		switch {
-		case r.N > covers || !isSaid(r) || !v.shows(r) && !v.keeps(r):
+		case r.N > covers || !isSaid(r) || !v.shows(&r) && !v.keeps(&r):
 		case own != "" && r.Turn == own:
 			inOwn = append(inOwn, r)
 		default:
@@ -251,7 +251,7 @@ func Clear(records []journal.Record, own string, budget int) (upTo int64, saves 
 	kept, bytes, unread := 0, 0, newestStep(records, own)
 	for _, r := range slices.Backward(records) {
 		d, ok := r.Data.(sessions.ToolResult)
-		if !ok || !v.shows(r) {
+		if !ok || !v.shows(&r) {
 			continue
 		}
 		if kept += sizeOf(r, v.summary.Cleared); kept <= budget*BytesPerToken || r.N > unread {

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"hash/crc32"
-	"slices"
 	"strings"
 
 	"parley/agent/frames"
@@ -74,7 +73,8 @@ func placeMemory(records []journal.Record, v view, own string, memory []Memory) 
 		return p
 	}
 	places := placesOfMarks(records, v)
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		n, ok := r.Data.(sessions.Notice)
 		if !ok || len(n.Memory) == 0 {
 			continue
@@ -114,7 +114,8 @@ func (p *memoryPlacement) putBefore(at int64, framed string) {
 
 // hasAnswered reports whether the log has a part of the model's answer in a turn.
 func hasAnswered(records []journal.Record, turn string) bool {
-	for _, r := range slices.Backward(records) {
+	for i := len(records) - 1; i >= 0; i-- {
+		r := &records[i]
 		switch r.Data.(type) {
 		case sessions.Thinking, sessions.Text, sessions.ToolUse:
 			if r.Turn == turn {
@@ -131,7 +132,8 @@ func hasAnswered(records []journal.Record, turn string) bool {
 
 // beginningOf returns the entry with which a turn begins; 0 if the view does not show it.
 func beginningOf(records []journal.Record, v view, turn string) int64 {
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		switch r.Data.(type) {
 		case sessions.TurnStarted, journal.Over:
 			if r.Turn == turn && v.shows(r) {
@@ -147,7 +149,8 @@ func beginningOf(records []journal.Record, v view, turn string) int64 {
 func placesOfMarks(records []journal.Record, v view) map[int64]int64 {
 	var places map[int64]int64
 	marks := map[string][]int64{} // by turn
-	for _, r := range slices.Backward(records) {
+	for i := len(records) - 1; i >= 0; i-- {
+		r := &records[i]
 		switch d := r.Data.(type) {
 		case sessions.Notice:
 			if len(d.Memory) > 0 && v.shows(r) {
@@ -224,7 +227,7 @@ func (r *rendering) addMemory(framed string) {
 func newestMarks(records []journal.Record, v view, covers int64) map[int64]bool {
 	newest := map[string]int64{}
 	for _, r := range records {
-		if n, ok := r.Data.(sessions.Notice); ok && r.N <= covers && (v.shows(r) || v.keeps(r)) {
+		if n, ok := r.Data.(sessions.Notice); ok && r.N <= covers && (v.shows(&r) || v.keeps(&r)) {
 			for _, mark := range n.Memory {
 				newest[mark.Scope] = r.N
 			}

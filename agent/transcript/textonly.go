@@ -38,8 +38,9 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 	v := viewOf(records, own)
 	past := Past{Summary: v.summary.Text}
 	said := newRendering(records)
-	for _, rec := range records {
-		toOwn := isSaid(rec) && own != "" && rec.Turn == own
+	for i := range records {
+		rec := &records[i]
+		toOwn := isSaid(*rec) && own != "" && rec.Turn == own
 		switch d, isMessage := rec.Data.(sessions.User); {
 		case rec.N > upTo || !toOwn && !v.shows(rec) && !v.keeps(rec):
 		case toOwn && isMessage:

@@ -42,14 +42,14 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	placed := placeMemory(records, v, own, memory)
 	r.addMemory(placed.first)
 	r.addLately(records, v)
-	for _, rec := range records {
-		if v.keeps(rec) {
+	for i := range records {
+		if rec := &records[i]; v.keeps(rec) {
 			r.addKept(rec)
 		}
 	}
 	r.addSummary(v.summary)
-	for _, rec := range records {
-		if v.shows(rec) {
+	for i := range records {
+		if rec := &records[i]; v.shows(rec) {
 			r.addMemory(placed.before[rec.N])
 			r.addEntry(rec)
 		}
@@ -93,7 +93,7 @@ func viewOf(records []journal.Record, own string) view {
 }
 
 // shows reports whether the view has a record unchanged, after the summary.
-func (v view) shows(r journal.Record) bool {
+func (v view) shows(r *journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
 	}
@@ -101,7 +101,7 @@ func (v view) shows(r journal.Record) bool {
 }
 
 // keeps reports whether a record is shown although the summary covers it.
-func (v view) keeps(r journal.Record) bool {
+func (v view) keeps(r *journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
@@ -191,11 +191,15 @@ func newRendering(records []journal.Record) *rendering {
 }
 
 // addEntry adds what the model sees of one record: a message, or a part of one.
-func (r *rendering) addEntry(rec journal.Record) {
+func (r *rendering) addEntry(rec *journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
 		r.addResults()
 		files := r.files.filesOf(rec.Cause)
+		if len(files) == 0 {
+			r.addList(llm.RoleUser, settledOf(rec))
+			return
+		}
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, files)})
 		r.addAttached(files, rec.Turn)
 	case sessions.Attached:
@@ -209,11 +213,14 @@ func (r *rendering) addEntry(rec journal.Record) {
 			return
 		}
 		r.addResults()
-		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})
+		r.addList(llm.RoleUser, settledOf(rec))
 	case sessions.Thinking:
 		r.addAnswerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		r.addAnswerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text, Provider: d.Provider})
+		if r.came {
+			r.addResults()
+		}
+		r.addList(llm.RoleAssistant, settledOf(rec))
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
 		r.addAnswerBlock(b)
@@ -225,7 +232,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 
 // addKept adds an entry that a summary covers and keeps. An answer to a question stands
 // alone there, because its call is covered.
-func (r *rendering) addKept(rec journal.Record) {
+func (r *rendering) addKept(rec *journal.Record) {
 	if d, ok := rec.Data.(sessions.AskEnded); ok {
 		if isAnswer(d) {
 			r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameAnswer(rec.Person, d)})
@@ -244,9 +251,13 @@ func (r *rendering) addSummary(s sessions.Summary) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
-// add adds blocks to the end of the last message if it has that role, otherwise as a new
+// add adds a block to the end of the last message if it has that role, otherwise as a new
 // message.
-func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
+func (r *rendering) add(role llm.Role, b llm.Block) { r.addList(role, []llm.Block{b}) }
+
+// addList does what add does for a list of blocks, which the message may have for its own list. It has no room
+// for more.
+func (r *rendering) addList(role llm.Role, blocks []llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
 		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
 		return

@@ -70,10 +70,20 @@ func (b *bench) read(key string, fence int64) []journal.Record {
 	return j.Records()
 }
 
+// untouched returns records as they are read, of which nothing was made.
+func untouched(records []journal.Record) []journal.Record {
+	var all []journal.Record
+	for _, r := range records {
+		e := sessions.Entry{N: r.N, Turn: r.Turn, Kind: r.Kind, At: r.At(), Cause: r.Cause, Person: r.Person, Call: r.Call, Data: make([]byte, r.Size)}
+		all = append(all, journal.NewRecord(e, r.Data))
+	}
+	return all
+}
+
 func (b *bench) sameRecords(key string, remembered, written []journal.Record) {
 	b.t.Helper()
 	b.compared++
-	if len(remembered) == 0 && len(written) == 0 || reflect.DeepEqual(remembered, written) {
+	if len(remembered) == 0 && len(written) == 0 || reflect.DeepEqual(untouched(remembered), untouched(written)) {
 		return
 	}
 	describe := func(records []journal.Record) (list []string) {
