@@ -2,7 +2,6 @@ package journal
 
 import (
 	"iter"
-	"slices"
 
 	"parley/sessions"
 )
@@ -11,19 +10,42 @@ import (
 // it only matters that the turn began there.
 type Over struct{}
 
+// A finished is the part of a journal's records that comes before all that is still to be done: it has no record
+// of a turn that has not ended, and none that withoutCourse would remove. Whoever looks for such records need not
+// look there, so work on a turn takes no longer the more turns there were before it.
+type finished struct {
+	n    int // how many records it has
+	size int // of these, as sizeOf returns it
+}
+
+// grow adds all records that follow and belong to it.
+func (f *finished) grow(records []Record) {
+	open := map[string]bool{}
+	for _, id := range Unfinished(records[f.n:]) {
+		open[id] = true
+	}
+	for ; f.n < len(records); f.n++ {
+		r := &records[f.n]
+		if r.Turn != "" && (open[r.Turn] || r.Kind.IsCourse()) {
+			return
+		}
+		f.size += sizeOf(r)
+	}
+}
+
 // withoutCourse removes records that only describe the progress of finished turns, because they make
 // a journal grow. Of the turns' beginnings and ends, it keeps only the places. It also keeps the
 // newest record, whose number is the length of the log, and the newest usage of a turn, from which
 // the next one is estimated. sessions.Peeker leaves out the same records. The slice is changed in
-// place, so the caller must be its only user.
-func withoutCourse(records []Record) []Record {
+// place, so the caller must be its only user. The first records, as many as finished, are left as they are.
+func withoutCourse(records []Record, finished int) []Record {
 	open := map[string]bool{"": true}
-	for _, id := range Unfinished(records) {
+	for _, id := range Unfinished(records[finished:]) {
 		open[id] = true
 	}
 	usage := newestUsage(records)
-	kept := records[:0]
-	for i := range records {
+	kept := records[:finished]
+	for i := finished; i < len(records); i++ {
 		r := &records[i]
 		if !open[r.Turn] {
 			switch {
@@ -47,8 +69,8 @@ func withoutCourse(records []Record) []Record {
 
 // newestUsage returns which record is the newest usage of a turn; -1 if there is none.
 func newestUsage(records []Record) int {
-	for i, r := range slices.Backward(records) {
-		if r.Kind == sessions.KindUsage && r.Turn != "" {
+	for i := len(records) - 1; i >= 0; i-- {
+		if r := &records[i]; r.Kind == sessions.KindUsage && r.Turn != "" {
 			return i
 		}
 	}

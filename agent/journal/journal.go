@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,13 +57,14 @@ type Journal struct {
 	log  sessions.Log
 	slog *slog.Logger
 
-	mu      sync.Mutex
-	next    int64
-	records []Record
-	fence   int64                          // the one with which ReopenLater was called last
-	assumed bool                           // nobody has asked the store whether the log is still what the records are
-	owed    []sessions.Entry               // the newest of the records, which the next append writes first; see Owe
-	kept    map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
+	mu       sync.Mutex
+	next     int64
+	records  []Record
+	finished finished
+	fence    int64                          // the one with which ReopenLater was called last
+	assumed  bool                           // nobody has asked the store whether the log is still what the records are
+	owed     []sessions.Entry               // the newest of the records, which the next append writes first; see Owe
+	kept     map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
 }
 
 // Open reads a log. It returns an *UnknownKindError if a newer release has written an
@@ -78,7 +80,8 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 		}
 		j.records = append(j.records, r)
 	}
-	j.records = withoutCourse(j.records)
+	j.records = withoutCourse(j.records, 0)
+	j.finished.grow(j.records)
 	return j, nil
 }
 
@@ -241,7 +244,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 			return err
 		}
 	}
-	j.records = blanked
+	j.records, j.finished = blanked, finished{}
 	return nil
 }
 
@@ -250,6 +253,21 @@ func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.records)
+}
+
+// Current returns the records from the first one of a turn that has not ended, and some before it: all that
+// tells how far turns are that have not ended, or have since the journal began to rest last. The caller must not
+// change them.
+func (j *Journal) Current() []Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clip(j.records[j.finished.n:])
+}
+
+// Since returns the records from entry n on. The caller must not change them.
+func (j *Journal) Since(n int64) []Record {
+	records := j.Records()
+	return records[sort.Search(len(records), func(i int) bool { return records[i].N >= n }):]
 }
 
 // Newest returns the number of the last entry, or that which the last one owed will have; 0 if there
@@ -280,15 +298,16 @@ func (j *Journal) Forget(s sessions.Summary) {
 			kept = append(kept, r)
 		}
 	}
-	j.records = kept
+	j.records, j.finished = kept, finished{}
 }
 
 // Find returns the first entry that a message has caused, by the message's id; false if
 // the log has none that was read.
 func (j *Journal) Find(cause string) (Record, bool) {
-	for _, r := range j.Records() {
-		if r.Cause == cause {
-			return r, true
+	records := j.Records()
+	for i := range records {
+		if records[i].Cause == cause {
+			return records[i], true
 		}
 	}
 	return Record{}, false

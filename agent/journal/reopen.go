@@ -14,7 +14,8 @@ import (
 func Unfinished(records []Record) []string {
 	var ids []string
 	open, done := map[string]bool{}, map[string]bool{}
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		switch d := r.Data.(type) {
 		case sessions.TurnStarted:
 			ids = append(ids, r.Turn)
@@ -50,8 +51,12 @@ func (j *Journal) Rest() (size int, ok bool) {
 		return 0, false
 	}
 	log.Release()
-	j.records, j.kept = withoutCourse(relevant(j.loggedRecords())), nil
-	for i := range j.records {
+	j.records, j.kept = j.loggedRecords(), nil
+	j.hideCovered()
+	j.records = withoutCourse(j.records, j.finished.n)
+	j.finished.grow(j.records)
+	size = j.finished.size
+	for i := j.finished.n; i < len(j.records); i++ {
 		size += sizeOf(&j.records[i])
 	}
 	return size, true
@@ -84,7 +89,7 @@ func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	log, ok := j.log.(sessions.Reopener)
-	if !ok || len(Unfinished(j.records)) > 0 {
+	if !ok || len(Unfinished(j.records[j.finished.n:])) > 0 {
 		return false, nil
 	}
 	if err := log.ReopenLater(fence); err != nil {
@@ -120,27 +125,31 @@ func (j *Journal) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// relevant returns the records that sessions.Log.Entries would have: all that the newest summary
-// does not hide, and all records of unfinished turns.
-func relevant(records []Record) []Record {
-	newest, found := sessions.Summary{}, false
-	for i := len(records) - 1; i >= 0 && !found; i-- {
-		if newest, found = records[i].Data.(sessions.Summary); found {
-			newest.Covers = min(newest.Covers, records[i].N-1) // no summary hides itself
+// hideCovered removes the records that sessions.Log.Entries would not have: those that the newest summary
+// hides, unless their turn has not ended. The caller holds the lock.
+func (j *Journal) hideCovered() {
+	newest, at := sessions.Summary{}, -1
+	for i := len(j.records) - 1; i >= 0 && at < 0; i-- {
+		if s, is := j.records[i].Data.(sessions.Summary); is {
+			newest, at = s, i
+			newest.Covers = min(newest.Covers, j.records[i].N-1) // no summary hides itself
 		}
 	}
-	if !found {
-		return records
+	if at < 0 {
+		return
+	}
+	if at >= j.finished.n { // it is new, and may hide any record
+		j.finished = finished{}
 	}
 	open := map[string]bool{}
-	for _, id := range Unfinished(records) {
+	for _, id := range Unfinished(j.records[j.finished.n:]) {
 		open[id] = true
 	}
 	hidden := func(r Record) bool { return newest.Hides(r.N) && !open[r.Turn] }
-	if !slices.ContainsFunc(records, hidden) {
-		return records
+	if slices.ContainsFunc(j.records[j.finished.n:], hidden) {
+		rest := slices.DeleteFunc(slices.Clone(j.records[j.finished.n:]), hidden)
+		j.records = append(slices.Clip(j.records[:j.finished.n]), rest...)
 	}
-	return slices.DeleteFunc(slices.Clone(records), hidden)
 }
 
 // sizeOf returns roughly how much memory a record takes: its fields, its data, and what is made of it.

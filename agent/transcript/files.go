@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,8 +30,8 @@ func newFileLists(records []journal.Record) *fileLists {
 		i       int
 	}
 	places := map[int64]place{}
-	if !slices.ContainsFunc(records, func(r journal.Record) bool { return r.Kind == sessions.KindAttached }) {
-		return l // as in most logs
+	if !haveFiles(records) { // as in most logs
+		return l
 	}
 	for _, r := range records {
 		switch d := r.Data.(type) {
@@ -48,6 +47,16 @@ func newFileLists(records []journal.Record) *fileLists {
 		}
 	}
 	return l
+}
+
+// haveFiles reports whether files came with any of the messages.
+func haveFiles(records []journal.Record) bool {
+	for i := range records {
+		if records[i].Kind == sessions.KindAttached {
+			return true
+		}
+	}
+	return false
 }
 
 // filesOf returns the files that came with a message.

@@ -114,7 +114,8 @@ func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bo
 	}
 	began := map[string]bool{}
 	left := map[string]bool{}
-	for _, rec := range records {
+	for i := range records {
+		rec := &records[i]
 		if rec.Turn == s.Turn {
 			continue
 		}
@@ -174,7 +175,8 @@ type rendering struct {
 // them in the messages.
 func newRendering(records []journal.Record) *rendering {
 	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, numbers: map[string]int64{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
-	for _, rec := range records {
+	for i := range records {
+		rec := &records[i]
 		switch d := rec.Data.(type) {
 		case sessions.ToolResult:
 			r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}

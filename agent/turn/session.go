@@ -56,13 +56,13 @@ type foldedTurn struct {
 // isOf reports whether records are those of which the turn was made. Records that were given out are
 // never changed, so it is enough that they are at the same place.
 func (f *foldedTurn) isOf(records []journal.Record) bool {
-	return len(records) == len(f.records) && &records[0] == &f.records[0]
+	return len(records) > 0 && len(records) == len(f.records) && &records[0] == &f.records[0]
 }
 
 // Fold makes the state of a turn from the session's journal. Others may have the same turn: who
 // writes entries folds it again.
 func (s *Session) Fold(id string) (*Turn, error) {
-	records := s.Journal.Records()
+	records := s.Journal.Current()
 	var known *route.Route
 	if last := s.folded.Load(); last != nil && last.turn.ID == id {
 		if last.isOf(records) {
@@ -73,6 +73,10 @@ func (s *Session) Fold(id string) (*Turn, error) {
 	t, err := Fold(id, records, known)
 	if err == nil && t.FirstEntry > 0 {
 		s.folded.Store(&foldedTurn{t, records})
+		return t, nil
+	}
+	if err == nil { // it was over before
+		t, err = Fold(id, s.Journal.Records(), nil)
 	}
 	return t, err
 }

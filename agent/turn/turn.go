@@ -124,7 +124,8 @@ func (a *Ask) isTurnedDown() bool {
 func Fold(id string, records []journal.Record, known *route.Route) (*Turn, error) {
 	t := &Turn{ID: id}
 	calls := map[string]*Call{}
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		if c, ok := r.Data.(sessions.Command); ok {
 			t.Stopped = t.Stopped || c.Name == CommandStop && t.FirstEntry > 0
 			continue
@@ -141,7 +142,7 @@ func Fold(id string, records []journal.Record, known *route.Route) (*Turn, error
 			}
 			t.Route = *known
 		}
-		t.apply(r, calls)
+		t.apply(*r, calls)
 	}
 	return t, nil
 }

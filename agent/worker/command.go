@@ -310,7 +310,7 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 // for people; nil if there is neither.
 func (c *commander) runningTurn() (*turn.Turn, error) {
 	var waits *turn.Turn
-	for _, id := range journal.Unfinished(c.Journal.Records()) {
+	for _, id := range journal.Unfinished(c.Journal.Current()) {
 		t, err := c.Fold(id)
 		if err != nil {
 			return nil, err

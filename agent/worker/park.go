@@ -224,7 +224,7 @@ func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 // parkedTurns returns the turns of the session that wait for people.
 func (s lifecycle) parkedTurns() ([]*turn.Turn, error) {
 	var parked []*turn.Turn
-	for _, id := range parkedIDs(s.Journal.Records()) {
+	for _, id := range parkedIDs(s.Journal.Current()) {
 		t, err := s.Fold(id)
 		if err != nil {
 			return nil, err
@@ -240,7 +240,8 @@ func (s lifecycle) parkedTurns() ([]*turn.Turn, error) {
 // sessions have none; asking this first saves folding their turns.
 func parkedIDs(records []journal.Record) []string {
 	var ids []string
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		switch r.Kind {
 		case sessions.KindTurnParked:
 			ids = append(ids, r.Turn)

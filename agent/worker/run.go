@@ -197,7 +197,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 
 // resume brings the turns of earlier holders to their end, or to their waiting.
 func (r *sessionRun) resume(ctx context.Context) error {
-	for _, id := range journal.Unfinished(r.Journal.Records()) {
+	for _, id := range journal.Unfinished(r.Journal.Current()) {
 		t, err := r.Fold(id)
 		if err != nil {
 			return err

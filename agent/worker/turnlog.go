@@ -75,9 +75,9 @@ func (s lifecycle) used(t *turn.Turn) sessions.AuditUse {
 	for _, step := range t.Steps {
 		used.Calls += len(step.Calls)
 	}
-	for _, r := range s.Journal.Records() {
+	for _, r := range s.Journal.Since(t.FirstEntry) {
 		u, ok := r.Data.(sessions.Usage)
-		if !ok || r.Turn != t.ID && (r.Turn != "" || r.N < t.FirstEntry) { // answers that were not used belong to no turn
+		if !ok || r.Turn != t.ID && r.Turn != "" { // answers that were not used belong to no turn
 			continue
 		}
 		used.Input, used.Output = used.Input+u.Input, used.Output+u.Output
