@@ -150,9 +150,10 @@ type summaryTries struct {
 func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
 
 // learnFromLog learns from the provider's number for the session's last request if
-// nothing is known of this model yet, as after a start of the process.
+// nothing is known of this model yet, as after a start of the process. If this process has asked for the
+// session before, the log has nothing that it does not know.
 func (a *Asker) learnFromLog(asked *llm.Request) {
-	if _, known := a.Count.Ratios.Ratio(a.modelName()); known {
+	if _, known := a.Count.Ratios.Ratio(a.modelName()); known || a.Count.Ratios.Asked(a.Key()) > 0 {
 		return
 	}
 	records := a.Journal.Records()
