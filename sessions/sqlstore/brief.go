@@ -27,7 +27,7 @@ func (s *logs) readBrief(ctx context.Context, session, from, last int64) ([]sess
 }
 
 // splitEntries takes apart what briefInOne has selected. It returns false if a column has a separator
-// in it, and so cannot be told from others.
+// in it, and so cannot be told from others, or if the entries are not in their order.
 func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, err error) {
 	if count == 0 {
 		return nil, true, nil
@@ -46,7 +46,7 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 			columns[i], one, _ = strings.Cut(one, columnSeparator)
 		}
 		n, err := strconv.ParseInt(columns[0], 10, 64)
-		if err != nil {
+		if err != nil || len(entries) > 0 && n <= entries[len(entries)-1].N {
 			return nil, false, nil //nolint:nilerr // it is read in another way
 		}
 		r := row{n, known.text(columns[1]), known.text(columns[2]), columns[3], known.text(columns[4]), known.text(columns[5]), strings.Clone(columns[6]), columns[7]}
