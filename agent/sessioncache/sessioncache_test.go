@@ -215,7 +215,9 @@ func compareRandomLog(t *testing.T, random *rand.Rand) {
 			}
 		}
 		before := seenOf(run.Journal.Records())
+		sameCurrent(t, run.Journal)
 		run.End()
+		sameCurrent(t, run.Journal)
 		if after := seenOf(run.Journal.Records()); before != after {
 			t.Fatalf("while it was worked on the model was shown\n%s\nand now\n%s", before, after)
 		}
@@ -224,6 +226,7 @@ func compareRandomLog(t *testing.T, random *rand.Rand) {
 			t.Fatal(ok, err)
 		}
 		sameRecords(t, "in brief", run.Journal, log)
+		sameSize(t, r.journals, log)
 		shortest, longest = len(log.Entries()), int(log.Next()-1)
 	}
 	log, err := r.store.Open(t.Context(), key(0), 1000)
@@ -257,6 +260,27 @@ func seenOf(records []journal.Record) string {
 		cutOff = transcript.Render(transcript.WithSummary(records, cut), "", nil)
 	}
 	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Spent, ok, journal.Unfinished(records))
+}
+
+// sameCurrent fails the test unless the current records tell which turns have not ended.
+func sameCurrent(t *testing.T, j *journal.Journal) {
+	t.Helper()
+	if want, got := journal.Unfinished(j.Records()), journal.Unfinished(j.Current()); !slices.Equal(want, got) {
+		t.Fatalf("of all records the turns %v have not ended, and of the current ones %v", want, got)
+	}
+}
+
+// sameSize fails the test unless the one journal that is kept counts for as much as one that has just been read.
+func sameSize(t *testing.T, kept *sessioncache.Journals, log sessions.Log) {
+	t.Helper()
+	read, err := journal.Open(log, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := read.Rest()
+	if _, got := kept.Size(); got != want {
+		t.Fatalf("%d bytes are kept, and %d were read", got, want)
+	}
 }
 
 // untouched returns records as they are read, of which nothing was made.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,8 +145,9 @@ func (c *randomTalk) quotes() []sessions.Quote {
 	return all
 }
 
-// message returns the entries of a message, some with files.
-func (c *randomTalk) message() []sessions.Entry {
+// message returns the entries of a message, some with files. after is how many entries of the same append come
+// before them.
+func (c *randomTalk) message(after int64) []sessions.Entry {
 	c.messages++
 	id := fmt.Sprint("m", c.messages)
 	c.said = append(c.said, id)
@@ -156,7 +158,7 @@ func (c *randomTalk) message() []sessions.Entry {
 	if c.random.IntN(4) == 0 {
 		came := journal.NewEntry(c.turn, sessions.KindAttached, sessions.Attached{Message: id, Kind: "photo", Name: "a.png", Type: "image/png", Size: 12, Ref: "r"})
 		came.Person = said.Person
-		got := sessions.Fetched{Attached: c.run.Journal.Newest() + 2, Message: id, Path: "attachments/a.png", Type: "image/png", Size: 12, Words: c.words()}
+		got := sessions.Fetched{Attached: c.run.Journal.Newest() + after + 2, Message: id, Path: "attachments/a.png", Type: "image/png", Size: 12, Words: c.words()}
 		if c.random.IntN(2) == 0 {
 			got.Picture = &sessions.Picture{Path: "attachments/a.png", View: "v", Hash: "h", Type: "image/png"}
 		}
@@ -169,18 +171,7 @@ func (c *randomTalk) beginTurn() {
 	c.t.Helper()
 	c.turns++
 	c.turn, c.called = fmt.Sprint("t", c.turns), nil
-	c.append(append([]sessions.Entry{journal.NewEntry(c.turn, sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{}`)})}, c.message2()...)...)
-}
-
-// message2 is message, of an entry that follows another of the same append.
-func (c *randomTalk) message2() []sessions.Entry {
-	entries := c.message()
-	if len(entries) > 1 {
-		got, _ := sessions.Decode[sessions.Fetched](entries[2])
-		got.Attached++
-		entries[2] = journal.NewEntry(c.turn, sessions.KindFetched, got)
-	}
-	return entries
+	c.append(append([]sessions.Entry{journal.NewEntry(c.turn, sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{}`)})}, c.message(1)...)...)
 }
 
 // answer lets the model think, speak and call tools.
@@ -217,7 +208,7 @@ func (c *randomTalk) answer() {
 	}
 	c.append(append(append(entries, journal.NewEntry(c.turn, sessions.KindUsage, sessions.Usage{Model: "m", Input: 100})), results...)...)
 	if c.random.IntN(4) == 0 {
-		c.append(c.message()...)
+		c.append(c.message(0)...)
 	}
 }
 
@@ -230,7 +221,7 @@ func (c *randomTalk) park() {
 	use.Call = call
 	c.append(use, journal.NewEntry(c.turn, sessions.KindUsage, sessions.Usage{Model: "m"}), journal.NewEntry(c.turn, sessions.KindTurnParked, sessions.TurnParked{Asks: []sessions.Ask{{ID: "a" + call, Call: call, Kind: bus.AskQuestion}}}))
 	c.compare()
-	c.append(c.message()...)
+	c.append(c.message(0)...)
 	c.compare()
 	ended := journal.NewEntry(c.turn, sessions.KindAskEnded, sessions.AskEnded{Ask: "a" + call, State: bus.AskAnswered, Question: "which <one>?", Answer: c.words(), Name: "Ann"})
 	c.messages++
@@ -319,6 +310,9 @@ func (c *randomTalk) compare() {
 	c.t.Helper()
 	records := c.run.Journal.Records()
 	anew := untouched(records)
+	if want, got := journal.Unfinished(records), journal.Unfinished(c.run.Journal.Current()); !slices.Equal(want, got) {
+		c.t.Fatalf("of all records the turns %v have not ended, and of the current ones %v", want, got)
+	}
 	for _, own := range []string{"", c.turn} {
 		for range 2 {
 			got, want := c.shown(records, own), c.shown(anew, own)
