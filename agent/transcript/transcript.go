@@ -1,6 +1,7 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages of the log's entries; size.go estimates how large they are,
+// transcript.go makes messages of the log's entries; settled.go keeps those parts of them that
+// depend on one entry alone; size.go estimates how large they are,
 // and cut.go decides which of them to drop if they are too large; pictures.go decides which
 // pictures are shown and which are only named; frames.go marks in the text who said what,
 // so that nobody can speak for somebody else; memory.go places

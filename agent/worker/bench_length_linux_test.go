@@ -20,7 +20,7 @@ func lengths() []int { return []int{12, 150, 300, 1800} }
 
 // BenchmarkTurnByLength has 20 chats talk with a worker that keeps them in memory, until their logs have so
 // many entries, and measures the processor time of a message then: of the bus, the store, all that is ours,
-// and a model that costs nothing. "log-us" is what of it the log's length makes, by entry.
+// and a model that costs nothing. "us/entry" is what of it the log's length makes.
 func BenchmarkTurnByLength(b *testing.B) {
 	const chats, rounds = 20, 10
 	used, n := map[int]time.Duration{}, 0
