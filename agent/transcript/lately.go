@@ -34,7 +34,8 @@ const (
 func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens int) []int64 {
 	var kept []int64
 	room := min(tokens, LatelyTokens) * BytesPerToken
-	for _, r := range slices.Backward(records) {
+	for i := range slices.Backward(records) {
+		r := &records[i]
 		e := episodeOf(r)
 		if e == nil || r.N > covers {
 			continue
@@ -49,7 +50,7 @@ func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens i
 }
 
 // episodeOf returns the episode that a record holds; nil if it holds none.
-func episodeOf(r journal.Record) *sessions.Episode {
+func episodeOf(r *journal.Record) *sessions.Episode {
 	if n, ok := r.Data.(sessions.Notice); ok {
 		return n.Episode
 	}
@@ -59,7 +60,8 @@ func episodeOf(r journal.Record) *sessions.Episode {
 // addLately adds the episodes that the view's summary keeps.
 func (r *rendering) addLately(records []journal.Record, v view) {
 	var b strings.Builder
-	for _, rec := range records {
+	for i := range records {
+		rec := &records[i]
 		if e := episodeOf(rec); e != nil && v.keeps(rec) {
 			writeEpisode(&b, rec, e)
 		}
@@ -71,7 +73,7 @@ func (r *rendering) addLately(records []journal.Record, v view) {
 
 // writeEpisode writes an episode as a line of attributes, which nobody's words can end. It leaves out what strangers may
 // have written: /new would not end what they may have the agent do, if the next conversation began with it.
-func writeEpisode(b *strings.Builder, rec journal.Record, e *sessions.Episode) {
+func writeEpisode(b *strings.Builder, rec *journal.Record, e *sessions.Episode) {
 	b.WriteByte('-')
 	frames.WriteAttribute(b, "entry", strconv.FormatInt(e.Entry, 10))
 	writeTime(b, rec.At())

@@ -115,7 +115,7 @@ func TestFewEpisodesAreShown(t *testing.T) {
 	}
 	numbers := func(turns ...int) (want []int64) {
 		for _, r := range l.records {
-			if episodeOf(r) != nil && slices.Contains(turns, int(r.N)) {
+			if episodeOf(&r) != nil && slices.Contains(turns, int(r.N)) {
 				want = append(want, r.N)
 			}
 		}
@@ -123,7 +123,7 @@ func TestFewEpisodesAreShown(t *testing.T) {
 	}
 	var all []int
 	for _, r := range l.records {
-		if episodeOf(r) != nil {
+		if episodeOf(&r) != nil {
 			all = append(all, int(r.N))
 		}
 	}
