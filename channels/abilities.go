@@ -370,3 +370,21 @@ func IsClosed(ctx context.Context, ch Channel, at bus.Address) (bool, error) {
 	}
 	return false, nil
 }
+
+// A Linker knows at which addresses its platform shows messages.
+type Linker interface {
+	// Link returns the https address at which those who may read a message at an address of the bus find it on the
+	// platform. The message is named by the ID that Receive gave it. The result is "" if the platform has no such
+	// address, or if the ID is none of this channel's. The platform is asked once for each chat at most, and never
+	// for each message; an error means that the address is not known now.
+	Link(ctx context.Context, at bus.Address, message string) (string, error)
+}
+
+// LinkTo returns the address at which a message is found on its platform; "" if the channel is no Linker, or if there
+// is no such address.
+func LinkTo(ctx context.Context, ch Channel, at bus.Address, message string) (string, error) {
+	if l, ok := ability[Linker](ch); ok {
+		return l.Link(ctx, at, message)
+	}
+	return "", nil
+}

@@ -108,6 +108,7 @@ var (
 	_ channels.Reactor       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Historian     = (*Channel)(nil)
+	_ channels.Linker        = (*Channel)(nil)
 
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )

@@ -74,6 +74,19 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	return quotes[max(0, len(quotes)-most):], nil
 }
 
+// Link implements channels.Linker. Discord's addresses name the server, which the directory knows or asks for once.
+func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (string, error) {
+	parts := strings.Split(message, ":") // as messageID makes it
+	if len(parts) != 4 || parts[0] != h.translator.name || !isID(parts[2]) || !isID(parts[3]) {
+		return "", nil
+	}
+	p, err := h.directory.findPlace(ctx, parts[2])
+	if err != nil || p.linked() == "" {
+		return "", err
+	}
+	return "https://discord.com/channels/" + p.linked() + "/" + parts[2] + "/" + parts[3], nil
+}
+
 const (
 	historyPages   = 10 // how many pages of one channel or thread are read
 	historyThreads = 10 // how many threads of one channel are read

@@ -25,6 +25,17 @@ func (p place) isThread() bool {
 // isGroup reports whether people other than one person and the bot read the place.
 func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
 
+// personal is what an address has in the place of a server where there is none.
+const personal = "@me"
+
+// linked returns what an address of a message in the place has in front of the place's id; "" if that is not known.
+func (p place) linked() string {
+	if p.Type == discordgo.ChannelTypeDM || p.Type == discordgo.ChannelTypeGroupDM {
+		return personal
+	}
+	return p.Guild
+}
+
 // A guild is a server that the bot is in, as Discord's event GUILD_CREATE describes it.
 type guild struct {
 	ID       string  `json:"id"`

@@ -143,6 +143,16 @@ func (r Reader) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	return channels.IsClosed(ctx, source.Channel, at)
 }
 
+// Link returns the address at which a message is found on its platform; see channels.Linker. "" if the channel of the
+// address is not there any more.
+func (r Reader) Link(ctx context.Context, at bus.Address, message string) (string, error) {
+	source, ok := r.Channels[at.Channel]
+	if !ok {
+		return "", nil
+	}
+	return channels.LinkTo(ctx, source.Channel, at, message)
+}
+
 // checkMayRead returns nil if the person who asks may read another chat than the conversation's.
 func (r Reader) checkMayRead(ctx context.Context, at bus.Address, person string) error {
 	may, err := r.MayRead(ctx, at, person)

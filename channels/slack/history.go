@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +107,28 @@ type historian struct {
 	histories  *histories
 	translator *translator
 	joins      Joins
+}
+
+// Link implements channels.Linker. Slack's addresses begin with that of the workspace, and name the thread of a reply.
+func (h *historian) Link(ctx context.Context, at bus.Address, message string) (string, error) {
+	parts := strings.Split(message, ":") // as messageID makes it
+	if len(parts) != 4 || parts[0] != h.translator.name || !isTS(parts[3]) {
+		return "", nil
+	}
+	team, chat, ts := parts[1], parts[2], parts[3]
+	me, err := h.identity.current(ctx)
+	if err != nil || me.Team != team { // it was said in another workspace, with another token
+		return "", err
+	}
+	link, err := url.Parse(me.URL)
+	if err != nil || link.Scheme != "https" || link.Host == "" {
+		return "", nil //nolint:nilerr // Slack did not say where its workspace is
+	}
+	link = link.JoinPath("archives", chat, "p"+strings.ReplaceAll(ts, ".", ""))
+	if isTS(at.Thread) && at.Thread != ts {
+		link.RawQuery = url.Values{"thread_ts": {at.Thread}, "cid": {chat}}.Encode()
+	}
+	return link.String(), nil
 }
 
 // Before implements channels.ThreadReader: it returns what was written in a thread before

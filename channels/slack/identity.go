@@ -19,6 +19,7 @@ import (
 type Account struct {
 	Team     string // the workspace's id
 	TeamName string
+	URL      string // the workspace's address, such as https://example.slack.com/
 	User     string // the id of the bot's user
 	Bot      string // the bot's other id, in the field bot_id of its messages
 	Username string // without @
@@ -47,7 +48,7 @@ func (i *identity) Check(ctx context.Context) (Account, error) {
 		return Account{}, err
 	}
 	i.reachability.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, i.receives)}
+	a := Account{Team: r.TeamID, TeamName: r.Team, URL: r.URL, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, i.receives)}
 	i.account.Store(&a)
 	return a, nil
 }

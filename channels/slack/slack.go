@@ -135,6 +135,7 @@ var (
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)
 	_ channels.Historian         = (*Channel)(nil)
+	_ channels.Linker            = (*Channel)(nil)
 	_ channels.HTTPReceiver      = (*Channel)(nil)
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )

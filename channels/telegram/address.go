@@ -1,7 +1,9 @@
 package telegram
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -42,6 +44,28 @@ func messageThread(thread int) int {
 		return 0
 	}
 	return thread
+}
+
+// The ids of supergroups, as the Bot API has them, are below supergroups: that number less the one in their links.
+const (
+	supergroups       = -1_000_000_000_000
+	lowestSupergroups = 2 * supergroups
+)
+
+// Link implements channels.Linker. Telegram has addresses for the messages in supergroups alone.
+func (i *identity) Link(_ context.Context, _ bus.Address, message string) (string, error) {
+	parts := strings.Split(message, ":") // as messageID makes it
+	if len(parts) != 4 || parts[0] != i.name {
+		return "", nil
+	}
+	chat, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil || chat >= supergroups || chat <= lowestSupergroups {
+		return "", nil //nolint:nilerr // it is no message
+	}
+	if n, err := strconv.Atoi(parts[3]); err != nil || n <= 0 {
+		return "", nil //nolint:nilerr // as above
+	}
+	return fmt.Sprintf("https://t.me/c/%d/%s", supergroups-chat, parts[3]), nil
 }
 
 // IsGroupID reports whether a text is the id of a group, which is negative, and not a name

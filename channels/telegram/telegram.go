@@ -100,6 +100,7 @@ var (
 	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
 	_ channels.Roster        = (*Channel)(nil)
+	_ channels.Linker        = (*Channel)(nil)
 
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
