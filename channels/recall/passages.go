@@ -33,7 +33,7 @@ func (f *Finder) passages(ctx context.Context, who sight.Asker, hits []search.Hi
 			names[h.Session] = where
 		}
 		found = append(found, recall.Passage{
-			Text: h.Text, Who: whoOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: f.linkTo(h), Origin: originOf(h), Untrusted: isMarked(who, h, doubtful),
+			Text: h.Text, Who: whoOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: cmp.Or(h.Link, f.linkTo(h)), Origin: originOf(h), Untrusted: isMarked(who, h, doubtful),
 		})
 	}
 	return found, nil
@@ -101,7 +101,7 @@ func (f *Finder) nameOf(ctx context.Context, session string, isHere bool) (name 
 	return name, nil
 }
 
-// linkTo returns the address of a hit's place on the page; "" if the page has no address that everybody can reach.
+// linkTo returns the address of a hit's place on the page, for those that no platform has; "" if the page has no address that everybody can reach.
 func (f *Finder) linkTo(h search.Hit) string {
 	if f.cfg.Page == nil {
 		return ""

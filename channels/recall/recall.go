@@ -2,7 +2,7 @@
 // asks may see it.
 //
 // recall.go answers the questions of the tool, facts.go knows the chats and who is in them, passages.go shows what was
-// found, doubt.go says of which of it strangers may have written some, notes.go looks through what is remembered and
+// found, links.go adds where the platforms show it, doubt.go says of which of it strangers may have written some, notes.go looks through what is remembered and
 // known besides, and command.go answers the command /recall.
 package recall
 

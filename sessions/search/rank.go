@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (c candidate) nearness(weights []float64) (near, phrase float64) {
 // hit returns the candidate as a hit.
 func (c candidate) hit(weights []float64) Hit {
 	return Hit{
-		Session: c.in.key, N: c.N, Turn: c.Turn, Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
+		Session: c.in.key, N: c.N, Turn: c.Turn, Message: cmp.Or(c.message, c.Turn), Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
 		Text: c.passage(weights), Untrusted: c.untrusted, Episode: c.isEpisode,
 	}
 }

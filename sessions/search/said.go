@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type said struct {
 	text      string
 	untrusted bool
 	isEpisode bool // the text says in short what a turn was about
+	message   string // the id of the message that says it, or that it came with; "" for the agent and tools
 }
 
 // mayHaveWords are the kinds of the entries that have words, as SQL lists them. A new kind needs a migration, too, that
@@ -33,7 +35,7 @@ func saidIn(e sessions.Entry) (s said) {
 	switch e.Kind {
 	case sessions.KindUser:
 		if d, err := sessions.Decode[sessions.User](e); err == nil && !d.Deleted {
-			s = said{name: d.Name, text: d.Text, untrusted: d.Untrusted || quotesOthers(e, d.Quotes)}
+			s = said{name: d.Name, text: d.Text, untrusted: d.Untrusted || quotesOthers(e, d.Quotes), message: e.Cause}
 			s.quote(d.Quotes)
 		}
 	case sessions.KindText:
@@ -54,11 +56,11 @@ func saidIn(e sessions.Entry) (s said) {
 		}
 	case sessions.KindAttached:
 		if d, err := sessions.Decode[sessions.Attached](e); err == nil {
-			s.text = d.Name
+			s.text, s.message = d.Name, d.Message
 		}
 	case sessions.KindFetched:
 		if d, err := sessions.Decode[sessions.Fetched](e); err == nil {
-			s = said{text: d.Words, untrusted: d.Untrusted}
+			s = said{text: d.Words, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
 	s.text = ends(s.text, mostSaid, lastSaid)
@@ -68,9 +70,9 @@ func saidIn(e sessions.Entry) (s said) {
 // saidInNotice returns what a notice says: its own text is the system's.
 func saidInNotice(e sessions.Entry, d sessions.Notice) (s said) {
 	if d.Episode != nil {
-		return said{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true}
+		return said{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true, message: d.Of}
 	}
-	s.untrusted = quotesOthers(e, d.Quotes)
+	s.untrusted, s.message = quotesOthers(e, d.Quotes), cmp.Or(d.Of, e.Cause)
 	s.quote(d.Quotes)
 	if len(d.Quotes) > 0 {
 		s.name = d.Quotes[0].Name

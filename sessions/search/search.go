@@ -42,6 +42,9 @@ type Hit struct {
 	Session string
 	N       int64 // the entry's number in the session's log
 	Turn    string
+	// Message is the id of the message that says it, or that it came with; of what the agent or a tool said, the id of
+	// the one that began the turn, if one did.
+	Message string
 	Kind    sessions.Kind
 	At      time.Time
 	Person  string // who said it: CHANNEL:USER; "" if the agent or a tool did
@@ -51,6 +54,9 @@ type Hit struct {
 	// Untrusted says that strangers may have written some of it, as when it was first read.
 	Untrusted bool
 	Episode   bool // the text says in short what a turn of Person was about; see [sessions.Episode]
+	// Link is the https address of Message on its platform; "" for none. A store knows none: who knows the platforms
+	// adds it.
+	Link string
 }
 
 // An Index finds entries.

@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -137,7 +138,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 	result.Call = "c1"
 	appendAll(t, l, user, use, result, replied("t1", "epsilon"),
 		entry("t1", sessions.KindSummary, sessions.Summary{Text: "zeta"}),
-		saidBy(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
+		saidBy(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", Of: "m0", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
 		saidBy(anna, entry("t2", sessions.KindAttached, sessions.Attached{Message: "m1", Name: "theta_plan.pdf", Kind: "file", Ref: "omega"})),
 		saidBy(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", Words: "iota"})),
 		entry("t2", sessions.KindThinking, sessions.Thinking{Text: "omega"}),
@@ -145,6 +146,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		entry("t2", sessions.KindText, 7), // no text at all
 		entry("t2", "of a newer release", sessions.Text{Text: "omega"}))
 	then(s)
+	messages := map[string]string{"alpha": "m1", "beta": "m1", "eta": "m0", "theta": "m1", "iota": "m1"} // of all others it is their turn's
 	for words, want := range map[string]string{
 		"alpha": `1 user t1 telegram:7 Anna "" untrusted`, "beta": `1 user t1 telegram:7 Anna "" untrusted`, "delta": `3 tool_result t1   "web_fetch" untrusted`,
 		"gamma": `3 tool_result t1   "web_fetch" untrusted`, "epsilon": `4 text t1   "" `, "zeta": `5 summary t1   "" `,
@@ -162,6 +164,9 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		}
 		if got := fmt.Sprintf("%d %s %s %s %s %q %s", h.N, h.Kind, h.Turn, h.Person, h.Name, h.Tool, untrusted); got != want {
 			t.Errorf("%s: %s, want %s", words, got, want)
+		}
+		if want := cmp.Or(messages[words], "t1"); h.Message != want || h.Link != "" {
+			t.Errorf("%s: it is of message %q at %q, want %q", words, h.Message, h.Link, want)
 		}
 		if h.Session != key || !strings.Contains(h.Text, words) {
 			t.Errorf("%s is in the text %q of %s", words, h.Text, h.Session)

@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/cmd/parley/api"
+	"parley/sessions/search"
 )
 
 // countedLinks count how often somebody's accounts are looked up.
@@ -26,7 +27,22 @@ func (l *countedLinks) Linked(ctx context.Context, person string) ([]channels.Li
 
 // A foundPage is the answer of a search.
 type foundPage struct {
-	Hits []struct{ Session, Title, Kind, Text, Person string }
+	Hits []struct{ Session, Title, Kind, Text, Person, Turn, Link string }
+}
+
+// linked are hits with links to their messages.
+type linked struct {
+	index interface {
+		Search(ctx context.Context, q search.Query) ([]search.Hit, error)
+	}
+}
+
+func (l linked) Search(ctx context.Context, q search.Query) ([]search.Hit, error) {
+	hits, err := l.index.Search(ctx, q)
+	for i := range hits {
+		hits[i].Link = "https://example.org/" + hits[i].Turn
+	}
+	return hits, err
 }
 
 // found returns the sessions in which a search finds something, sorted.
@@ -38,7 +54,7 @@ func (x *rig) found(token, query string) []string {
 	}
 	keys := []string{}
 	for _, h := range into[foundPage](x.t, r).Hits {
-		if h.Kind != "user" || h.Text != "about "+h.Session || h.Title != h.Text || h.Person != "telegram:7" {
+		if h.Kind != "user" || h.Text != "about "+h.Session || h.Title != h.Text || h.Person != "telegram:7" || h.Link != "https://example.org/"+h.Turn {
 			x.t.Errorf("found is %+v", h)
 		}
 		keys = append(keys, h.Session)
@@ -52,7 +68,7 @@ func TestEverybodySearchesWhatTheyMayRead(t *testing.T) {
 	var links countedLinks
 	x := ownRig(t, func(x *rig) {
 		links.Links = x.book
-		x.cfg.Links = &links
+		x.cfg.Links, x.cfg.Words = &links, linked{x.cfg.Words}
 	})
 	all := slices.Concat(annsOwn, annsLinked, othersOnly)
 	for _, key := range all {

@@ -171,7 +171,7 @@ func (f *front) Run(ctx context.Context) error {
 // newAPI makes the API: if local is true for the home's socket, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
-		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.words, Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.endpoints.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
 		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Jobs: ongoing.Jobs{Kept: f.home.Store, Stop: f.stopJob}, Tasks: ongoing.Tasks{Kept: f.home.Store.SubAgents(), Turns: f.home.Store},
 		Schedules: api.Schedules{Kept: f.home.Store.Schedules(), Maker: f.schedules, Runs: f.home.Store.ScheduleRuns},
 		Access:    api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: f.hosts, Public: f.publicHosts, Encrypted: f.encryptedHosts, SignIns: f.home.Book, OwnerMark: f.ownerMark},

@@ -11,6 +11,7 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/owndata"
+	"parley/sessions/search"
 )
 
 // ownData carries out the commands of people about the data that is kept about them, such as /forget or
@@ -65,8 +66,13 @@ func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembere
 // newRecall makes what finds what was said and remembered.
 func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *recall.Finder {
 	return recall.New(recall.Config{
-		Index: on.words, Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Rooms: c.endpoints.chatReader(on)},
+		Index: c.endpoints.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Rooms: c.endpoints.chatReader(on)},
 		Files: on.home.WorkspaceFiles, Knowledge: func(session string) fs.FS { return k.base.For(may.capabilities(session)) }, Page: func() *url.URL { return on.settings.Load().HTTP.Page() },
 		SessionOf: c.conversations.sessionOf, Bus: on.home.Bus, Prefix: c.endpoints.prefix, Log: on.log,
 	})
+}
+
+// linked returns the index of what was said, whose hits have the addresses at which platforms show them.
+func (all endpoints) linked(on foundation) search.Index {
+	return recall.Linked{Index: on.words, Platforms: all.chatReader(on)}
 }

@@ -35,6 +35,7 @@ export interface Hit {
   tool?: string;
   text: string;
   untrusted?: boolean;
+  link?: string; // to the message on its platform
 }
 
 export interface Ask {

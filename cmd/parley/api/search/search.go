@@ -41,6 +41,7 @@ type hit struct {
 	Tool      string        `json:"tool,omitempty"`
 	Text      string        `json:"text"`
 	Untrusted bool          `json:"untrusted,omitempty"`
+	Link      string        `json:"link,omitempty"`
 }
 
 // Routes returns the request that finds what was said. Those who may read some sessions may search these.
@@ -109,7 +110,7 @@ func (s searching) find(w *exchange.Answer, r *http.Request) error {
 	for _, h := range found {
 		one := hit{
 			Session: h.Session, Title: titles[h.Session], N: h.N, Turn: h.Turn, Kind: h.Kind, At: h.At.UTC(),
-			Person: h.Person, Name: h.Name, Tool: h.Tool, Text: h.Text, Untrusted: h.Untrusted,
+			Person: h.Person, Name: h.Name, Tool: h.Tool, Text: h.Text, Untrusted: h.Untrusted, Link: h.Link,
 		}
 		if h.Episode { // the words are the agent's, too
 			one.Kind, one.Person = sessions.NoticeEpisode, ""

@@ -63,7 +63,11 @@ func (d dialogue) recall(chat, user int64, words string) string {
 	return d.results[len(d.results)-1]
 }
 
-const recallGroup = -10042
+// A supergroup, and the address below which its messages are.
+const (
+	recallGroup = -1001234567042
+	recallLinks = "https://t.me/c/1234567042/"
+)
 
 // What was said is found later by those who said it, alone with the bot, and by nobody else: not with SQLite, and not
 // with PostgreSQL and Redis.
@@ -95,7 +99,7 @@ func TestWhatWasSaidIsFoundByThoseWhoMaySeeIt(t *testing.T) {
 				t.Errorf("in a later turn the model is shown %s", last)
 			}
 			s.mu.Unlock()
-			if got := d.recall(recallGroup, 2, "dentist"); strings.Contains(got, "xyzzy-private") || !strings.Contains(got, "xyzzy-team") {
+			if got := d.recall(recallGroup, 2, "dentist"); strings.Contains(got, "xyzzy-private") || !strings.Contains(got, "xyzzy-team") || !strings.Contains(got, `"link":"`+recallLinks) {
 				t.Errorf("in the group the model reads %s", got)
 			}
 			if got := d.recall(3, 3, "dentist"); strings.Contains(got, "xyzzy") {
@@ -164,7 +168,7 @@ func wantCommands(t *testing.T, d dialogue) {
 	if got := d.say(2, 2, "/recall dentist"); !strings.Contains(got, "xyzzy-private") || strings.Contains(got, "xyzzy-team") {
 		t.Errorf("/recall answers %q", got)
 	}
-	if got := d.say(recallGroup, 2, "/recall@parleybot dentist"); strings.Contains(got, "xyzzy-private") || !strings.Contains(got, "xyzzy-team") {
+	if got := d.say(recallGroup, 2, "/recall@parleybot dentist"); strings.Contains(got, "xyzzy-private") || !strings.Contains(got, "xyzzy-team") || !strings.Contains(got, recallLinks) {
 		t.Errorf("/recall in the group answers %q", got)
 	}
 	if got := d.say(4, 4, "/recall dentist"); strings.Contains(got, "xyzzy") || !strings.Contains(got, "nothing") {
@@ -178,7 +182,7 @@ func wantCommands(t *testing.T, d dialogue) {
 		has  []string
 		not  string
 	}{
-		{[]string{"recall", "dentist"}, []string{"xyzzy-private", "xyzzy-team", "main:telegram:2 #"}, "nothing"},
+		{[]string{"recall", "dentist"}, []string{"xyzzy-private", "xyzzy-team", "main:telegram:2 #", recallLinks}, "nothing"},
 		{[]string{"recall", "--session", "main:telegram:2", "dentist"}, []string{"xyzzy-private"}, "xyzzy-team"},
 		{[]string{"recall", "--person", "telegram:3", "xyzzy-private"}, nil, "xyzzy-private"},
 		{[]string{"recall", "--since", "2040-01-01", "dentist"}, []string{"Nothing"}, "xyzzy"},

@@ -194,3 +194,28 @@ func TestAnotherHitWhileEarlierMessagesAreRead(t *testing.T) {
 		t.Errorf("it says %q", wrong)
 	}
 }
+
+// A hit has a link to its message on its platform, if that is an address of the web.
+func TestAHitLeadsToItsPlatform(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.mux.HandleFunc("GET /v1/search", func(w http.ResponseWriter, r *http.Request) {
+		links := map[string]string{"web": "https://example.org/there", "script": "javascript:alert(1)", "mail": "mailto:a@example.org", "none": ""}
+		_, _ = w.Write([]byte(hit(1, "found for "+r.FormValue("q"), fmt.Sprintf(`,"link":%q`, links[r.FormValue("q")]))))
+	})
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	x.wait("the field", "document.querySelector('.sessions input')")
+	for _, words := range []string{"script", "mail", "none", "web"} {
+		x.search(words)
+		x.waitText(".found li", "found for "+words)
+		want := "[]"
+		if words == "web" {
+			want = `["https://example.org/there noopener noreferrer _blank"]`
+		}
+		if got := eval[string](x, "JSON.stringify([...document.querySelectorAll('.found .there')].map(a => `${a.href} ${a.rel} ${a.target}`))"); got != want {
+			t.Errorf("for %s there are the links %s, want %s", words, got, want)
+		}
+	}
+	x.fits("a link to a platform")
+}

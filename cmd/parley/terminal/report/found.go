@@ -24,6 +24,7 @@ type Found struct {
 		Tool      string        `json:"tool"`
 		Text      string        `json:"text"`
 		Untrusted bool          `json:"untrusted"`
+		Link      string        `json:"link"`
 	} `json:"hits"`
 }
 
@@ -45,7 +46,11 @@ func (f Found) Print(out io.Writer) error {
 			mark = textByStrangers
 		}
 		fmt.Fprintf(&b, "%s  %s%s  %s #%d\n", moment(h.At), terminal.Cell(who), mark, terminal.Cell(h.Session), h.N)
-		fmt.Fprintf(&b, "  %s\n\n", terminal.Cell(h.Text))
+		fmt.Fprintf(&b, "  %s\n", terminal.Cell(h.Text))
+		if h.Link != "" {
+			fmt.Fprintf(&b, "  %s\n", terminal.Cell(h.Link))
+		}
+		b.WriteByte('\n')
 	}
 	if len(f.Hits) == 0 {
 		b.WriteString(textNothingFound)

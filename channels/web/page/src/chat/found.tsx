@@ -6,6 +6,7 @@ import { Ago } from "../moments.tsx";
 import { Empty, ErrorNote, Loading, useLoaded } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Hit } from "../schemas.ts";
+import { isWeb } from "./markdown.tsx";
 import { readable } from "./sending.ts";
 
 // How many letters a search has at least, and how long it waits for the next one, in milliseconds.
@@ -53,6 +54,7 @@ function Line({ hit: h, current }: { hit: Hit; current: boolean }): JSX.Element 
         {h.untrusted && <span class="badge warn">strangers may have written it</span>}
         <span class="line faint"><span class="line-title">{whoOf(h)} · {h.title || readable(h.session)}</span><Ago at={h.at} /></span>
       </a>
+      {h.link && isWeb(h.link) && <a class="there" href={h.link} target="_blank" rel="noopener noreferrer" aria-label={`Open where it was said: ${h.text.slice(0, 60)}`}>Open where it was said</a>}
     </li>
   );
 }

@@ -284,6 +284,11 @@ function link(to: string, shown: Part, written: string): Part {
   return <a href={to} target="_blank" rel="noopener noreferrer">{shown}</a>;
 }
 
+// isWeb reports whether a link leads to the web.
+export function isWeb(to: string): boolean {
+  return /^https?:/i.test(to) && isSafe(to);
+}
+
 // isSafe reports whether a link leads to the web or to an email address.
 export function isSafe(to: string): boolean {
   try {
