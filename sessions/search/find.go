@@ -23,9 +23,10 @@ const (
 	usualHits = 10
 	// mostCandidates is how many entries are read and compared with the query.
 	mostCandidates = 150
-	// mostOfWord is how many entries of the sessions that have a word are looked at; on SQLite those of the newest
-	// sessions if there are more.
-	mostOfWord = 5000
+	// mostOfWord is how many entries of the sessions that have a word are looked at. If there are more, they are those of
+	// the newest sessions on SQLite, and those of the sessions that were used last on PostgreSQL: so a word that nearly
+	// all entries have, which tells little, costs no more than one that some have.
+	mostOfWord = 2000
 	// SQLite finds the entries of at most fewSessions that have a word by looking for the word together with the
 	// sessions; with more than oneByOne it first looks whether no more than mostAnywhere entries of any session
 	// have the word. For more sessions it looks through all entries that have the word.
@@ -207,7 +208,7 @@ func (s *search) findPlaces(ctx context.Context) error {
 	}
 	s.weights = make([]float64, len(s.words))
 	for i, w := range s.words {
-		having, err := s.indexedWith(ctx, w)
+		having, isAll, err := s.indexedWith(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -217,8 +218,8 @@ func (s *search) findPlaces(ctx context.Context) error {
 			}
 		}
 		n := float64(len(having))
-		if n >= mostOfWord { // nobody has counted them
-			n = max(n, all/3)
+		if !isAll { // others have it as often
+			n *= max(1, all/s.entriesAround(having))
 		}
 		s.weights[i] = math.Log(1 + (max(all, n)-n+0.5)/(n+0.5))
 		for _, row := range having {
@@ -226,6 +227,18 @@ func (s *search) findPlaces(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// entriesAround returns how many entries there are in the sessions of these rows.
+func (s *search) entriesAround(rows []int64) (n float64) {
+	counted := map[int64]bool{}
+	for _, row := range rows {
+		if id := row >> numberBits; !counted[id] {
+			counted[id] = true
+			n += float64(s.sessions[id].last)
+		}
+	}
+	return n
 }
 
 // readBehind reads the entries that are not in the index yet, and returns the forms of each one's words.
@@ -280,8 +293,9 @@ func (s *search) likeliest() (places []place) {
 	return places
 }
 
-// indexedWith returns the rows of the entries in the index that have a word in one of its forms; see rowOf.
-func (s *search) indexedWith(ctx context.Context, w Word) ([]int64, error) {
+// indexedWith returns the rows of the entries in the index that have a word in one of its forms; see rowOf. isAll is
+// false if there may be more than mostOfWord.
+func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
 	n, timed := len(s.sessions), !s.Since.IsZero() || !s.Until.IsZero()
 	anywhere, most, among := s.anywhereOnSQLite, mostAnywhere, s.onSQLite
 	probe := n > oneByOne && n <= fewSessions
@@ -292,11 +306,11 @@ func (s *search) indexedWith(ctx context.Context, w Word) ([]int64, error) {
 	if probe && !timed {
 		rows, looked, err := s.rows(ctx, anywhere, w)
 		if err != nil || looked < most {
-			return rows, err
+			return rows, true, err
 		}
 	}
-	rows, _, err := s.rows(ctx, among, w)
-	return rows, err
+	rows, looked, err := s.rows(ctx, among, w)
+	return rows, looked < mostOfWord, err
 }
 
 // rows runs a query that returns how many entries it has looked at and the rows of those that fit, as one text: a row
@@ -405,7 +419,8 @@ func (s *search) onPostgres(w Word) (query string, args []any) {
 		parts = append(parts, "(SELECT (w.session << 28) + w.n AS row FROM entry_words w"+join+" WHERE w.words @@ CAST(? AS tsquery)"+condition+" LIMIT ?)")
 		args = append(append(append(args, "("+strings.Join(keys, " | ")+") & "+keysOf(w, " | ")), times...), mostOfWord)
 	}
-	return "SELECT count(*), string_agg(CAST(row AS text), ',') FROM (" + strings.Join(parts, " UNION ALL ") + ") AS found", args
+	// The server takes one part after the other, and leaves the rest once it has enough.
+	return "SELECT count(*), string_agg(CAST(row AS text), ',') FROM (SELECT row FROM (" + strings.Join(parts, " UNION ALL ") + ") AS all_parts LIMIT ?) AS found", append(args, mostOfWord)
 }
 
 // read reads the entries that were not read yet. Those that were erased meanwhile stay missing.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -306,6 +307,48 @@ func TestAnswersAreAmongTheFirstHits(t *testing.T) {
 		}
 		if r := loaded.Measure(t, s.Words(), questions); r.Recall() < 0.85 {
 			t.Error(r)
+		}
+	})
+}
+
+// Of a word that nearly all entries have, some are looked at; its entries with another word are found, however old.
+func TestAWordThatNearlyAllEntriesHave(t *testing.T) {
+	eachKind(t, func(t *testing.T, place string) {
+		s := openStore(t, place)
+		var keys []string
+		for i := range 60 { // more than are looked for together
+			keys = append(keys, fmt.Sprint("main:test:", i))
+			l, err := s.open(t.Context(), keys[i], 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var entries []sessions.Entry
+			for n := range 100 { // 6,000 in all
+				text := fmt.Sprintf("fig %d of tree %d", n, i)
+				if n == 50 && i%20 == 0 {
+					text += " with a kraken"
+				}
+				e, err := sessions.NewEntry("t", sessions.KindUser, sessions.User{Text: text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				entries = append(entries, e)
+			}
+			if err := l.Append(t.Context(), l.Next(), entries...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fillAll(t, s)
+		wantHits(t, "of the word", s, "fig", search.MostHits, keys...)
+		wantHits(t, "of the other", s, "kraken", 3, keys...)
+		hits, err := s.Words().Search(t.Context(), search.Query{Words: "figs krakens", Sessions: keys})
+		if err != nil || len(hits) != 10 {
+			t.Fatalf("%d hits, %v", len(hits), err)
+		}
+		for i, h := range hits {
+			if strings.Contains(h.Text, "kraken") != (i < 3) {
+				t.Errorf("hit %d is %q", i, h.Text)
+			}
 		}
 	})
 }
