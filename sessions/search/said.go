@@ -22,7 +22,7 @@ type said struct {
 	name      string // what the platform calls who has said it
 	text      string
 	untrusted bool
-	isEpisode bool // the text says in short what a turn was about
+	isEpisode bool   // the text says in short what a turn was about
 	message   string // the id of the message that says it, or that it came with; "" for the agent and tools
 }
 

@@ -11,7 +11,9 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/hometest"
 	"parley/cmd/parley/parleytest"
+	"parley/sessions"
 	"parley/sessions/search/searchtest"
 	"parley/sessions/sqldb/sqldbtest"
 )
@@ -295,4 +297,57 @@ func testWhatWasDone(t *testing.T, place string) {
 	}
 	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
 	parleytest.Must(t, <-p.Ended)
+}
+
+// wordOf returns a word for a number, which has no parts and no endings.
+func wordOf(n int) string { return fmt.Sprintf("quux%c%cx", 'a'+n/26, 'a'+n%26) }
+
+// A home of the release before is indexed while it serves. If the process is killed meanwhile, the next one goes on,
+// and in the end all is found.
+func TestAHomeOfTheReleaseBeforeIsIndexedThoughItIsKilled(t *testing.T) {
+	t.Parallel()
+	s := &seeker{}
+	d := dialogue{parleytest.New(t, s.model, ""), s}
+	const chats, each = 60, 80
+	before := hometest.OpenBefore(t, d.Home)
+	for chat := range chats {
+		log, err := before.Store.Open(t.Context(), fmt.Sprint("main:telegram:", 100+chat), 1)
+		parleytest.Must(t, err)
+		var entries []sessions.Entry
+		for n := range each {
+			e, err := sessions.NewEntry(fmt.Sprint("t", n), sessions.KindUser, sessions.User{Text: fmt.Sprintf("old %s of chat %d, and more of what people say", wordOf(n), chat)})
+			parleytest.Must(t, err)
+			e.Person, e.Cause = fmt.Sprint("telegram:", 100+chat), e.Turn
+			entries = append(entries, e)
+		}
+		parleytest.Must(t, log.Append(t.Context(), log.Next(), entries...))
+	}
+	before.Close()
+	waiting := func() int {
+		return d.Count("sessions.db", "SELECT count(*) FROM sessions WHERE indexed < last AND key LIKE 'main:telegram:1%'")
+	}
+	p := d.Serve()
+	parleytest.WaitFor(t, "a part to be indexed", func() bool { return waiting() < chats })
+	p.Kill()
+	if left := waiting(); left < chats/4 {
+		t.Fatalf("only %d chats were left to be indexed when it was killed", left)
+	}
+	d.Serve()
+	d.say(2, 2, "a new "+wordOf(0)+", beside those of before") // it serves meanwhile
+	parleytest.WaitFor(t, "the rest to be indexed", func() bool { return waiting() == 0 })
+	for chat, n := range map[int]int{0: 0, chats / 2: each / 2, chats - 1: each - 1} {
+		out, errs, code := d.Run("recall", "--limit", "50", "--session", fmt.Sprint("main:telegram:", 100+chat), wordOf(n))
+		if text := fmt.Sprintf("old %s of chat %d,", wordOf(n), chat); code != 0 || strings.Count(out, text) != 1 || strings.Count(out, "old ") != 1 {
+			t.Errorf("chat %d, word %d: exit code %d, %s %s", chat, n, code, out, errs)
+		}
+	}
+	if out, _, code := d.Run("recall", "--person", "telegram:2", wordOf(0)); code != 0 || !strings.Contains(out, "a new "+wordOf(0)) {
+		t.Errorf("what was said meanwhile: exit code %d, %s", code, out)
+	}
+	if got := d.say(103, 103, "/recall "+wordOf(7)); strings.Count(got, "old "+wordOf(7)+" of chat 3,") != 1 || strings.Contains(got, "chat 4,") {
+		t.Errorf("in a chat /recall answers %s", got)
+	}
+	if n := d.Count("sessions.db", "SELECT count(*) FROM entry_words_docsize WHERE id >> 28 IN (SELECT id FROM sessions WHERE key LIKE 'main:telegram:1%')"); n < chats*each {
+		t.Errorf("the index has %d entries, want %d", n, chats*each)
+	}
 }
