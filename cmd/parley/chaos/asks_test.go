@@ -184,7 +184,7 @@ func (s *storm) checkUnheld() {
 	client := s.client()
 	for i := range s.chats[:4] {
 		n := len(s.said[i])
-		s.sendNext(i, askApproval)
+		s.send(i, request{what: askApproval})
 		at, args := s.chats[i].address(), s.said[i][n].approvalOf()
 		parleytest.WaitFor(s.T, "an answer in "+at, func() bool {
 			left := slices.DeleteFunc(leftovers(s.keys(client)), func(key string) bool { return strings.Contains(key, string(bus.TimersTopic)) })

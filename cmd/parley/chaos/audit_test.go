@@ -53,6 +53,7 @@ type audit struct {
 	shown                  map[string][]shownAsk          // by address
 	seenFiles, sentFiles   int                            // files that answers tell of, and those that agents sent
 	unsent, unfetched      int                            // those that could not be sent, and those that could not be fetched, said aloud
+	recalled, unsearched   int                            // searches that have found what was said, and those while the store was away
 	swept                  int                            // references to files of calls that were cut off and did not come about
 	mayLeave               map[string]bool                // sends that may have left copies of their files
 	late                   int                            // calls that were refused for coming too late, and made again
@@ -104,9 +105,9 @@ func (a *audit) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.faults)) {
 		faults = append(faults, fmt.Sprintf("%s ×%d", what, s.faults[what]))
 	}
-	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
+	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d searches found what was said and %d came while the store was away, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls approved and %d of them refused by the release before, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
+		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.recalled, a.unsearched, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
 		a.approved, a.incomparable, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 

@@ -45,6 +45,7 @@ func runChaos(t *testing.T, seed uint64) {
 	s := newStorm(fullFleet(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
 	s.armCrashpoints()
 	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
+	s.findAgain(time.Minute)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, how := range s.unexpected {

@@ -57,19 +57,28 @@ func (f *fleet) introduceDiscordChats(all []*chat) {
 	}
 }
 
+// The kinds of chats by their numbers, of which those in channels have others beside them; in how many channels they
+// are on each platform.
+const (
+	chatKinds        = 6
+	inSlackChannel   = 3
+	inDiscordChannel = 5
+	channelsEach     = 5
+)
+
 // newChats makes chats of all kinds, a third of them on each platform.
 func (f *fleet) newChats(n int) (all []*chat) {
 	for i := range n {
 		p := &chat{who: firstPerson + i}
-		switch i % 6 {
+		switch i % chatKinds {
 		case 1:
 			p.at = bus.Address{Channel: "slack", Chat: fmt.Sprint("D", p.who)}
-		case 3:
-			p.at, p.opens = bus.Address{Channel: "slack", Chat: fmt.Sprint("C", p.who%5)}, true
+		case inSlackChannel:
+			p.at, p.opens = bus.Address{Channel: "slack", Chat: fmt.Sprint("C", p.who%channelsEach)}, true
 		case 4:
 			p.at = bus.Address{Channel: "discord", Chat: fmt.Sprint(500_000 + p.who)}
-		case 5:
-			p.at, p.calls = bus.Address{Channel: "discord", Chat: fmt.Sprint(700 + p.who%5), Thread: fmt.Sprint(600_000 + p.who)}, true
+		case inDiscordChannel:
+			p.at, p.calls = bus.Address{Channel: "discord", Chat: fmt.Sprint(700 + p.who%channelsEach), Thread: fmt.Sprint(600_000 + p.who)}, true
 			f.dc.AddThread(p.at.Thread, p.at.Chat, "thread")
 		default:
 			p.at = bus.Address{Channel: "telegram", Chat: fmt.Sprint(p.who)}

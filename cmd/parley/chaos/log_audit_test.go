@@ -150,6 +150,7 @@ func (l *logAudit) addResult(c *callSeen, e sessions.Entry) {
 	case r.Code == string(tools.Timeout):
 		l.late++
 		l.spoiled = l.spoiled || !isRepeatable(c.use.Name) // nobody knows whether it was made
+	case c.use.Name == "recall" && isUnsearchable(string(r.Content)): // the answer says so
 	case r.Code != "" && !l.spoiled:
 		l.addViolation("%s: %s failed: %s", l.key, c.use.Name, r.Content)
 	case c.use.Name == "read_file" && !l.spoiled:
@@ -231,6 +232,7 @@ func (l *logAudit) addTurnDone(e sessions.Entry) {
 		l.expectText(l.address, platformText(r.Text), r.ID)
 		l.replyFiles(r)
 		l.checkSightings(r.Text)
+		l.checkRecalls(r.Text)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
 			l.givenUpIn[l.address] += t.causes // an earlier call was given up, so nobody knows what the file holds
 		}

@@ -171,6 +171,7 @@ func TestFleetChangesReleases(t *testing.T) {
 	s.excludeChannel("discord")
 	s.noFiles = true // the release before neither takes nor sends any
 	s.downgrades = true
+	s.noRecall = true
 	s.run(2*time.Minute, func(s *storm, random *rand.Rand, _ <-chan struct{}) { s.changeReleases(random, older) })
 	a := s.audit()
 	t.Logf("%s", a)
@@ -226,6 +227,9 @@ func homeChangesReleases(t *testing.T, program string) {
 			t.Errorf("it says %q", got)
 		}
 		awaitBooked("sessions.db", n+2)
+		if out, errs, code := w.Run("recall", "--session", "main:telegram:2", "hello"); code != 0 || strings.Count(out, "you said hello") != 1 {
+			t.Errorf("what the release before has said is found as %q: exit code %d, %s", out, code, errs)
+		}
 		p.Kill()
 		refused := serve()
 		if err := refused.Wait(); err == nil || !strings.Contains(refused.Stderr.(*parleytest.SyncBuffer).String(), "use the newer release") {

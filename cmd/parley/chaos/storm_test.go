@@ -23,12 +23,31 @@ type request struct {
 	here string // the chat's address, once it has one
 	at   time.Time
 
+	// For askFind, the number of the message that has to be found, and what that asked for.
+	sought     int
+	soughtWhat string
+
 	came seenFile // the file that came with the message, as the model is shown it
-	seen string   // what the model has found in the file
+	seen string   // what the model has found: in the file, or by a search
 }
 
 // text returns what the person writes. The model reads the request out of it.
-func (s request) text() string { return fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here) }
+func (s request) text() string {
+	text := fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here)
+	if s.what == askFind {
+		text += fmt.Sprintf(" %d %s", s.sought, s.soughtWhat)
+	}
+	return text
+}
+
+// read reads the request out of a message.
+func (s *request) read(line string) error {
+	_, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here)
+	if err == nil && s.what == askFind {
+		_, err = fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here, &s.sought, &s.soughtWhat)
+	}
+	return err
+}
 
 // mark returns the name of the request in answers, files and messages that come of it.
 func (s request) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
@@ -41,6 +60,8 @@ func (s request) answer() string {
 		return "re " + s.mark() + strings.Repeat(" and so on", 12) + answerEnd
 	case askFile, askPicture:
 		return "re " + s.mark() + " saw " + s.seen + answerEnd
+	case askRecall, askFind:
+		return "re " + s.mark() + " recalled " + s.seen + answerEnd
 	case askShow:
 		return "re " + s.mark() + " with ![the file](" + s.sentName() + ")" + answerEnd
 	}
@@ -99,6 +120,8 @@ const (
 	askPicture  = "picture"  // tell what is on the picture that comes with it, and send it back
 	askSend     = "send"     // send a file with a message
 	askShow     = "show"     // answer with a file
+	askRecall   = "recall"   // find what was said first in this chat
+	askFind     = "find"     // find a message of this chat, and its answer
 )
 
 // stormModel is the scripted model: it does what the messages of a turn ask for, one
@@ -113,7 +136,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 		if strings.HasPrefix(line, answerPrefix) {
 			continue
 		}
-		if _, err := fmt.Sscan(stripKindPrefix(line), &s.who, &s.n, &s.what, &s.here); err != nil {
+		if err := s.read(stripKindPrefix(line)); err != nil {
 			return agenttest.Reply("not understood: " + line)
 		}
 		all = append(all, s)
@@ -123,7 +146,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	}
 	pause := rand.N(400 * time.Millisecond)
 	for _, result := range results {
-		if strings.Contains(result, `"error"`) && !wasTooLate(result) && !isUnknownOutcome(result) && !timedOut(result) && !declined(result) {
+		if strings.Contains(result, `"error"`) && !wasTooLate(result) && !isUnknownOutcome(result) && !timedOut(result) && !declined(result) && !isUnsearchable(result) {
 			return agenttest.Reply(failedAll(all))
 		}
 	}
@@ -138,6 +161,9 @@ func stormModel(r agenttest.Request) agenttest.Response {
 			all[i].seen = s.sightingIn(before[:len(before)-len(results)])
 		}
 		slow = slow || s.what == askLong
+	}
+	if calls := searchAll(all, results); len(calls) > 0 {
+		return agenttest.Calls(calls...).After(pause)
 	}
 	if slow {
 		return slowly(answerAll(all))
@@ -161,7 +187,9 @@ func timedOut(result string) bool { return strings.Contains(result, `"code":"tim
 
 // isRepeatable reports whether a tool may be called again, whatever became of the first
 // call.
-func isRepeatable(tool string) bool { return tool == "read_file" || tool == "write_file" }
+func isRepeatable(tool string) bool {
+	return tool == "read_file" || tool == "write_file" || tool == "recall"
+}
 
 // isUnknownOutcome reports whether a result says that nobody knows whether the call was
 // made. The model must not repeat it then.
@@ -262,6 +290,7 @@ type storm struct {
 	noAsks          bool                // nor for anything that others have to answer
 	noFiles         bool                // nor for anything with a file
 	downgrades      bool                // workers go back to the release before, which cannot compare what was approved meanwhile
+	noRecall        bool                // nor for anything that was said before
 	points          map[string][]string // the crashpoints at which processes of a role die; nil for all
 
 	mu     sync.Mutex
@@ -325,7 +354,7 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
-		askApproval, askApproval, askQuestion, askBoth, askFile, askFile, askPicture, askSend, askShow,
+		askApproval, askApproval, askQuestion, askBoth, askFile, askFile, askPicture, askSend, askShow, askRecall, askRecall,
 	}
 	if s.noLong {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askLong })
@@ -338,6 +367,9 @@ func (s *storm) talk(i int, random *rand.Rand) {
 			return slices.Contains([]string{askFile, askPicture, askSend, askShow}, what)
 		})
 	}
+	if s.noRecall {
+		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askRecall })
+	}
 	for n := range s.messagesPerChat {
 		what := kinds[random.IntN(len(kinds))]
 		if n == 0 {
@@ -347,7 +379,7 @@ func (s *storm) talk(i int, random *rand.Rand) {
 		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(i) > 5 && time.Now().Before(deadline); {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
-		s.sendNext(i, what)
+		s.send(i, request{what: what})
 		s.awaitAnswered(i, n)
 	}
 }
@@ -379,17 +411,18 @@ func (s *storm) awaitAnswered(i, n int) {
 	}
 }
 
-// sendNext sends the next message in a chat.
-func (s *storm) sendNext(i int, what string) {
+// send sends the next message in a chat, and returns its number.
+func (s *storm) send(i int, m request) int {
 	s.mu.Lock()
-	m := request{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
+	m.who, m.n, m.here, m.at = s.chats[i].who, len(s.said[i]), s.chats[i].name(), time.Now()
 	s.said[i] = append(s.said[i], m)
 	s.mu.Unlock()
 	if m.attaches() {
 		s.attach(s.chats[i], m)
-		return
+	} else {
+		s.speak(s.chats[i], m.text())
 	}
-	s.speak(s.chats[i], m.text())
+	return m.n
 }
 
 // answered counts the messages of a chat that are answered. The news that a turn was
@@ -513,6 +546,7 @@ func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	s := newStorm(fullFleet(t), stormSeed, 60, 15, 4*time.Second)
 	s.armCrashpoints()
 	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
+	s.findAgain(time.Minute)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {
