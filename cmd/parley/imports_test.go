@@ -240,8 +240,8 @@ func rules() []rule {
 			"bus", "channels", "cmd/parley/config", "deploy",
 		}},
 		{"cmd/parley/data/home", 7, []string{
-			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools/guard", "tools/memory", "tools/sandbox",
-			"agent/ownfiles", "agent/route", "cmd/parley/data/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/data/erase", "cmd/parley/data/homedb", "cmd/parley/data/migrate",
+			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools/crash", "tools/guard", "tools/memory", "tools/sandbox",
+			"agent/ownfiles", "agent/route", "cmd/parley/data/backup", "cmd/parley/config", "cmd/parley/data/erase", "cmd/parley/data/homedb", "cmd/parley/data/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 
@@ -611,9 +611,9 @@ func TestImports(t *testing.T) {
 }
 
 // Below cmd/parley lives what belongs to the command line, the composition, the settings and the home's files. What else
-// grows there belongs with its noun.
+// grows there belongs with its noun. There should be 30 packages; two more may begin there before they find their place.
 func TestCmdHasFewPackages(t *testing.T) {
-	const most = 30
+	const most = 32
 	in, err := inspect(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)

@@ -19,12 +19,12 @@ import (
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/backup"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/migrate"
 	"parley/cmd/parley/terminal"
 	"parley/sessions/sqldb"
+	"parley/tools/crash"
 	"parley/tools/plainjson"
 )
 

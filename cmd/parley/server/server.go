@@ -24,11 +24,11 @@ import (
 
 	"parley/agent/metrics"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/process"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/server/platforms"
+	"parley/tools/crash"
 )
 
 // A Config holds what Open needs to make a server.

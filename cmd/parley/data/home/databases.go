@@ -12,10 +12,10 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/homedb"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
+	"parley/tools/crash"
 )
 
 // openDatabases opens the bus, the store and the book side by side, because each waits for

@@ -27,7 +27,6 @@ import (
 	"parley/bus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/crash"
 	"parley/cmd/parley/data/backup"
 	"parley/cmd/parley/data/erase"
 	"parley/cmd/parley/data/homedb"
@@ -41,6 +40,7 @@ import (
 	"parley/sessions/sqlstore"
 	"parley/sessions/subagents"
 	"parley/sessions/workspace"
+	"parley/tools/crash"
 	"parley/tools/sandbox"
 )
 
