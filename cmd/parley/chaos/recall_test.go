@@ -25,6 +25,9 @@ const (
 	unavailable = "nothing for now" // the store was away
 )
 
+// whatWasDone is the origin of a passage that says in short what a turn was about.
+const whatWasDone = "what was done"
+
 // A search is a call of recall, and what it has to find.
 type search struct {
 	query string
@@ -99,7 +102,7 @@ var unreadable = regexp.MustCompile(`[^a-zA-Z0-9.,:]+`)
 // wrongIn returns what is wrong with the result of a search; "" for nothing.
 func (s request) wrongIn(result string, of search, turn []request) string {
 	var got struct {
-		Found []struct{ Text, Where string }
+		Found []struct{ Text, Where, Origin string }
 	}
 	if err := json.Unmarshal([]byte(result[max(0, strings.Index(result, `{"found"`)):]), &got); err != nil {
 		return fmt.Sprintf("what cannot be read: %v: %q", err, result)
@@ -110,6 +113,9 @@ func (s request) wrongIn(result string, of search, turn []request) string {
 			if !s.mayRead(who) {
 				return fmt.Sprintf("what %d has for itself: %q", who, p.Text)
 			}
+		}
+		if p.Origin == whatWasDone {
+			continue // it begins with the request to which it belongs
 		}
 		if of.isIn(p.Text, s) {
 			times++
