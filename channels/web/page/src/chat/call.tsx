@@ -1,11 +1,14 @@
 // A tool call as one line: its name, its arguments and how it ended. It opens to show all of it.
 import { Component, type JSX } from "preact";
+import { useState } from "preact/hooks";
 import { Preview } from "../asks/preview.tsx";
 import { showHidden } from "../hidden.ts";
 import type { Block, Call } from "./log.ts";
 import { Code } from "./markdown.tsx";
+import { isNamedPicture, Picture } from "./picture.tsx";
 
 interface CallProps {
+  session: string; // whose files have the pictures that the call's result names
   call?: Call | undefined; // what events say about it
   use?: Block; // what the log has
   result?: Block | undefined;
@@ -47,7 +50,8 @@ function signatureOf({ call, use, result, over }: CallProps): string {
   ]);
 }
 
-function Card({ call, use, result, over }: CallProps): JSX.Element {
+function Card({ session, call, use, result, over }: CallProps): JSX.Element {
+  const [opened, setOpened] = useState(false); // pictures are read no sooner: the audit has each reading
   const tool = use?.tool || call?.tool || "tool";
   const change = changeOf(use);
   const input = change ? pretty(change.others) : inputOf(use);
@@ -55,7 +59,7 @@ function Card({ call, use, result, over }: CallProps): JSX.Element {
   const state = stateOf(call, use, result, over);
   const error = call?.error;
   return (
-    <details class={"call " + state}>
+    <details class={"call " + state} onToggle={(e) => e.currentTarget.open && setOpened(true)}>
       <summary>
         <span class="mark" aria-hidden="true" />
         <span class="call-name">{showHidden(tool)}</span>
@@ -74,6 +78,7 @@ function Card({ call, use, result, over }: CallProps): JSX.Element {
         {error && <p class="call-error">{error.message} <span class="faint">({error.code})</span></p>}
         {state === "unknown" && <p class="call-error">The call was interrupted. It may or may not have taken effect.</p>}
         {result && answer !== "" && !(error && answer.includes(error.message)) && <Labeled title="Result" text={answer} cut={result.cut} />}
+        {opened && result && !result.failed && picturesOf(result.text).map((name) => <Shown key={name} session={session} name={name} />)}
       </div>
     </details>
   );
@@ -88,6 +93,32 @@ function Labeled({ title, text, cut }: { title: string; text: string; cut?: bool
       <Code text={text} />
     </div>
   );
+}
+
+// Shown shows a picture that a call has looked at or kept, as it is now.
+function Shown({ session, name }: { session: string; name: string }): JSX.Element {
+  return (
+    <figure class="picture">
+      <figcaption class="faint name">{showHidden(name)}</figcaption>
+      <Picture session={session} name={name} />
+    </figure>
+  );
+}
+
+// A card shows so many pictures at most.
+const mostPictures = 8;
+
+// picturesOf returns which files of the session are pictures that a result names: as its path, or as that of one of its
+// pieces, which is how the server names those that MCP servers have sent. What else is in a result may be anybody's words.
+function picturesOf(content: string): string[] {
+  try {
+    const result = JSON.parse(content) as { path?: unknown; content?: unknown } | null;
+    const pieces = Array.isArray(result?.content) ? (result.content as ({ path?: unknown } | null)[]) : [];
+    const names = [result?.path, ...pieces.map((p) => p?.path)].filter((name) => typeof name === "string").filter(isNamedPicture);
+    return [...new Set(names)].slice(0, mostPictures);
+  } catch {
+    return []; // it is shortened
+  }
 }
 
 function stateOf(call: Call | undefined, use: Block | undefined, result: Block | undefined, over: boolean): State {

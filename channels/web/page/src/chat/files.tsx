@@ -1,13 +1,14 @@
 // The files of a session: its folders, downloads, and pictures.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { bytes } from "../amounts.ts";
-import { failureOf, get, path, reach } from "../api.ts";
+import { get, path } from "../api.ts";
 import { showHidden } from "../hidden.ts";
 import { Ago } from "../moments.tsx";
 import { Pages, State } from "../operation/pieces.tsx";
 import { useRefreshed } from "../operation/refresh.ts";
-import { Button, useLoaded, useOpened } from "../parts.tsx";
+import { Button, useOpened } from "../parts.tsx";
+import { isNamedPicture, largest, Picture } from "./picture.tsx";
 
 interface SessionFile {
   name: string; // within the workspace
@@ -16,9 +17,7 @@ interface SessionFile {
   changed?: string;
 }
 
-// most is how many files are on a page, and largest the size up to which pictures are shown.
-const most = 100;
-const largest = 10 << 20;
+const most = 100; // files on a page
 
 // Files lists one folder at a time.
 export function Files({ session, close }: { session: string; close: () => void }): JSX.Element {
@@ -44,7 +43,7 @@ export function Files({ session, close }: { session: string; close: () => void }
         {found?.files.map((f) => <li key={f.name}><FileLine session={session} file={f} open={open} look={setShown} /></li>)}
       </ul>
       <Pages after={after} next={found?.next} go={(to) => setPlace({ folder, after: to })} />
-      {shown && <Picture key={shown.name} session={session} file={shown} close={() => setShown(null)} />}
+      {shown && <Shown key={shown.name} session={session} name={shown.name} close={() => setShown(null)} />}
     </section>
   );
 }
@@ -70,7 +69,7 @@ interface FileLineProps {
 function FileLine({ session, file: f, open, look }: FileLineProps): JSX.Element {
   const name = showHidden(f.name.slice(f.name.lastIndexOf("/") + 1));
   if (f.folder) return <span><Button look="quiet" onPress={() => open(f.name)} label={`Open the folder ${name}`}>{name}/</Button></span>;
-  const seen = /\.(png|jpe?g|gif|webp)$/i.test(f.name) && f.bytes <= largest;
+  const seen = isNamedPicture(f.name) && f.bytes <= largest;
   return (
     <div class="file-line">
       <span class="name">{name} <span class="faint">{bytes(f.bytes)}{f.changed && <>, changed <Ago at={f.changed} /></>}</span></span>
@@ -80,37 +79,13 @@ function FileLine({ session, file: f, open, look }: FileLineProps): JSX.Element 
   );
 }
 
-// Picture shows a picture.
-function Picture({ session, file, close }: { session: string; file: SessionFile; close: () => void }): JSX.Element {
+// Shown shows a picture, and takes the focus.
+function Shown({ session, name, close }: { session: string; name: string; close: () => void }): JSX.Element {
   const box = useOpened();
-  const read = useLoaded((signal) => readPicture(session, file.name, signal), file.name);
-  useEffect(() => () => { if (read.value) URL.revokeObjectURL(read.value); }, [read.value]);
   return (
     <figure ref={box} class="picture" tabIndex={-1}>
-      <figcaption class="between"><span class="name">{showHidden(file.name)}</span> <Button look="quiet" onPress={close} label="Close the picture">Close</Button></figcaption>
-      <State {...read} />
-      {read.value && <img src={read.value} alt={`Picture ${showHidden(file.name)}`} />}
+      <figcaption class="between"><span class="name">{showHidden(name)}</span> <Button look="quiet" onPress={close} label="Close the picture">Close</Button></figcaption>
+      <Picture session={session} name={name} />
     </figure>
   );
-}
-
-// readPicture returns the address of a picture, within this page. What a file begins with says what it is, not its
-// name: nothing else than these pictures is ever shown.
-async function readPicture(session: string, name: string, signal: AbortSignal): Promise<string> {
-  const answer = await reach(path(["sessions", session, "files", name]), { signal });
-  if (!answer.ok) throw await failureOf(answer);
-  const content = await answer.arrayBuffer();
-  const kind = kindOf(new Uint8Array(content));
-  if (!kind) throw new Error("This file isn't a picture that the page can show. You can download it.");
-  return URL.createObjectURL(new Blob([content], { type: kind }));
-}
-
-// kindOf returns the media type of a picture; "" if it isn't one.
-function kindOf(content: Uint8Array): string {
-  const begins = String.fromCharCode(...content.subarray(0, 12));
-  if (begins.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (begins.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (/^GIF8[79]a/.test(begins)) return "image/gif";
-  if (/^RIFF[^]{4}WEBP/.test(begins)) return "image/webp";
-  return "";
 }

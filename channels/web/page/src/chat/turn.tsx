@@ -11,6 +11,7 @@ import { Markdown } from "./markdown.tsx";
 import type { Message } from "./sending.ts";
 
 interface TurnProps {
+  session: string;
   turn: Turn;
   version: number; // changes whenever the turn does
   sent: Message[]; // messages of this page that the log doesn't have yet
@@ -30,7 +31,7 @@ export class TurnView extends Component<TurnProps> {
   }
 
   override render(): JSX.Element {
-    const { turn, sent, said, asks, beside, readJob, me, numbered } = this.props;
+    const { session, turn, sent, said, asks, beside, readJob, me, numbered } = this.props;
     const results = new Map(turn.blocks.filter((b) => b.kind === "tool_result").map((b) => [b.call, b]));
     const { placed, rest } = placesOf(asks, turn);
     const cards = (all: Beside[]) => all.map((b) => <BesideCard key={b.id} of={b} me={me} readJob={readJob} />);
@@ -39,7 +40,7 @@ export class TurnView extends Component<TurnProps> {
       <div class="turn" role="group" aria-label="Turn">
         {sent.map((m) => <Said key={m.key} text={m.text} files={m.files} />)}
         {turn.blocks.map((b) => {
-          const view = <BlockView me={me} block={b} turn={turn} result={b.call ? results.get(b.call) : undefined} />;
+          const view = <BlockView session={session} me={me} block={b} turn={turn} result={b.call ? results.get(b.call) : undefined} />;
           return (
             <Fragment key={b.number}>
               {numbered && isShown(b) ? <div class={"numbered " + b.kind} data-n={b.number}>{view}</div> : view}
@@ -48,7 +49,7 @@ export class TurnView extends Component<TurnProps> {
             </Fragment>
           );
         })}
-        {loose(turn).map((call) => <CallCard key={call.id} call={call} over={isOver(turn)} />)}
+        {loose(turn).map((call) => <CallCard key={call.id} session={session} call={call} over={isOver(turn)} />)}
         {cards(beside.filter((x) => !calls.has(x.call)))}
         {rest.map((a) => <AskCard key={a.id} ask={a} me={me} />)}
         {said.map((s) => <div key={s.id} class="spoken"><Markdown text={s.text} /></div>)}
@@ -85,7 +86,7 @@ function loose(turn: Turn) {
   return [...turn.calls.values()].filter((c) => !turn.blocks.some((b) => b.kind === "tool_use" && b.call === c.id));
 }
 
-function BlockView({ me, block, turn, result }: { me: Me; block: Block; turn: Turn; result: Block | undefined }): JSX.Element | null {
+function BlockView({ session, me, block, turn, result }: { session: string; me: Me; block: Block; turn: Turn; result: Block | undefined }): JSX.Element | null {
   switch (block.kind) {
     case "user":
       return (
@@ -98,7 +99,7 @@ function BlockView({ me, block, turn, result }: { me: Me; block: Block; turn: Tu
     case "text":
       return block.text.trim() ? <div class="answer"><Markdown text={block.late ? "… " + block.text.trimStart() : block.text} /></div> : null;
     case "tool_use":
-      return <CallCard call={turn.calls.get(block.call)} use={block} result={result} over={isOver(turn)} />;
+      return <CallCard session={session} call={turn.calls.get(block.call)} use={block} result={result} over={isOver(turn)} />;
     default:
       return null; // its call shows it
   }
