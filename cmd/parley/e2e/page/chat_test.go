@@ -127,6 +127,25 @@ func TestAnAskIsApprovedAndTwoTabsAgree(t *testing.T) {
 	}
 }
 
+// A request that is answered by a command in the chat goes on, and the command waits for nothing then: it has no reply. One
+// that has a reply stands with that.
+func TestACommandWithoutAReplyIsDone(t *testing.T) {
+	t.Parallel()
+	o, _ := newWorld(t, rulesModel, "\n[tools]\nask = [\"write_file\"]\n")
+	v := visit{enter(newBrowser(t), o, 1280, 800), o}
+	v.write(field, "one")
+	v.write(field, "/approve "+v.openAsk())
+	v.waitText(".answer", "Successfully wrote")
+	v.waitText(".ask.ended", "Approved by you")
+	v.wait("nothing to be pending", "!document.querySelector('.pending')")
+	v.write(field, "/approve none")
+	v.waitText(".spoken", "I don't know of any request none")
+	v.wait("nothing to be pending again", "!document.querySelector('.pending')")
+	if n := v.count(".said", "/approve none"); n != 1 || v.count(".said", "/approve") != 1 {
+		t.Errorf("it stands %d times: %q", n, v.text(".scroll"))
+	}
+}
+
 // rulesModel writes what it is told into a file, or runs a long command.
 func rulesModel(r agenttest.Request) agenttest.Response {
 	switch {

@@ -17,7 +17,7 @@ export interface Message {
   session: string; // the session's key
   text: string;
   files: Upload[];
-  state: "sending" | "sent" | "refused";
+  state: "sending" | "sent" | "done" | "refused"; // done: the agent has carried out the command
   id: string; // from the server, once it has the message
   problem: string;
   operator?: boolean; // it is for the people of the session, in place of the agent
@@ -91,6 +91,27 @@ export async function followDelivery(m: Message, changed: () => void, shown: () 
       changed();
     } catch {
       // It is asked again.
+    }
+  }
+}
+
+// isCommand reports whether a message may be a command.
+export const isCommand = (m: Message): boolean => !m.operator && /^\s*\/[a-z]/i.test(m.text);
+
+// followCommand asks whether the session's log has a command, until it is shown: a command such as /approve is carried
+// out without a reply, and no event of the session says so.
+export async function followCommand(m: Message, changed: () => void, shown: () => boolean, left: AbortSignal): Promise<void> {
+  for (let n = 0; m.state === "sent"; n++) {
+    await new Promise((r) => setTimeout(r, Math.min(firstLook * 1.5 ** n, 30_000)));
+    if (left.aborted || shown()) return;
+    try {
+      const { destinations } = await get<{ destinations: { state: string }[] }>(["messages", m.id], {}, left);
+      if (!destinations.some((d) => d.state === "sent")) continue;
+      m.state = "done";
+      changed();
+    } catch (err) {
+      if (err instanceof Failure && err.status === 404) return;
+      // Otherwise, it is asked again.
     }
   }
 }

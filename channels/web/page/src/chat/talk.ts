@@ -4,7 +4,7 @@ import type { Ask } from "../schemas.ts";
 import { follow } from "../stream.ts";
 import { EarlierTurns } from "./earlier.ts";
 import { Log, type Spoken, type Turn } from "./log.ts";
-import { deliver, followDelivery, type Message, newMessage, outbox, type Upload } from "./sending.ts";
+import { deliver, followCommand, followDelivery, isCommand, type Message, newMessage, outbox, type Upload } from "./sending.ts";
 import { Work } from "./work.ts";
 
 // patience is how long the first message waits for the stream, in milliseconds.
@@ -166,7 +166,9 @@ export class Talk {
       this.draw();
     };
     await deliver(m, changed);
-    if (m.operator) await followDelivery(m, changed, () => !this.pending().includes(m), this.left.signal);
+    const shown = () => !this.pending().includes(m);
+    if (m.operator) await followDelivery(m, changed, shown, this.left.signal);
+    else if (isCommand(m)) await followCommand(m, changed, shown, this.left.signal);
   }
 
   drop(m: Message): void {
@@ -174,7 +176,7 @@ export class Talk {
     this.draw();
   }
 
-  // pending returns the messages that neither a turn nor the reply to a command shows.
+  // pending returns the messages that neither a turn nor the reply to a command shows, and that wait for something.
   pending(): Message[] {
     const known = new Set<string>();
     for (const t of this.log.turns) {
@@ -182,7 +184,7 @@ export class Talk {
       for (const b of t.blocks) if (b.kind === "user") known.add(b.cause);
     }
     for (const s of this.log.spoken) known.add(s.operator ? s.id : s.turn);
-    return this.messages.filter((m) => !m.id || !known.has(m.id));
+    return this.messages.filter((m) => m.state !== "done" && (!m.id || !known.has(m.id)));
   }
 
   // sentOf returns the messages of this page that a turn answers and that the log doesn't have yet.
