@@ -7,6 +7,7 @@ import { Ago } from "../moments.tsx";
 import { Button, Table } from "../parts.tsx";
 import { Badge, Name, SessionLink, Sheet, State, useConfirmation, useOutcome } from "./pieces.tsx";
 import type { ViewProps } from "../views.ts";
+import { Heartbeat } from "./heartbeat.tsx";
 import { useRefreshed } from "./refresh.ts";
 import { Editor } from "./scheduleeditor.tsx";
 import { Runs } from "./scheduleruns.tsx";
@@ -48,6 +49,7 @@ export function Schedules({ me }: ViewProps): JSX.Element {
     <Sheet title="Schedules" done={outcome} about={me.may.admin ? "What the agent does later, once or regularly." : "What the agent does later for you, once or regularly. To change it, ask the agent."}>
       {me.may.admin && open?.what !== "new" && <div class="filters"><Button look="main" onPress={() => setOpen({ what: "new" })}>New schedule</Button></div>}
       {open?.what === "new" && <Editor done={() => done("Schedule created.")} close={() => setOpen(null)} />}
+      {me.may.admin && <Heartbeat />}
       <State {...read} />
       {read.value && (
         <ScheduleTable
