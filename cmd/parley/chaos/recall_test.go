@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/tools/recall"
 )
 
 // This file has what people want the agent to find again: in the storm what began their chat, and after it one of
@@ -24,9 +25,6 @@ const (
 	foundIt     = "it"
 	unavailable = "nothing for now" // the store was away
 )
-
-// whatWasDone is the origin of a passage that says in short what a turn was about.
-const whatWasDone = "what was done"
 
 // A search is a call of recall, and what it has to find.
 type search struct {
@@ -114,7 +112,7 @@ func (s request) wrongIn(result string, of search, turn []request) string {
 				return fmt.Sprintf("what %d has for itself: %q", who, p.Text)
 			}
 		}
-		if p.Origin == whatWasDone {
+		if p.Origin == recall.Deeds {
 			continue // it begins with the request to which it belongs
 		}
 		if of.isIn(p.Text, s) {
