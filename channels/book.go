@@ -374,6 +374,9 @@ type Links interface {
 	// Linked lists all people who are linked with a person, including that person; none if
 	// the person has no links.
 	Linked(ctx context.Context, person string) ([]Link, error)
+	// AllLinked returns, for each person who is linked with others, these others, the earliest
+	// linked first.
+	AllLinked(ctx context.Context) (map[string][]string, error)
 }
 
 // Memories stores what agents remember beyond one conversation, by scope and owner: memories of a

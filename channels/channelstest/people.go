@@ -153,6 +153,14 @@ func linkedPeople(t *testing.T, b Book, person string) string {
 	return strings.Join(ids, " ")
 }
 
+// wantAllLinked checks with whom everybody is linked.
+func wantAllLinked(t *testing.T, b Book, want string) {
+	t.Helper()
+	if all, err := b.AllLinked(t.Context()); err != nil || fmt.Sprint(all) != want {
+		t.Errorf("linked are %v, %v; want %s", all, err, want)
+	}
+}
+
 // link links person with the person with, who makes the code; cause is the id of the command.
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
@@ -206,6 +214,7 @@ func testLinks(t *testing.T, s suite) {
 		if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
 			t.Errorf("three are %s", got)
 		}
+		wantAllLinked(t, b, "map[c:1:[d:1 e:1] d:1:[c:1 e:1] e:1:[c:1 d:1]]")
 	})
 	t.Run("who leaves and who stays keep the memories", func(t *testing.T) { testUnlink(t, b) })
 }
@@ -214,6 +223,7 @@ func testLinkByCode(t *testing.T, b Book) {
 	if got := linkedPeople(t, b, "c:1"); got != "" {
 		t.Errorf("linked before: %s", got)
 	}
+	wantAllLinked(t, b, "map[]")
 	void, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "x", Cause: "o1"})
 	must(t, err)
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "c:chat", Cause: "o2"})

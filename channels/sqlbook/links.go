@@ -207,6 +207,23 @@ func (ls *links) Linked(ctx context.Context, person string) ([]channels.Link, er
 	return all, nil
 }
 
+// AllLinked implements channels.Links: one query reads all links.
+func (ls *links) AllLinked(ctx context.Context) (map[string][]string, error) {
+	all, err := queryAll(ctx, ls.people.db.Read, scanLink, `SELECT person, account, chat, cause FROM links ORDER BY linked, person`)
+	if err != nil {
+		return nil, fmt.Errorf("list all who are linked: %w", err)
+	}
+	accounts := map[string][]string{}
+	for _, l := range all {
+		accounts[l.Account] = append(accounts[l.Account], l.Person)
+	}
+	others := make(map[string][]string, len(all))
+	for _, l := range all {
+		others[l.Person] = slices.DeleteFunc(slices.Clone(accounts[l.Account]), func(p string) bool { return p == l.Person })
+	}
+	return others, nil
+}
+
 func scanLink(scan func(...any) error) (l channels.Link, err error) {
 	err = scan(&l.Person, &l.Account, &l.Chat, &l.Cause)
 	restoreTexts(&l.Person, &l.Account, &l.Chat, &l.Cause)

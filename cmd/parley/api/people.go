@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -16,6 +17,7 @@ type People interface {
 	channels.Pairings
 	channels.Chats
 	channels.Ratings
+	AllLinked(ctx context.Context) (map[string][]string, error) // see [channels.Links]
 }
 
 // A Chat is a chat in which the bot was spoken to, in the API's JSON.
@@ -55,6 +57,7 @@ type Pairing struct {
 	State  string    `json:"state"` // owner, admitted or asks
 	Code   string    `json:"code,omitempty"`
 	At     time.Time `json:"at"`
+	Linked []string  `json:"linked,omitempty"` // other accounts of the same human
 }
 
 func pairingOf(p channels.Pairing) Pairing {
@@ -65,7 +68,7 @@ func pairingOf(p channels.Pairing) Pairing {
 	case p.Approved:
 		state = "admitted"
 	}
-	return Pairing{p.Person, p.Name, state, p.Code, p.At}
+	return Pairing{p.Person, p.Name, state, p.Code, p.At, nil}
 }
 
 // pairings answers with the people who are admitted to the bot and those who ask to be.
@@ -74,9 +77,14 @@ func (p people) pairings(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	linked, err := p.book.AllLinked(r.Context())
+	if err != nil {
+		return err
+	}
 	list := make([]Pairing, len(found))
 	for i, p := range found {
 		list[i] = pairingOf(p)
+		list[i].Linked = linked[p.Person]
 	}
 	return w.JSON(http.StatusOK, struct {
 		Pairings []Pairing `json:"pairings"`

@@ -439,6 +439,16 @@ func TestPeople(t *testing.T) {
 	if err := x.book.SetName(t.Context(), "telegram:7", "Ada"); err != nil {
 		t.Fatal(err)
 	}
+	code, err := x.book.OfferLink(t.Context(), channels.LinkRequest{Person: "telegram:7", Chat: "telegram:7", Cause: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.book.Link(t.Context(), channels.Linking{Code: code, Person: "web:ada", Chat: "web:ada", Cause: "c2"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.get("/v1/pairings", adminToken); !strings.Contains(string(r.body), `"linked":["web:ada"]`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
 	if r := x.get("/v1/pairings", adminToken); !strings.Contains(string(r.body), `"person":"telegram:7","name":"Ada"`) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}

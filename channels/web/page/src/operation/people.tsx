@@ -7,7 +7,7 @@ import { Ago } from "../moments.tsx";
 import { Button, useLoaded, WhyLink } from "../parts.tsx";
 import { Badge, Block, Listing, Name, type Outcome, SessionLink, Sheet, useConfirmation, useOutcome } from "./pieces.tsx";
 import { useRefreshed } from "./refresh.ts";
-import type { KnownChat, Pairing } from "./schemas.ts";
+import type { Configuration, KnownChat, Pairing, Setting } from "./schemas.ts";
 
 const states = { owner: "owner", admitted: "has access", asks: "wants access" };
 
@@ -30,7 +30,7 @@ export function People(): JSX.Element {
     },
   }));
   return (
-    <Sheet title="People" done={outcome} about="People who got access with a code, and people who want it. The configuration can name others.">
+    <Sheet title="People" done={outcome} about="People who got access with a code, people who want it, and those whom the configuration names.">
       <Admit admit={admit} outcome={outcome} />
       <Listing
         read={read}
@@ -41,11 +41,13 @@ export function People(): JSX.Element {
         columns={[
           { title: "Person", cell: (p) => <>{p.name && <><strong><Name of={p.name} /></strong><br /></>}<span class="aside"><Name of={p.person} /></span></> },
           { title: "State", cell: (p) => <Badge look={p.state === "asks" ? "warn" : "good"}>{states[p.state] ?? p.state}</Badge> },
+          { title: "Linked with", cell: (p) => p.linked?.map((other) => <div key={other}><Name of={other} /></div>) },
           { title: "Code", cell: (p) => p.code && <code>{p.code}</code> },
           { title: "Since", cell: (p) => <Ago at={p.at} /> },
           { title: "Actions", cell: (p) => <Button look="danger" onPress={() => ending.ask(p)} label={(p.state === "asks" ? "Refuse " : "Revoke ") + nameOf(p)}>{p.state === "asks" ? "Refuse…" : "Revoke…"}</Button> },
         ]}
       />
+      <Configured />
       <Chats />
       {ending.dialog}
     </Sheet>
@@ -72,6 +74,42 @@ function Admit({ admit, outcome }: { admit: (code: string) => Promise<void>; out
       <Button look="main" disabled={!code.trim()} onPress={send} onError={outcome.fail}>Give access</Button>
     </form>
   );
+}
+
+// What the configuration may say of a person on a channel, by the setting.
+const roles: Record<string, string> = { owners: "owner", approvers: "approver", allow_from: "has access" };
+
+interface Named {
+  person: string;
+  role: string;
+  from: string;
+}
+
+// Configured lists the people whom the configuration names.
+function Configured(): JSX.Element {
+  const read = useLoaded((signal) => get<Configuration>(["config"], {}, signal), "");
+  return (
+    <Block title="In the configuration" wide>
+      <Listing
+        read={read}
+        rows={(v) => v.settings.flatMap(namedBy)}
+        label="People whom the configuration names"
+        id={(n) => n.person + " " + n.role}
+        empty="The configuration names nobody."
+        columns={[
+          { title: "Person", cell: (n) => <Name of={n.person} /> },
+          { title: "Role", cell: (n) => <Badge look="good">{n.role}</Badge> },
+          { title: "From", cell: (n) => <Name of={n.from} /> },
+        ]}
+      />
+    </Block>
+  );
+}
+
+function namedBy({ key, value, from }: Setting): Named[] {
+  const [, channel, name = ""] = /^channels\.(.+)\.([a-z_]+)$/.exec(key) ?? [];
+  const role = roles[name];
+  return channel && role && Array.isArray(value) ? value.map((id) => ({ person: `${channel}:${String(id)}`, role, from })) : [];
 }
 
 // Chats lists where people talked to the agent.

@@ -160,6 +160,7 @@ export interface Pairing {
   state: "owner" | "admitted" | "asks";
   code?: string;
   at: string;
+  linked?: string[]; // other accounts of the same human
 }
 
 export interface KnownChat {
