@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/agent/asks"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/cmd/parley/parleytest"
@@ -204,6 +205,12 @@ type askSeen struct {
 	ended []sessions.AskEnded
 }
 
+// isIncomparable reports whether a process of the release before has refused what was approved: it knows no modes, so
+// it takes what this release has hashed by one for something else.
+func (a *askSeen) isIncomparable(r sessions.ToolResult) bool {
+	return asks.ModeOf(a.Hash) != "" && r.Code == string(tools.PermissionDenied) && strings.Contains(string(r.Content), "or a file that it names. Nothing was done.")
+}
+
 // addParked remembers the asks of a turn that begins to wait.
 func (l *logAudit) addParked(e sessions.Entry) {
 	parked, err := sessions.Decode[sessions.TurnParked](e)
@@ -268,7 +275,7 @@ func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult
 	switch {
 	case a != nil && len(a.ended) == 1 && a.ended[0].State == bus.AskAnswered && a.ended[0].Answer != bus.Deny:
 		l.approved++
-		if l.storm.downgrades && times == 0 && c.started == 0 && r.Code == string(tools.PermissionDenied) {
+		if l.storm.downgrades && times == 0 && c.started == 0 && a.isIncomparable(r) {
 			l.incomparable++
 			return
 		}
