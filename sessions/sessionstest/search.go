@@ -146,7 +146,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 		entry("t2", sessions.KindText, 7), // no text at all
 		entry("t2", "of a newer release", sessions.Text{Text: "omega"}))
 	then(s)
-	messages := map[string]string{"alpha": "m1", "beta": "m1", "eta": "m0", "theta": "m1", "iota": "m1"} // of all others it is their turn's
+	messages := map[string]string{"alpha": "m1", "beta": "m1", "eta": "m0", "theta": "m1", "iota": "m1", "kappa": "m1"} // of all others it is their turn's
 	for words, want := range map[string]string{
 		"alpha": `1 user t1 telegram:7 Anna "" untrusted`, "beta": `1 user t1 telegram:7 Anna "" untrusted`, "delta": `3 tool_result t1   "web_fetch" untrusted`,
 		"gamma": `3 tool_result t1   "web_fetch" untrusted`, "epsilon": `4 text t1   "" `, "zeta": `5 summary t1   "" `,
