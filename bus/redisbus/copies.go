@@ -46,6 +46,7 @@ type copies struct {
 	// fresh says that it has become the master while this process ran, and has had no replica
 	// since: no other is about to replace it.
 	fresh bool
+	runID string // of the server that may go on alone
 }
 
 func newCopies(client *redis.Client, w *way, log *slog.Logger) *copies {
@@ -53,11 +54,18 @@ func newCopies(client *redis.Client, w *way, log *slog.Logger) *copies {
 }
 
 // A proof is what shows that a write can be relied on: so many replicas have to confirm it in time, or
-// if that is 0, the master must have none.
+// if that is 0, the server that has written it must be the master that may go on alone, and have no replica.
 type proof struct {
-	needed  int
-	timeout time.Duration
-	answer  *redis.Cmd // of WAIT, or of ROLE
+	needed int
+	copied *redis.Cmd // the answer to WAIT
+	runID  string     // of the server that may go on alone
+	server [2]*redis.StringCmd
+}
+
+// A node is the server that has answered, by its own account.
+type node struct {
+	runID  string
+	online int // how many replicas are in touch
 }
 
 // begin adds to a pipeline the command that proves what it has written. It returns nil if nothing has to be
@@ -67,58 +75,57 @@ func (c *copies) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
 		return nil
 	}
 	p := new(proof)
-	if p.needed, p.timeout = c.needed(); p.needed > 0 {
-		p.answer = pipe.Do(ctx, "wait", p.needed, p.timeout.Milliseconds())
+	var timeout time.Duration
+	if p.needed, timeout, p.runID = c.needed(); p.needed > 0 {
+		p.copied = pipe.Do(ctx, "wait", p.needed, timeout.Milliseconds())
 	} else {
-		p.answer = pipe.Do(ctx, "role")
+		p.server = askNode(ctx, pipe)
 	}
 	return p
 }
 
-// needed returns how many replicas have to confirm a write now, and how long they may take.
-func (c *copies) needed() (n int, timeout time.Duration) {
+// askNode adds to a pipeline what asks the server who it is.
+func askNode(ctx context.Context, pipe redis.Pipeliner) [2]*redis.StringCmd {
+	return [2]*redis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")}
+}
+
+// needed returns how many replicas have to confirm a write now, and how long they may take. If none has to, only the
+// server with this run id may have written it.
+func (c *copies) needed() (n int, timeout time.Duration, runID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.online > 0:
-		return min(c.way.copies, c.online), copyTimeout
+		return min(c.way.copies, c.online), copyTimeout, ""
 	case c.alone:
-		return 0, 0
+		return 0, 0, c.runID
 	}
-	return 1, aloneTimeout
+	return 1, aloneTimeout, ""
 }
 
-// judge returns nil if what was written can be relied on. If too few replicas have confirmed it, or one
-// has come, it asks the master how many there are.
+// judge returns nil if what was written can be relied on. If too few replicas have confirmed it, or another server has
+// written it than the one that may go on alone, it has to be repeated, even if fewer would do from now on: the server
+// that has it may be a master that was just replaced.
 func (c *copies) judge(ctx context.Context, p *proof) error {
-	answer, err := p.answer.Result()
-	switch {
-	case err != nil && (p.needed > 0 || !isServerAnswer(err)): // a server that does not tell its role goes on alone
-		return fmt.Errorf("%w: %w", errNotCopied, err)
-	case p.needed == 0:
-		if len((reply{answer}).at(2).list()) == 0 {
+	var failed error
+	if p.needed > 0 {
+		answer, err := p.copied.Result()
+		if err == nil && int((reply{answer}).number()) >= p.needed {
 			return nil
 		}
-		if err := c.look(ctx, nil); err != nil {
-			return fmt.Errorf("%w: %w", errNotCopied, err)
+		failed = err
+	} else {
+		by, err := readNode(p.server)
+		if err == nil && by.runID == p.runID && by.online == 0 {
+			return nil
 		}
-		pipe := c.client.Pipeline()
-		pipe.Ping(ctx)
-		again := c.begin(ctx, pipe)
-		if _, err := pipe.Exec(ctx); err != nil || again.needed == 0 {
-			return errNotCopied
-		}
-		return c.judge(ctx, again)
+		failed = err
 	}
-	confirmed := int((reply{answer}).number())
-	if confirmed >= p.needed {
-		return nil
+	if failed == nil {
+		failed = c.look(ctx, nil)
 	}
-	if err := c.look(ctx, nil); err != nil {
-		return fmt.Errorf("%w: %w", errNotCopied, err)
-	}
-	if needed, _ := c.needed(); confirmed >= needed {
-		return nil
+	if failed != nil {
+		return fmt.Errorf("%w: %w", errNotCopied, failed)
 	}
 	return errNotCopied
 }
@@ -126,13 +133,15 @@ func (c *copies) judge(ctx context.Context, p *proof) error {
 // look asks the master for its replicas. If there is none, it matters whether the Sentinels call it the master still:
 // view is what they have just said, and nil has them asked.
 func (c *copies) look(ctx context.Context, view *sentinel.View) error {
-	info, err := c.client.Info(ctx, "replication").Result()
+	pipe := c.client.Pipeline()
+	answers := askNode(ctx, pipe)
+	_, _ = pipe.Exec(ctx) // each answer has its error
+	by, err := readNode(answers)
 	if err != nil {
 		return err
 	}
-	online := countReplicas(info)
 	switch {
-	case online > 0:
+	case by.online > 0:
 		view = &sentinel.View{}
 	case view == nil:
 		said, err := c.way.finder.View(ctx)
@@ -141,12 +150,13 @@ func (c *copies) look(ctx context.Context, view *sentinel.View) error {
 		}
 		view = &said
 	}
-	c.note(online, *view)
+	c.note(by, *view)
 	return nil
 }
 
-// note takes note of how many replicas are in touch, and if there is none, of what the Sentinels say.
-func (c *copies) note(online int, view sentinel.View) {
+// note takes note of how many replicas are in touch, and if there is none, of what the Sentinels say. Who has answered
+// may be a master that was just replaced: only the server that the Sentinels call the master may go on alone.
+func (c *copies) note(by node, view sentinel.View) {
 	c.way.mu.Lock()
 	master := c.way.master
 	c.way.mu.Unlock()
@@ -156,20 +166,23 @@ func (c *copies) note(online int, view sentinel.View) {
 	if c.master != master {
 		c.fresh, before = c.master != "", 1
 	}
-	c.master, c.online = master, online
+	c.master, c.online = master, by.online
 	switch {
-	case online > 0:
+	case by.online > 0:
 		c.alone, c.fresh = false, false
 		if was {
-			c.log.Info("redis has a replica again", slog.Int("replicas", online))
+			c.log.Info("redis has a replica again", slog.Int("replicas", by.online))
 		}
 		return
 	case before > 0:
 		c.alone, c.lost = false, time.Now()
+	case c.runID != by.runID:
+		c.alone = false
 	}
-	if !view.Calm || view.Master != master {
+	if !view.Calm || view.Master != master || view.RunID != by.runID {
 		return
 	}
+	c.runID = by.runID
 	if c.alone = c.alone || c.fresh || view.Replicas == 0 || time.Since(c.lost) >= c.grace; c.alone && !was {
 		c.log.Warn("redis has no replica in touch: if its master is lost, so is what comes now")
 	}
@@ -195,6 +208,23 @@ func (c *copies) watch(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// readNode reads who has answered to askNode.
+func readNode(answers [2]*redis.StringCmd) (by node, err error) {
+	for _, a := range answers {
+		info, err := a.Result()
+		if err != nil {
+			return node{}, err
+		}
+		for line := range strings.Lines(info) {
+			if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "run_id" {
+				by.runID = value
+			}
+		}
+		by.online += countReplicas(info)
+	}
+	return by, nil
 }
 
 // countReplicas returns how many replicas are in touch with a master, from its answer to INFO. One that

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
 	"parley/tools/testlog"
@@ -193,6 +194,34 @@ func TestMasterIsReplaced(t *testing.T) {
 	})
 	t.Logf("%d messages in %v, with two failovers", traffic.count(), time.Since(began))
 	r.idle()
+}
+
+// A master that has lost its last replica goes on alone, also as another process, and waits for a replica again
+// once it has one.
+func TestMasterGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	x := startTrio(t)
+	r := trioRig(t, x, "parley")
+	accepts := func(id string) {
+		r.await(id+" to be accepted", func() bool {
+			return r.Publish(t.Context(), inbound, bus.Message{ID: id, Key: "k", Body: []byte("x")}) == nil
+		})
+	}
+	logged := func(said string, times int) {
+		r.await(fmt.Sprint(times, " lines: ", said), func() bool { return strings.Count(r.log.String(), said) == times })
+	}
+	accepts("with a replica")
+	r.ok("kill the replica", x.nodes[1].kill())
+	accepts("alone")
+	logged("redis has no replica in touch", 1)
+	r.ok("kill the master", x.nodes[0].kill())
+	r.ok("start it", x.nodes[0].start())
+	accepts("as another process")
+	r.ok("start the replica", x.nodes[1].start())
+	x.awaitReplica(t)
+	logged("redis has a replica again", 1)
+	accepts("with a replica again")
+	r.finish(r.claim("k"), "with a replica", "alone", "as another process", "with a replica again")
 }
 
 // What is wrong with the address of Sentinels is said in words.

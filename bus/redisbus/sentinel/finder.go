@@ -60,6 +60,7 @@ func (f *Finder) Close() error {
 // A View is what the Sentinels say about the group.
 type View struct {
 	Master   string // its address
+	RunID    string // which process it was when they asked it last
 	Replicas int    // how many replicas they know, whether or not these are in touch
 	// Calm says that most Sentinels agree on the master, and none of these finds it down or is
 	// replacing it.
@@ -139,6 +140,7 @@ func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (v View, err 
 		return v, f.explain(err)
 	}
 	v.Master = net.JoinHostPort(said["ip"], said["port"])
+	v.RunID = said["runid"]
 	v.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
 	v.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
 	v.Calm = said["flags"] == "master"
