@@ -3,7 +3,6 @@ package search_test
 import (
 	"bytes"
 	"context"
-
 	"fmt"
 	"log/slog"
 	"math"
@@ -24,7 +23,10 @@ import (
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/sessions/sqlstore/sqlstoretest"
+	"parley/tools/testrace"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
 
 const key = "main:test:1"
 
@@ -494,6 +496,7 @@ func TestRunTellsOnce(t *testing.T) {
 		}
 		b.provider.Fail(nil)
 		for ctx.Err() == nil && b.state().Vectors < 5 {
+			<-time.After(5 * time.Millisecond)
 		}
 		stop()
 		if err := <-ended; err != nil {
@@ -579,7 +582,9 @@ func TestSecretsAreNotSent(t *testing.T) {
 // Questions about a year of messages are answered as well with vectors as without, on the way by HTTP. The vectors are no
 // model's: this says nothing about how much better the order gets.
 func TestAnswersAreAmongTheFirstHitsWithVectors(t *testing.T) {
-	t.Parallel()
+	if testrace.Elsewhere(t) {
+		return
+	}
 	each(t, func(t *testing.T, b, _ *bench) {
 		loaded := searchtest.Load(t, b.store)
 		b.fill()
