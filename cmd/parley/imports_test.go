@@ -59,7 +59,7 @@ func rules() []rule {
 		{"sessions/search", 3, []string{"sessions", "sessions/search/vectors", "sessions/sqldb"}},
 		{"sessions/sqlstore", 4, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents"}},
 		{"sessions/sqlstore/sqlstoretest", 5, []string{"sessions/sqlstore", "sessions/sqldb/sqldbtest"}},
-		{"sessions/sessionstest", 4, []string{"sessions", "sessions/search", "sessions/sqldb"}},
+		{"sessions/sessionstest", 4, []string{"sessions", "sessions/search", "sessions/sqldb", "tools/testrace"}},
 		{"sessions/search/searchtest", 4, []string{"sessions", "sessions/search"}},
 		{"sessions/search/sight", 2, []string{"sessions"}},
 		{"sessions/workspace", 2, nil},

@@ -13,6 +13,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/search"
+	"parley/tools/testrace"
 )
 
 func searchTests() []test {
@@ -264,7 +265,11 @@ func testSearchScope(t *testing.T, p place, then func(Store)) {
 	then(s)
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // it is no secret
 	words := strings.Fields("banana number garden n7 n21 n39 about BANANAS gärten unknown")
-	for range 1000 {
+	queries := 1000
+	if testrace.Raced { // it makes each take ten times as long
+		queries = 200
+	}
+	for range queries {
 		given := []string{}
 		for _, i := range random.Perm(n)[:random.IntN(n)] {
 			given = append(given, keys[i])

@@ -40,9 +40,15 @@ func postgres() sessionstest.Harness {
 	return h
 }
 
-func TestSQLite(t *testing.T) { sessionstest.Run(t, harness()) }
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	sessionstest.Run(t, harness())
+}
 
-func TestPostgres(t *testing.T) { sessionstest.Run(t, postgres()) }
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	sessionstest.Run(t, postgres())
+}
 
 func BenchmarkStore(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { sessionstest.Benchmark(b, harness()) })
