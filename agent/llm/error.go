@@ -94,10 +94,17 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
 // Explain describes the failure for the people who run the bot, in the provider's or the
-// network's own words, and says what to check.
+// network's own words, and says what to check: which of the settings of [model].
 func (e *Error) Explain() string {
-	what, remedy := e.inWords()
-	return strings.TrimSpace(what + e.reasonText() + ". " + remedy)
+	_, remedy := e.inWords()
+	return strings.TrimSpace(e.What() + ". " + remedy)
+}
+
+// What describes the failure as Explain does, but does not say what to check. It names no
+// setting, and has no period at its end.
+func (e *Error) What() string {
+	what, _ := e.inWords()
+	return what + e.reasonText()
 }
 
 // reasonText returns, in brackets, the HTTP status of a failure and the provider's words or,

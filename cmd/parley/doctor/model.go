@@ -89,14 +89,13 @@ func smallRequest() *llm.Request {
 }
 
 // failureInWords returns what failed when a model was asked, in the words of the provider or the
-// network.
+// network. It names no settings: the finding's remedy does, with file and line.
 func failureInWords(err error) string {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return err.Error()
 	}
-	what, _, _ := strings.Cut(fault.Explain(), " Look at ") // the remedy names file and line
-	return strings.TrimSuffix(what, ".")
+	return fault.What()
 }
 
 // remedyForModel returns which setting to look at after a model has failed with err, and where it
@@ -111,6 +110,8 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	switch {
 	case fault.Cause == llm.CauseKey && table == "model" && cfg.Model.APIKey == "":
 		return "no key is sent: set model.api_key, or OPENAI_API_KEY where the file names no base_url"
+	case fault.Cause == llm.CauseKey && table == "embeddings" && cfg.Embeddings.APIKey == "":
+		return "no key is sent: set embeddings.api_key"
 	case fault.Cause == llm.CauseKey:
 		return "set the key that this provider gave you: " + set("api_key")
 	case fault.Cause == llm.CauseModel:
@@ -126,6 +127,8 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 			return "the name is not found: look at this machine's DNS, and at " + set("base_url")
 		}
 		return "look whether the server runs, at the network or a proxy between, and at " + set("base_url")
+	case fault.Fault == llm.Busy && table == "embeddings":
+		return "try again in a while; a running server does so by itself"
 	case fault.Fault == llm.Busy:
 		return "try again in a while; turns wait for it and try again by themselves"
 	}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,4 +137,51 @@ func TestDoctorOnEmbeddings(t *testing.T) {
 	if err != nil || len(used) != 1 || used[0].Key != "small" || used[0].Calls != 2 || used[0].Input != 2 || used[0].Unpriced != 0 {
 		t.Errorf("noted is %+v, %v", used, err)
 	}
+}
+
+// When the model for embeddings fails, the finding names that model's settings, and not those of the model that answers.
+func TestDoctorNamesTheSettingsOfEmbeddings(t *testing.T) {
+	provider := searchtest.NewProvider(t)
+	cfg := &config.Config{Home: t.TempDir(), Embeddings: config.Embeddings{BaseURL: provider.URL, Model: "small", APIKey: "sk-1"}}
+	s, err := sqlstore.Open(t.Context(), filepath.Join(cfg.Home, home.StoreFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := func(when, remedy string) {
+		t.Helper()
+		got := checkIndex(t.Context(), cfg)
+		if len(got) != 2 || got[1].State != wrong || !strings.Contains(got[1].Remedy, remedy) || strings.Contains(got[1].Detail+got[1].Remedy, "model.") {
+			t.Errorf("%s: %+v, want %q", when, got, remedy)
+		}
+	}
+	for when, c := range map[string]struct {
+		status         int
+		answer, remedy string
+	}{
+		"a wrong key":              {http.StatusUnauthorized, `{"error":{"message":"bad key"}}`, "set the key that this provider gave you: embeddings.api_key"},
+		"a model that is missing":  {http.StatusNotFound, `{"error":{"message":"no such model","code":"model_not_found"}}`, "embeddings.model"},
+		"a wrong address":          {http.StatusNotFound, "not found", "usually ends in /v1: embeddings.base_url"},
+		"no money":                 {http.StatusPaymentRequired, `{"error":{"message":"quota","code":"insufficient_quota"}}`, "embeddings.api_key"},
+		"a country that is barred": {http.StatusForbidden, `{"error":{"message":"not here","code":"unsupported_country_region_territory"}}`, "embeddings.base_url"},
+		"a request that is wrong":  {http.StatusBadRequest, `{"error":{"message":"bad"}}`, "embeddings.model, embeddings.base_url and embeddings.api_key"},
+		"too much to do":           {http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, "a running server does so by itself"},
+	} {
+		provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			w.WriteHeader(c.status)
+			_, _ = w.Write([]byte(c.answer))
+			return true
+		})
+		want(when, c.remedy)
+	}
+	cfg.Embeddings.APIKey = ""
+	provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		http.Error(w, "", http.StatusUnauthorized)
+		return true
+	})
+	want("no key", "no key is sent: set embeddings.api_key")
+	gone := httptest.NewServer(nil)
+	cfg.Embeddings.BaseURL = gone.URL
+	gone.Close()
+	want("no server", "embeddings.base_url")
 }
