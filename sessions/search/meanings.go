@@ -163,7 +163,7 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("look for vectors: %w", err)
 	}
 	if of.Model != e.Model || of.Prompt != promptsOf(e.Model).name {
-		err := m.alone(ctx, func() error { return m.beginAnew(ctx, e) })
+		err := m.alone(ctx, func(h vectors.Hold) error { return m.beginAnew(ctx, e, h) })
 		return err == nil, notTaken(err)
 	}
 	if time.Since(m.filling.began) > lookAllEvery/12 { // words of old entries may be indexed by now
@@ -173,8 +173,8 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 		if len(list) == 0 {
 			return 0, nil
 		}
-		err = m.alone(ctx, func() error {
-			done, err = m.fill(ctx, e, of, list)
+		err = m.alone(ctx, func(h vectors.Hold) error {
+			done, err = m.fill(ctx, e, h, of, list)
 			return err
 		})
 		return done, err
@@ -187,28 +187,29 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 
 // notTaken returns an error unless it only says that another process makes the vectors.
 func notTaken(err error) error {
-	if err == nil || errors.Is(err, errTaken) || errors.Is(err, vectors.ErrOtherIdentity) {
+	if err == nil || errors.Is(err, errTaken) || errors.Is(err, vectors.ErrOvertaken) || errors.Is(err, vectors.ErrOtherIdentity) {
 		return nil
 	}
 	return fmt.Errorf("make vectors: %w", err)
 }
 
-// alone calls do while no other process makes vectors: each would pay for the same ones.
-func (m *Meanings) alone(ctx context.Context, do func() error) (err error) {
-	taken, err := m.vectors.Take(ctx, 2*embedWithin)
+// alone calls do while no other process makes vectors: each would pay for the same ones. A process that is away for
+// longer than that lasts changes nothing any more once another one makes them.
+func (m *Meanings) alone(ctx context.Context, do func(vectors.Hold) error) (err error) {
+	h, taken, err := m.vectors.Take(ctx, 2*embedWithin)
 	if err != nil {
 		return err
 	}
 	if !taken {
 		return errTaken
 	}
-	defer func() { err = errors.Join(err, m.vectors.Leave(context.WithoutCancel(ctx))) }()
-	return do()
+	defer func() { err = errors.Join(err, m.vectors.Leave(context.WithoutCancel(ctx), h)) }()
+	return do(h)
 }
 
 // beginAnew has all vectors made by a model that has made none of them. It asks that first how long they are: so a
 // provider that is away costs none of those that are there.
-func (m *Meanings) beginAnew(ctx context.Context, e Embedding) error {
+func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) error {
 	got, err := m.embed(ctx, e, []string{probe})
 	if err != nil {
 		return fmt.Errorf("ask for a vector: %w", err)
@@ -222,7 +223,7 @@ func (m *Meanings) beginAnew(ctx context.Context, e Embedding) error {
 		return errTooOften
 	}
 	m.cfg.Log.Info("the vectors of what was said are made anew", slog.String("model", of.Model), slog.Int("dimensions", of.Dimensions))
-	if err := m.vectors.Begin(ctx, of); err != nil {
+	if err := m.vectors.Begin(ctx, h, of); err != nil {
 		return fmt.Errorf("begin vectors anew: %w", err)
 	}
 	m.began[of], m.filling.began = time.Now(), time.Time{}
@@ -230,7 +231,7 @@ func (m *Meanings) beginAnew(ctx context.Context, e Embedding) error {
 }
 
 // fill makes vectors of some entries of sessions by one request, and returns of how many sessions.
-func (m *Meanings) fill(ctx context.Context, e Embedding, of vectors.Identity, list []pending) (done int, err error) {
+func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vectors.Identity, list []pending) (done int, err error) {
 	if list, err = m.read(ctx, list); err != nil {
 		return 0, err
 	}
@@ -247,14 +248,14 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, of vectors.Identity, l
 	for i := range list {
 		for _, t := range list[i].texts {
 			if v := got[0]; v != nil && len(v) != of.Dimensions { // the provider has another model of this name
-				return len(list), m.beginAnew(ctx, e)
+				return len(list), m.beginAnew(ctx, e, h)
 			} else if v != nil {
 				list[i].vectors = append(list[i].vectors, vectors.Row{N: t.n, Vector: v})
 			}
 			got = got[1:]
 		}
 	}
-	list, err = m.cfg.Table.write(ctx, list, func(tx *sqldb.Tx, p *pending) (bool, error) { return m.put(tx, of, p) })
+	list, err = m.cfg.Table.write(ctx, list, func(tx *sqldb.Tx, p *pending) (bool, error) { return m.put(tx, h, of, p) })
 	return len(list), err
 }
 
@@ -351,8 +352,8 @@ func embedded(e sessions.Entry) string {
 func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostEmbedded)], "") }
 
 // put writes the vectors of a session, and returns whether it is as it was; see [Table.put].
-func (m *Meanings) put(tx *sqldb.Tx, of vectors.Identity, p *pending) (still bool, err error) {
-	if err := m.vectors.Check(tx, of); err != nil {
+func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pending) (still bool, err error) {
+	if err := m.vectors.Check(tx, h, of); err != nil {
 		return false, err
 	}
 	if err := m.vectors.Put(tx, p.id, p.vectors); err != nil {

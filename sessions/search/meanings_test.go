@@ -3,6 +3,7 @@ package search_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -558,6 +559,65 @@ func TestOneProcessAtATimeMakesVectors(t *testing.T) {
 		})
 		b.fill()
 		b.wantVectors("filled", 6)
+	})
+}
+
+// overtake ends the time that a process has for making vectors alone, and has another one make some.
+func overtake(t *testing.T, other *bench) {
+	t.Helper()
+	db, err := sqldb.OpenAt(t.Context(), other.at, sqlstore.Schema())
+	if err == nil {
+		_, err = db.Exec(t.Context(), "UPDATE vector_identity SET taken = taken / 2 WHERE taken > 0")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := other.Fill(t.Context()); err != nil {
+		t.Errorf("the other process: %v", err)
+	}
+}
+
+// A process that was overtaken while it asked the provider changes nothing: neither what a process with another model
+// has made, nor what is left for it to make.
+func TestWhoWasOvertakenChangesNothing(t *testing.T) {
+	each(t, func(t *testing.T, b, other *bench) {
+		b.say(key, crowd()...)
+		b.fillWords()
+		overtaken := 0
+		b.provider.Fail(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
+			if overtaken++; overtaken == 1 {
+				other.use("others")
+				overtake(t, other) // it begins anew
+				overtake(t, other) // and makes the vectors
+			}
+			return false
+		})
+		if more, err := b.Fill(t.Context()); more || err != nil { // would begin anew
+			t.Errorf("who was overtaken: %v, %v", more, err)
+		}
+		b.wantVectors("of the other process", 5)
+		b.use("others")
+		b.say(key, "a lamp")
+		b.fillWords()
+		overtaken = 0
+		b.provider.Fail(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
+			if overtaken++; overtaken == 1 {
+				b.use("third")
+				other.use("third")
+				overtake(t, other) // begins anew, and has made no vector yet
+			}
+			return false
+		})
+		if more, err := b.Fill(t.Context()); more || err != nil {
+			t.Errorf("who was overtaken: %v, %v", more, err)
+		}
+		b.wantVectors("begun anew by the other process", 0)
+		if got := b.state(); got.Of.Model != "third" || got.Waiting != 6 {
+			t.Errorf("there are the vectors %+v", got)
+		}
+		other.fill()
+		b.wantVectors("in the end", 6)
 	})
 }
 

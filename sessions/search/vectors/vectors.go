@@ -80,8 +80,13 @@ func Copied(tx *sqldb.Tx) error {
 	return err
 }
 
-// ErrOtherIdentity says that the database has vectors of another identity by now.
-var ErrOtherIdentity = errors.New("the vectors are those of another model")
+// What Begin and Check return when another process has been there meanwhile.
+var (
+	// ErrOtherIdentity says that the database has vectors of another identity by now.
+	ErrOtherIdentity = errors.New("the vectors are those of another model")
+	// ErrOvertaken says that this process may not fill the vectors any more.
+	ErrOvertaken = errors.New("another process may fill the vectors now")
+)
 
 // An Identity is what vectors must have in common to be compared. The zero Identity is that of no vectors.
 type Identity struct {
@@ -100,17 +105,47 @@ func (s Store) Identity(ctx context.Context) (of Identity, err error) {
 	return of, err
 }
 
+// A Hold is the right to fill the vectors alone, of the process that has taken it. Its zero value is never held.
+type Hold struct{ until int64 } // as the column taken has it: no two holds have the same
+
 // Take has this process fill the vectors alone for some time at most, so that no text is paid for twice. It reports
-// false if another process does.
-func (s Store) Take(ctx context.Context, most time.Duration) (taken bool, err error) {
+// false if another process does. Once that time is over, another process may take them: what this one still does with
+// its hold then changes nothing, and returns ErrOvertaken.
+func (s Store) Take(ctx context.Context, most time.Duration) (h Hold, taken bool, err error) {
 	now := time.Now()
-	n, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = ? WHERE taken < ?", now.Add(most).UnixMicro(), now.UnixMicro())
-	return n > 0, err
+	h = Hold{now.Add(most).UnixMicro()}
+	n, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = ? WHERE taken < ?", h.until, now.UnixMicro())
+	return h, n > 0, err
 }
 
-// Leave lets others fill the vectors.
-func (s Store) Leave(ctx context.Context) error {
-	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = 0")
+// Leave lets others fill the vectors, unless they do already.
+func (s Store) Leave(ctx context.Context, h Hold) error {
+	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = 0 WHERE taken = ?", h.until)
+	return err
+}
+
+// held carries out a write while the vectors are taken by a hold; nobody else takes them before it has ended.
+func (s Store) held(ctx context.Context, h Hold, write func(tx *sqldb.Tx) error) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := s.checkHeld(tx, h); err != nil {
+			return err
+		}
+		return write(tx)
+	})
+}
+
+// checkHeld returns ErrOvertaken if the vectors are not taken by a hold, and keeps others from taking them until the
+// transaction has ended.
+func (s Store) checkHeld(tx *sqldb.Tx, h Hold) error {
+	query := "SELECT one FROM vector_identity WHERE taken = ?"
+	if s.DB.Postgres() {
+		query += " FOR UPDATE"
+	}
+	var one int64
+	err := tx.Get(query, []any{h.until}, &one)
+	if errors.Is(err, sql.ErrNoRows) || h == (Hold{}) {
+		return ErrOvertaken
+	}
 	return err
 }
 
@@ -121,36 +156,52 @@ const (
 
 // Begin removes all vectors, and has those of an identity put from then on. Who dies before it has ended begins anew:
 // until then there is no identity, and nothing is put or found.
-func (s Store) Begin(ctx context.Context, of Identity) error {
-	if _, err := s.DB.Exec(ctx, "UPDATE vector_identity SET model = '', prompt = '', dimensions = 0"); err != nil {
+func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
+	identify := func(of Identity) error {
+		return s.held(ctx, h, func(tx *sqldb.Tx) error {
+			_, err := tx.Exec("UPDATE vector_identity SET model = ?, prompt = ?, dimensions = ?", sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions)
+			return err
+		})
+	}
+	if err := identify(Identity{}); err != nil {
 		return err
 	}
-	some := "DELETE FROM entry_vectors WHERE row IN (SELECT row FROM entry_vectors LIMIT ?)"
-	if s.DB.Postgres() {
-		some = "DELETE FROM entry_vectors WHERE (session, n) IN (SELECT session, n FROM entry_vectors LIMIT ?)"
-	}
-	for {
-		n, err := s.DB.Exec(ctx, some, rowsAtOnce)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			break
-		}
+	if err := s.removeAll(ctx, h); err != nil {
+		return err
 	}
 	for before := int64(math.MaxInt64); before > 0; {
 		var lowest sql.NullInt64
 		err := s.DB.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, sessionsAtOnce).Scan(&lowest)
 		if err == nil {
-			_, err = s.DB.Exec(ctx, "UPDATE sessions SET embedded = 0 WHERE id < ? AND id >= ? AND embedded > 0", before, lowest.Int64)
+			err = s.held(ctx, h, func(tx *sqldb.Tx) error {
+				_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE id < ? AND id >= ? AND embedded > 0", before, lowest.Int64)
+				return err
+			})
 		}
 		if err != nil {
 			return err
 		}
 		before = lowest.Int64
 	}
-	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET model = ?, prompt = ?, dimensions = ?", sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions)
-	return err
+	return identify(of)
+}
+
+// removeAll removes all vectors, some in each transaction.
+func (s Store) removeAll(ctx context.Context, h Hold) error {
+	some := "DELETE FROM entry_vectors WHERE row IN (SELECT row FROM entry_vectors LIMIT ?)"
+	if s.DB.Postgres() {
+		some = "DELETE FROM entry_vectors WHERE (session, n) IN (SELECT session, n FROM entry_vectors LIMIT ?)"
+	}
+	for removed := int64(1); removed > 0; {
+		err := s.held(ctx, h, func(tx *sqldb.Tx) (err error) {
+			removed, err = tx.Exec(some, rowsAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A Row is the vector of an entry.
@@ -159,15 +210,14 @@ type Row struct {
 	Vector Packed
 }
 
-// Check returns ErrOtherIdentity if the vectors are not of an identity, and keeps it from changing until the
-// transaction has ended.
-func (s Store) Check(tx *sqldb.Tx, of Identity) error {
-	query := "SELECT one FROM vector_identity WHERE model = ? AND prompt = ? AND dimensions = ?"
-	if s.DB.Postgres() {
-		query += " FOR SHARE"
+// Check returns ErrOvertaken if the vectors are not taken by a hold, or ErrOtherIdentity if they are not of an identity,
+// and keeps both from changing until the transaction has ended.
+func (s Store) Check(tx *sqldb.Tx, h Hold, of Identity) error {
+	if err := s.checkHeld(tx, h); err != nil {
+		return err
 	}
 	var one int64
-	err := tx.Get(query, []any{sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions}, &one)
+	err := tx.Get("SELECT one FROM vector_identity WHERE model = ? AND prompt = ? AND dimensions = ?", []any{sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions}, &one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrOtherIdentity
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
@@ -33,13 +34,39 @@ func identity(dimensions int) vectors.Identity {
 	return vectors.Identity{Model: "m", Prompt: "p", Dimensions: dimensions}
 }
 
+// take takes the vectors of a database that nobody has taken.
+func take(t testing.TB, s vectors.Store) vectors.Hold {
+	t.Helper()
+	h, taken, err := s.Take(t.Context(), time.Hour)
+	if err != nil || !taken {
+		t.Fatalf("taken: %v, %v", taken, err)
+	}
+	return h
+}
+
+// expire ends the time of whoever has taken the vectors.
+func expire(t testing.TB, s vectors.Store) {
+	t.Helper()
+	if _, err := s.DB.Exec(t.Context(), "UPDATE vector_identity SET taken = taken / 2"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin begins vectors of so many dimensions.
+func begin(t testing.TB, s vectors.Store, h vectors.Hold, dimensions int) {
+	t.Helper()
+	if err := s.Begin(t.Context(), h, identity(dimensions)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // put puts so many random vectors of each session.
-func put(t testing.TB, s vectors.Store, sessions, each, dimensions int) {
+func put(t testing.TB, s vectors.Store, h vectors.Hold, sessions, each, dimensions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	for session := range sessions {
 		err := s.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-			if err := s.Check(tx, identity(dimensions)); err != nil {
+			if err := s.Check(tx, h, identity(dimensions)); err != nil {
 				return err
 			}
 			var rows []vectors.Row
@@ -63,10 +90,9 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var statements sqldbtest.Statements
 			s := open(t, place, &statements)
-			if err := s.Begin(t.Context(), identity(8)); err != nil {
-				t.Fatal(err)
-			}
-			put(t, s, 5, 20, 8)
+			h := take(t, s)
+			begin(t, s, h, 8)
+			put(t, s, h, 5, 20, 8)
 			statements.Forget()
 			q := vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Of: identity(8), Limit: 100, In: []vectors.Scope{{Session: 2, After: 15}, {Session: 4}, {Session: 77}}}
 			got, average, err := s.Near(t.Context(), q)
@@ -85,12 +111,65 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 			if got, _, err := s.Near(t.Context(), q); err != nil || len(got) > 0 {
 				t.Errorf("of another identity near are %v, %v", got, err)
 			}
-			err = s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, q.Of) })
+			err = s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, q.Of) })
 			if !errors.Is(err, vectors.ErrOtherIdentity) {
 				t.Errorf("another identity is checked with %v", err)
 			}
 		})
 	}
+}
+
+// A process that was overtaken changes nothing any more, and does not take the right from the one that has it.
+func TestWhoIsOvertakenChangesNothing(t *testing.T) {
+	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, place, nil)
+			stale := take(t, s)
+			begin(t, s, stale, 8)
+			if _, taken, err := s.Take(t.Context(), time.Hour); taken || err != nil {
+				t.Fatalf("two have taken them: %v", err)
+			}
+			expire(t, s)
+			put(t, s, take(t, s), 2, 3, 8)
+			for what, do := range map[string]func(vectors.Hold) error{
+				"begins anew": func(h vectors.Hold) error { return s.Begin(t.Context(), h, identity(4)) },
+				"puts": func(h vectors.Hold) error {
+					return s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, identity(8)) })
+				},
+			} {
+				for _, h := range []vectors.Hold{stale, {}} {
+					if err := do(h); !errors.Is(err, vectors.ErrOvertaken) {
+						t.Errorf("who was overtaken %s with %v", what, err)
+					}
+				}
+			}
+			if err := s.Leave(t.Context(), stale); err != nil {
+				t.Error(err)
+			}
+			if _, taken, err := s.Take(t.Context(), time.Hour); taken || err != nil {
+				t.Errorf("who was overtaken has let others take them: %v", err)
+			}
+			near, _, err := s.Near(t.Context(), vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Of: identity(8), Limit: 10, In: []vectors.Scope{{Session: 1}, {Session: 2}}})
+			if err != nil || len(near) != 6 {
+				t.Errorf("there are the vectors %v, %v", near, err)
+			}
+		})
+	}
+}
+
+// A hold that was left is of no use, though nobody else has taken the vectors.
+func TestAHoldThatWasLeftIsOver(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store.db"), nil)
+	h := take(t, s)
+	if err := s.Leave(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []vectors.Hold{h, {}} {
+		if err := s.Begin(t.Context(), h, identity(8)); !errors.Is(err, vectors.ErrOvertaken) {
+			t.Errorf("it begins anew with %v", err)
+		}
+	}
+	take(t, s)
 }
 
 // BenchmarkNear looks through 20,000 vectors of 768 dimensions, in 20 sessions of 40.
@@ -99,10 +178,9 @@ func BenchmarkNear(b *testing.B) {
 	for name, place := range map[string]func() string{"sqlite": func() string { return filepath.Join(b.TempDir(), "store.db") }, "postgres": func() string { return sqldbtest.New(b) }} {
 		b.Run(name, func(b *testing.B) {
 			s := open(b, place(), nil)
-			if err := s.Begin(b.Context(), identity(dimensions)); err != nil {
-				b.Fatal(err)
-			}
-			put(b, s, sessions, each, dimensions)
+			h := take(b, s)
+			begin(b, s, h, dimensions)
+			put(b, s, h, sessions, each, dimensions)
 			q := vectors.Query{Of: identity(dimensions), Limit: 30}
 			for session := range sessions / 2 {
 				q.In = append(q.In, vectors.Scope{Session: int64(2*session + 1)})
