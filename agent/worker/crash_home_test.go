@@ -3,8 +3,10 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +58,64 @@ func isShared(dir string) bool {
 	return err == nil
 }
 
+// Empty databases as openIn leaves them: to make them takes many times as long as to copy them.
+var (
+	emptyTogether = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles("shared") })
+	emptyApart    = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles() })
+)
+
+// emptyFiles returns the files of databases that openIn has made in a directory with empty files of some names.
+func emptyFiles(names ...string) (files map[string][]byte, err error) {
+	dir, err := os.MkdirTemp("", "parley-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	h, err := openIn(context.Background(), dir, bus.Caps{})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(h.store.Close(), h.bus.Close()); err != nil {
+		return nil, err
+	}
+	files = map[string][]byte{}
+	for _, name := range []string{"bus.db", "sessions.db"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[name] = data
+	}
+	return files, nil
+}
+
+// fillEmpty puts empty databases into a directory that has none.
+func fillEmpty(t testing.TB, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "sessions.db")); err == nil {
+		return
+	}
+	empty := emptyApart
+	if isShared(dir) {
+		empty = emptyTogether
+	}
+	files, err := empty()
+	for name, data := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // openIn opens the bus and the store in dir. A process that another test is just
 // starting has for a moment a copy of each file that this one has open, and so of
 // the bus's lock.
@@ -94,6 +154,7 @@ func (h *crashHome) file() string { return filepath.Join(h.dir, "sessions.db") }
 // openHome opens the bus and the store in dir until the test ends, or until Close is called.
 func openHome(t *testing.T, dir string) *crashHome {
 	t.Helper()
+	fillEmpty(t, dir)
 	h, err := openIn(t.Context(), dir, bus.Caps{})
 	if err != nil {
 		t.Fatal(err)

@@ -142,6 +142,7 @@ func newBench(t testing.TB, m model, set ...tools.Tool) *bench {
 // newBenchIn has its bus and its store in dir, each in a file of its own unless they share one.
 func newBenchIn(t testing.TB, dir string, m model, set ...tools.Tool) *bench {
 	t.Helper()
+	fillEmpty(t, dir)
 	h, err := openIn(t.Context(), dir, bus.Caps{Inbound: 20, Outbound: 100})
 	if err != nil {
 		t.Fatal(err)
