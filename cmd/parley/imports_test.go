@@ -220,8 +220,9 @@ func rules() []rule {
 		{"cmd/parley/api/trends", 5, []string{"sessions/activity", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/search", 5, []string{"sessions", "sessions/search", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/ongoing", 5, []string{"bus", "sessions", "sessions/subagents", "cmd/parley/api/exchange"}},
+		{"cmd/parley/api/snapshot", 5, []string{"agent/blocks", "bus", "channels", "channels/console", "channels/web", "sessions"}},
 		{"cmd/parley/api", 6, []string{
-			"agent/blocks", "agent/excerpt", "bus", "bus/fanout", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
+			"agent/blocks", "agent/excerpt", "bus", "bus/fanout", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/snapshot", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
 			"tools/spelling",
 		}},
 

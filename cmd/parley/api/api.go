@@ -31,6 +31,7 @@ import (
 	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/api/ongoing"
 	"parley/cmd/parley/api/search"
+	"parley/cmd/parley/api/snapshot"
 	"parley/cmd/parley/api/trends"
 	"parley/cmd/parley/process"
 	"parley/sessions"
@@ -126,7 +127,7 @@ type API struct {
 	mux       *http.ServeMux
 	public    []string // the beginnings of the paths of public routes
 	streams   *streams
-	snapshots *snapshotCache
+	snapshots *snapshot.Cache
 	hub       *fanout.Hub
 	bodies    *exchange.BodyReader
 }
@@ -136,7 +137,7 @@ func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), bodies: exchange.NewBodyReader(cfg.Timeouts.Body, cfg.Timeouts.Room)}
 	a.cfg.Tasks.Redact = func(text string) string { return cfg.redactor().Text(text) }
-	a.snapshots = newSnapshotCache(cfg.Sessions, cfg.redactor)
+	a.snapshots = snapshot.NewCache(cfg.Sessions, cfg.redactor, encodeSnapshot)
 	a.hub = fanout.New(cfg.Events, serverFrame)
 	if cfg.Recheck == nil {
 		a.cfg.Recheck = a.Recheck

@@ -37,11 +37,11 @@ func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 	if !ok {
 		return nil, nil
 	}
-	told, err := v.snapshots.get(ctx, v.key)
+	told, err := v.snapshots.Get(ctx, v.key)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s for its running turns: %w", v.key, err)
 	}
-	if len(told.runningTurns) == 0 {
+	if len(told.RunningTurns) == 0 {
 		return nil, nil
 	}
 	held, err := history.HeldEvents(ctx, bus.SessionFeed(v.key))
@@ -54,7 +54,7 @@ func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 // sendCurrent sends the beginning of the answer that a turn is being given, if the events that the bus holds
 // have it. Then the turn has no hole.
 func (v *viewer) sendCurrent(turn string, held []bus.Event) error {
-	next := v.told[turn].next
+	next := v.told[turn].Next
 	var begun []*begunBlock
 	for _, e := range held {
 		if e.Turn != turn || e.Block < next && e.Type != bus.BlockReset {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/snapshot"
 	"parley/cmd/parley/data/erase"
 )
 
@@ -19,7 +20,7 @@ type Forgetter interface {
 // forgetting serves the erasing of what people said.
 type forgetting struct {
 	Forgetter
-	snapshots *snapshotCache
+	snapshots *snapshot.Cache
 }
 
 // forget erases what a person said, or a session, everywhere, and answers with the receipt: a
@@ -34,7 +35,7 @@ func (f forgetting) forget(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	var receipt erase.Receipt
-	defer f.snapshots.clear()
+	defer f.snapshots.Clear()
 	switch {
 	case (user == "") == (key == ""):
 		return exchange.Unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/web"
 	"parley/cmd/parley/api/exchange"
@@ -85,7 +86,7 @@ func scheduleRunOf(r schedules.Run) scheduleRun {
 		one.Due = exchange.SomeTime(due)
 	}
 	if one.State == "" {
-		one.State = running
+		one.State = bus.StateRunning
 	}
 	return one
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/snapshot"
 	"parley/sessions"
 )
 
@@ -28,15 +29,15 @@ type viewer struct {
 	key       string
 	caller    exchange.Caller
 	events    bus.Events
-	snapshots *snapshotCache
+	snapshots *snapshot.Cache
 	out       *stream
 
-	told  map[string]snapshotBlocks // by turn: what the last snapshot had; nil before one was needed
-	holes map[string]bool           // the turns of whose current answer the watcher missed the beginning
-	doubt map[string]bool           // the turns in which an answer began with the number of a block that the snapshot has
-	ended []string                  // the newest turns whose end was sent
-	heard []string                  // the newest messages of operators that were sent
-	again said                      // what is being told again although the snapshot has it
+	told  map[string]snapshot.TurnBlocks // by turn: what the last snapshot had; nil before one was needed
+	holes map[string]bool                // the turns of whose current answer the watcher missed the beginning
+	doubt map[string]bool                // the turns in which an answer began with the number of a block that the snapshot has
+	ended []string                       // the newest turns whose end was sent
+	heard []string                       // the newest messages of operators that were sent
+	again said                           // what is being told again although the snapshot has it
 	// The turns of whose current answer the watcher was sent what the bus held, up to the event with
 	// the id shownUpTo.
 	shown     map[string]bool
@@ -74,7 +75,7 @@ func (v *viewer) heardBefore(e bus.Event) bool {
 	if slices.Contains(v.heard, e.Call) {
 		return true
 	}
-	v.heard = append(v.heard[max(0, len(v.heard)+1-snapshotMessages):], e.Call)
+	v.heard = append(v.heard[max(0, len(v.heard)+1-snapshot.MaxMessages):], e.Call)
 	return false
 }
 
@@ -101,16 +102,16 @@ func (v *viewer) begin(ctx context.Context, lastID string) (iter.Seq2[bus.Event,
 // sendSnapshot sends a snapshot of the session, and notes that of each turn that runs the current
 // answer's beginning is missing.
 func (v *viewer) sendSnapshot(ctx context.Context) error {
-	told, err := v.snapshots.get(ctx, v.key)
+	told, err := v.snapshots.Get(ctx, v.key)
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.told, v.holes, v.doubt = told.blocks, map[string]bool{}, map[string]bool{}
-	v.heard = slices.Clone(told.said)
-	for _, turn := range told.runningTurns {
+	v.told, v.holes, v.doubt = told.Blocks, map[string]bool{}, map[string]bool{}
+	v.heard = slices.Clone(told.Said)
+	for _, turn := range told.RunningTurns {
 		v.holes[turn] = true
 	}
-	return v.out.write(told.frame)
+	return v.out.write(told.Frame)
 }
 
 // follow sends the events until ctx is done or the watcher is gone.
@@ -160,22 +161,22 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 	}
 	switch e.Type {
 	case bus.BlockDelta:
-		return told.has[e.Block] && v.again != this, nil
+		return told.Has[e.Block] && v.again != this, nil
 	case bus.BlockStart:
 		// An answer begins, or nobody gives one, because a call has run.
-		if e.Block == told.next || e.Kind == string(sessions.KindToolResult) {
+		if e.Block == told.Next || e.Kind == string(sessions.KindToolResult) {
 			delete(v.holes, e.Turn)
 		}
-		old = told.has[e.Block] && v.again != this
+		old = told.Has[e.Block] && v.again != this
 		// It is said again, or a worker of an older release numbers blocks differently.
 		if old && e.Kind != string(sessions.KindToolResult) {
 			v.doubt[e.Turn] = true
 		}
 		return old, nil
 	case bus.BlockReset:
-		if e.Block <= told.next { // the answer will begin anew
+		if e.Block <= told.Next { // the answer will begin anew
 			delete(v.holes, e.Turn)
-			e.Block = told.next
+			e.Block = told.Next
 		}
 	case bus.BlockStop:
 		return v.endHole(ctx, e)
@@ -193,7 +194,7 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 // endHole does what inSnapshot does, for the event that the log has a block. With the first such block
 // it has the whole answer.
 func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error) {
-	old = v.told[e.Turn].has[e.Block]
+	old = v.told[e.Turn].Has[e.Block]
 	switch this := (said{e.Turn, e.Block}); sessions.Kind(e.Kind) {
 	case sessions.KindUser:
 		old, v.again = old && v.again != this, said{}
@@ -205,7 +206,7 @@ func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error
 		if err := v.sendSnapshot(ctx); err != nil {
 			return false, err
 		}
-		old = v.told[e.Turn].has[e.Block] // an older release says so earlier
+		old = v.told[e.Turn].Has[e.Block] // an older release says so earlier
 	}
 	if old {
 		delete(v.holes, e.Turn)

@@ -10,6 +10,7 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/api/snapshot"
 )
 
 // watching serves the events of sessions while they happen.
@@ -17,7 +18,7 @@ type watching struct {
 	events    bus.Events
 	access    Access
 	sights    sights
-	snapshots *snapshotCache
+	snapshots *snapshot.Cache
 	streams   *streams
 	timeouts  Timeouts
 }
@@ -168,4 +169,17 @@ func (a watching) checkStillAllowed(r *http.Request, was exchange.Caller, key se
 		return exchange.Forbidden("this token may not watch this session any more")
 	}
 	return nil
+}
+
+// encodeSnapshot returns a snapshot as the event that watchers are sent. It has the asks without where people were asked:
+// all watchers are shown the same.
+func encodeSnapshot(s snapshot.Snapshot) ([]byte, error) {
+	shown := struct {
+		snapshot.Snapshot
+		Asks []Ask `json:"asks,omitempty"`
+	}{Snapshot: s}
+	for _, a := range s.Asks {
+		shown.Asks = append(shown.Asks, askOf(a, exchange.Caller{}))
+	}
+	return frameOf("", "snapshot", shown)
 }

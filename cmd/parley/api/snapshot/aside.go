@@ -1,4 +1,4 @@
-package api
+package snapshot
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 
 // isAside reports whether an entry has what an operator has said, or a command's reply that watchers were told when
 // it was given: they are in sessions that no platform shows. It is cheap for most others.
-func (c *snapshotBuilder) isAside(e sessions.Entry) bool {
+func (c *builder) isAside(e sessions.Entry) bool {
 	if e.Kind == sessions.KindCommand {
-		key, err := parseKey(c.key)
-		return err == nil && (key.at.Channel == web.Name || key.at.Channel == console.Name)
+		key, err := sessions.ParseKey(c.key)
+		return err == nil && (key.Channel == web.Name || key.Channel == console.Name)
 	}
 	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) {
 		return false
@@ -27,7 +27,7 @@ func (c *snapshotBuilder) isAside(e sessions.Entry) bool {
 }
 
 // addAside adds what an operator has said, or the reply to a command, to the snapshot.
-func (c *snapshotBuilder) addAside(e sessions.Entry) error {
+func (c *builder) addAside(e sessions.Entry) error {
 	said, err := c.asideOf(e)
 	if err != nil || said.Text == "" {
 		return err
@@ -38,7 +38,7 @@ func (c *snapshotBuilder) addAside(e sessions.Entry) error {
 	c.said = append(c.said, said)
 	size := 0
 	for i, m := range slices.Backward(c.said) {
-		if size += len(m.Text); len(c.said)-i > snapshotMessages || size > snapshotMessageBytes {
+		if size += len(m.Text); len(c.said)-i > MaxMessages || size > maxMessageBytes {
 			c.said = slices.Delete(c.said, 0, i+1)
 			break
 		}
@@ -47,13 +47,13 @@ func (c *snapshotBuilder) addAside(e sessions.Entry) error {
 }
 
 // asideOf returns what an entry has, without its place. A reply has the id that it has as an event.
-func (c *snapshotBuilder) asideOf(e sessions.Entry) (aside, error) {
+func (c *builder) asideOf(e sessions.Entry) (Aside, error) {
 	if e.Kind == sessions.KindCommand {
 		cmd, err := sessions.Decode[sessions.Command](e)
 		id := channels.PartKey(cmd.Reply.ID, 0)
-		return aside{Call: id, Kind: bus.Command, Turn: e.Cause, Command: cmd.Name, Text: c.redact.Text(cmd.Reply.Text)}, err
+		return Aside{Call: id, Kind: bus.Command, Turn: e.Cause, Command: cmd.Name, Text: c.redact.Text(cmd.Reply.Text)}, err
 	}
 	n, err := sessions.Decode[sessions.Notice](e)
 	b := blocks.Operators(n, c.redact)
-	return aside{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}, err
+	return Aside{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}, err
 }

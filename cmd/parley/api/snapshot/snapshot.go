@@ -1,4 +1,5 @@
-package api
+// Package snapshot makes snapshots of the newest turns of a session for whoever begins to watch it.
+package snapshot
 
 import (
 	"context"
@@ -7,23 +8,22 @@ import (
 
 	"parley/agent/blocks"
 	"parley/bus"
-	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
 )
 
-// A snapshot shows a session's newest turns as its log has them. A watcher who receives one
+// A Snapshot shows a session's newest turns as its log has them. A watcher who receives one
 // forgets all blocks that came before and shows these.
-type snapshot struct {
-	Turns  []turnState `json:"turns"`
-	Blocks []block     `json:"blocks"`
+type Snapshot struct {
+	Turns  []Turn  `json:"turns"`
+	Blocks []Block `json:"blocks"`
 	// Messages are what was said among these turns: by operators, and in reply to commands.
-	Messages []aside `json:"messages,omitempty"`
+	Messages []Aside `json:"messages,omitempty"`
 	// Asks are those of these turns that have ended. Those that are open are in the list of asks, for who may see them.
-	Asks []Ask `json:"asks,omitempty"`
+	Asks []bus.Ask `json:"-"`
 }
 
-// An aside is what an operator has said in the conversation in place of the agent, or the reply to a command.
-type aside struct {
+// An Aside is what an operator has said in the conversation in place of the agent, or the reply to a command.
+type Aside struct {
 	Call    string `json:"call"` // the message's id
 	Kind    string `json:"kind"`
 	Turn    string `json:"turn,omitempty"`    // of a reply: the command's id
@@ -34,16 +34,16 @@ type aside struct {
 	After   string `json:"after,omitempty"` // the newest turn that had begun then
 }
 
-// A turnState is a turn in a snapshot.
-type turnState struct {
+// A Turn is a turn in a snapshot.
+type Turn struct {
 	Turn   string   `json:"turn"`
 	Causes []string `json:"causes"`
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
-// A block is something that a person said, that the model thought, said or called, or that a call gave;
+// A Block is something that a person said, that the model thought, said or called, or that a call gave;
 // Block is its number within its turn.
-type block struct {
+type Block struct {
 	Turn  string `json:"turn"`
 	Block int    `json:"block"`
 	Kind  string `json:"kind"`
@@ -55,7 +55,7 @@ type block struct {
 }
 
 // size returns about how many bytes the block's texts take.
-func (b *block) size() int { return len(b.Text) + len(b.Input) }
+func (b *Block) size() int { return len(b.Text) + len(b.Input) }
 
 const (
 	running = "running"
@@ -63,31 +63,31 @@ const (
 )
 
 // A snapshot holds at most this many turns, and fewer if their blocks take more than
-// snapshotBytes: then the oldest are left out. Watchers read earlier turns from the log.
+// maxBytes: then the oldest are left out. Watchers read earlier turns from the log.
 const (
-	snapshotTurns = 32
-	snapshotBytes = 1 << 20
-	snapshotPage  = 100 // how many entries are read from the log at a time
-	// It has at most this many asides, and this many bytes of them: the newest.
-	snapshotMessages     = 64
-	snapshotMessageBytes = 256 << 10
+	maxTurns = 32
+	maxBytes = 1 << 20
+	pageSize = 100 // how many entries are read from the log at a time
+	// MaxMessages is how many asides it has at most, and it has at most maxMessageBytes of them: the newest.
+	MaxMessages     = 64
+	maxMessageBytes = 256 << 10
 )
 
-// A snapshotBuilder makes a snapshot from the entries of a session's log.
-type snapshotBuilder struct {
+// A builder makes a snapshot from the entries of a session's log.
+type builder struct {
 	redact blocks.Redactor
 	turns  []*turnBlocks
-	said   []aside
+	said   []Aside
 	size   int
 	key    string // of the session
 }
 
 // A turnBlocks is a turn of a snapshot with its blocks and their size.
 type turnBlocks struct {
-	state   turnState
+	state   Turn
 	person  string // whose turn it is
 	numbers blocks.Numbering
-	blocks  []block
+	blocks  []Block
 	asks    blocks.TurnAsks
 	size    int
 }
@@ -102,29 +102,29 @@ func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
 	return use
 }
 
-// endedAsks returns what people were asked that has ended, without where: all watchers are shown the same.
-func (t *turnBlocks) endedAsks(session string) (all []Ask) {
+// endedAsks returns what people were asked that has ended.
+func (t *turnBlocks) endedAsks(session string) (all []bus.Ask) {
 	for _, a := range t.asks.Ended(t.state.State != running && t.state.State != parked) {
 		a.Session, a.Person = session, t.person
-		all = append(all, askOf(a, exchange.Caller{}))
+		all = append(all, a)
 	}
 	return all
 }
 
 // sorted returns the blocks in the order of their numbers, which is not always that of the log.
-func (t *turnBlocks) sorted() []block {
-	return slices.SortedStableFunc(slices.Values(t.blocks), func(a, b block) int { return a.Block - b.Block })
+func (t *turnBlocks) sorted() []Block {
+	return slices.SortedStableFunc(slices.Values(t.blocks), func(a, b Block) int { return a.Block - b.Block })
 }
 
-// readSnapshot makes a snapshot of the end of a session's log. It reads backwards, a page at a
+// read makes a snapshot of the end of a session's log. It reads backwards, a page at a
 // time, and stops as soon as the snapshot is full, so that it costs the same however long the log
 // is. It leaves out the entries after the one with the number until.
-func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*snapshotBuilder, error) {
-	c := &snapshotBuilder{redact: redact, key: key}
+func read(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*builder, error) {
+	c := &builder{redact: redact, key: key}
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
 	turns, size := 0, 0
-	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
-		from := max(1, end-snapshotPage+1)
+	for end := until; end > 0 && (turns == 0 || turns < maxTurns && size <= maxBytes); {
+		from := max(1, end-pageSize+1)
 		var kept []sessions.Entry
 		for e, err := range log.Read(ctx, key, from) {
 			if err != nil {
@@ -170,9 +170,9 @@ func readSnapshot(ctx context.Context, log sessions.Reader, redact blocks.Redact
 }
 
 // add adds one entry of the log to the snapshot; entries must be added in the log's order.
-func (c *snapshotBuilder) add(e sessions.Entry) error {
+func (c *builder) add(e sessions.Entry) error {
 	if e.Kind == sessions.KindTurnStarted {
-		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}, person: e.Person})
+		c.turns = append(c.turns, &turnBlocks{state: Turn{Turn: e.Turn, Causes: []string{}, State: running}, person: e.Person})
 		c.trim()
 		return nil
 	}
@@ -211,17 +211,17 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 }
 
 // addBlock adds an entry of the log to its turn, if it is a block, and returns that.
-func (t *turnBlocks) addBlock(e sessions.Entry, redact blocks.Redactor) (block, error) {
+func (t *turnBlocks) addBlock(e sessions.Entry, redact blocks.Redactor) (Block, error) {
 	number, ok := t.numbers.Add(e.Kind, e.Call)
 	if !ok {
-		return block{}, nil
+		return Block{}, nil
 	}
 	data, _, err := sessions.DecodeAny(e)
 	if err != nil {
-		return block{}, err
+		return Block{}, err
 	}
 	shown, _ := blocks.Show(data, redact)
-	b := block{Turn: e.Turn, Block: number, Kind: shown.Kind, Text: shown.Text, Tool: shown.Tool, Call: e.Call, Detail: shown.Detail, Done: true}
+	b := Block{Turn: e.Turn, Block: number, Kind: shown.Kind, Text: shown.Text, Tool: shown.Tool, Call: e.Call, Detail: shown.Detail, Done: true}
 	b.Cause = e.Cause
 	if e.Kind == sessions.KindToolResult {
 		for _, use := range t.blocks {
@@ -236,7 +236,7 @@ func (t *turnBlocks) addBlock(e sessions.Entry, redact blocks.Redactor) (block, 
 }
 
 // findTurn returns the turn with this id; nil if the builder does not have it.
-func (c *snapshotBuilder) findTurn(id string) *turnBlocks {
+func (c *builder) findTurn(id string) *turnBlocks {
 	for i := len(c.turns) - 1; i >= 0; i-- {
 		if c.turns[i].state.Turn == id {
 			return c.turns[i]
@@ -247,8 +247,8 @@ func (c *snapshotBuilder) findTurn(id string) *turnBlocks {
 
 // trim drops the oldest turns while the snapshot is too large, but never a turn that runs, nor
 // the newest.
-func (c *snapshotBuilder) trim() {
-	for len(c.turns) > 1 && (len(c.turns) > snapshotTurns || c.size > snapshotBytes) {
+func (c *builder) trim() {
+	for len(c.turns) > 1 && (len(c.turns) > maxTurns || c.size > maxBytes) {
 		oldest := c.turns[0]
 		if oldest.state.State == running {
 			return
@@ -256,13 +256,13 @@ func (c *snapshotBuilder) trim() {
 		c.size -= oldest.size
 		c.turns[0] = nil
 		c.turns = c.turns[1:]
-		c.said = slices.DeleteFunc(c.said, func(m aside) bool { return m.After == "" || m.After == oldest.state.Turn })
+		c.said = slices.DeleteFunc(c.said, func(m Aside) bool { return m.After == "" || m.After == oldest.state.Turn })
 	}
 }
 
 // build returns the snapshot as it is sent.
-func (c *snapshotBuilder) build() snapshot {
-	s := snapshot{Turns: []turnState{}, Blocks: []block{}}
+func (c *builder) build() Snapshot {
+	s := Snapshot{Turns: []Turn{}, Blocks: []Block{}}
 	for _, t := range c.turns {
 		s.Turns = append(s.Turns, t.state)
 		s.Blocks = append(s.Blocks, t.sorted()...)
