@@ -183,34 +183,54 @@ function Head({ session, title, own, talk, running, files, setFiles }: HeadProps
   );
 }
 
-// Scroll follows its growing content, unless someone scrolled up. When mark changes, it jumps to the end.
+// Scroll follows its growing content, unless someone scrolled up or opened something that reaches out of sight. When mark
+// changes, it jumps to the end. Content also grows without a change: a turn has its real height only once it comes into
+// sight.
 function Scroll({ children, mark }: { children: JSX.Element | (JSX.Element | null | false | undefined)[]; mark: number }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
+  const column = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
+  const top = useRef(0); // where it was scrolled to
+  const clicked = useRef(false); // whether someone clicked in it since it was drawn: what grows then was opened
   const [up, setUp] = useState(false);
   const end = () => {
     const b = box.current;
-    if (b) b.scrollTop = b.scrollHeight;
+    if (!b) return;
+    b.scrollTop = b.scrollHeight;
+    top.current = b.scrollTop;
   };
-  useEffect(() => {
+  const follow = () => {
     follows.current = true;
     end();
-  }, [mark]);
-  useLayoutEffect(() => {
-    if (follows.current) end();
-  });
-  const scrolled = () => {
+  };
+  useEffect(follow, [mark]);
+  const moved = (grew: boolean) => {
     const b = box.current;
     if (!b) return;
-    follows.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60;
+    const far = b.scrollHeight - b.scrollTop - b.clientHeight >= 60;
+    // Whoever is far from the end without having moved up reads at the end: it's the content that grew.
+    if (!far) follows.current = true;
+    else if (b.scrollTop < top.current || clicked.current) follows.current = false;
+    top.current = b.scrollTop;
     setUp(!follows.current);
+    if (follows.current && (far || grew)) end();
   };
+  useEffect(() => {
+    if (!column.current) return;
+    const grown = new ResizeObserver(() => moved(true));
+    grown.observe(column.current);
+    return () => grown.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    clicked.current = false;
+    if (follows.current) end();
+  });
   return (
     <div class="scroll-frame">
-      <div ref={box} class="scroll" onScroll={scrolled} tabIndex={0} role="log" aria-label="Messages" aria-live="off">
-        <div class="column">{children}</div>
+      <div ref={box} class="scroll" onScroll={() => moved(false)} onClick={() => { clicked.current = true; }} tabIndex={0} role="log" aria-label="Messages" aria-live="off">
+        <div ref={column} class="column">{children}</div>
       </div>
-      {up && <button type="button" class="button newest" onClick={() => { follows.current = true; end(); }}>Latest ↓</button>}
+      {up && <button type="button" class="button newest" onClick={follow}>Latest ↓</button>}
     </div>
   );
 }
