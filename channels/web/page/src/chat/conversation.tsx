@@ -61,7 +61,7 @@ function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   return (
     <>
       <Aside said={aside.filter((a) => !ids.has(a.spoken.after))} me={me} />
-      {turns.map((t) => (
+      {talk.drawn.all().map((t) => (
         <Fragment key={t.id}>
           <TurnView
             session={talk.key}

@@ -2,6 +2,7 @@
 import { get, path, tellOf } from "../api.ts";
 import type { Ask } from "../schemas.ts";
 import { follow } from "../stream.ts";
+import { Drawn, whenIdle } from "./drawn.ts";
 import { EarlierTurns } from "./earlier.ts";
 import { Log, type Spoken, type Turn } from "./log.ts";
 import { deliver, followCommand, followDelivery, isCommand, type Message, newMessage, outbox, type Upload } from "./sending.ts";
@@ -30,6 +31,7 @@ export class Talk {
   private readonly first: Message[]; // sent once the stream is open
   private past: EarlierTurns | null = null;
   private readonly left = new AbortController();
+  readonly drawn = new Drawn(() => this.log.turns, () => this.draw(), this.left.signal);
   private readonly work: Work;
   private frame = 0;
   private trims = false; // whether turns leave, or soon will
@@ -78,8 +80,10 @@ export class Talk {
   }
 
   private apply(type: string, data: unknown): void {
-    const oldest = this.log.turns[0]?.id;
+    const before = this.log.turns;
+    const oldest = before[0]?.id;
     this.leave(this.log.apply(type, data));
+    if (type === "snapshot") this.drawn.replace(new Set(before.map((t) => t.id)));
     if (oldest !== undefined && this.log.turns[0]?.id !== oldest) {
       // Some turns may lie between the earlier ones and those in the log.
       this.earlier = [];
@@ -226,11 +230,3 @@ export class Talk {
     });
   }
 }
-
-// whenIdle calls f once the browser has nothing else to do, or after a moment.
-function whenIdle(f: () => void): void {
-  if ("requestIdleCallback" in window) requestIdleCallback(f, { timeout: moment });
-  else setTimeout(f, moment);
-}
-
-const moment = 250; // milliseconds
