@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
 
 	"parley/cmd/parley/parleytest"
 )
@@ -138,25 +140,107 @@ func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 	}
 }
 
-// Texts that are made to keep a renderer busy are shown soon all the same.
-func TestTextsOfMarksAreShownSoon(t *testing.T) {
+// Texts that are made to keep a renderer busy become no more elements than the page can draw, and the rest stays as it was
+// written. They cost the page hardly more work than an ordinary text of the same length does.
+func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	t.Parallel()
+	const (
+		bytes        = 100_000
+		mostElements = 4000 // as the page has it
+		mostWork     = 10   // times that of an ordinary text
+	)
 	s := newStage(t)
 	x := s.open(newBrowser(t))
 	<-s.lastID
-	const bytes = 100_000
-	for _, piece := range []string{"*", "**a", "_a", "`", "[", "[a](", "![", "<", "&a;", "~~", "> ", "- ", "1. ", "| a ", "|-", "\\", "h", "https://", "#", "```\n", "  \n", "- a\n  ", "a*b_c`d[e"} {
-		text := strings.Repeat(piece, bytes/len(piece))
-		frame := `{"turns":[{"turn":"t1","causes":[],"state":"done"}],"blocks":[{"turn":"t1","block":0,"kind":"text","text":` + quoted(text+" end") + `,"done":true}]}`
-		s.tell(0, "snapshot", frame)
-		began := time.Now()
-		x.wait("the text", "document.querySelector('.answer')")
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("a text of %q took %v", piece, took)
-		} else if took > time.Second {
-			t.Logf("a text of %q took %v", piece, took)
+	command(x, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
+	// show shows a text that repeats a piece, and returns the work of that, without the time for which the page waited for a
+	// processor.
+	show := func(piece string) (work float64) {
+		t.Helper()
+		before := x.worked()
+		text := strings.Repeat(piece, bytes/len(piece)) + "\n\nthe end"
+		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"done"}],"blocks":[{"turn":"t1","block":0,"kind":"text","text":`+quoted(text)+`,"done":true}]}`)
+		x.waitText(".answer", "the end")
+		frames(x)
+		work = x.worked() - before
+		if n := eval[int](x, "document.querySelectorAll('.answer *').length"); n > mostElements*5/4 {
+			t.Errorf("a text of %.20q became %d elements", piece, n)
+		}
+		s.tell(0, "snapshot", `{"turns":[],"blocks":[]}`)
+		x.wait("an empty page", "!document.querySelector('.answer')")
+		return work
+	}
+	ordinary := show("## A heading\n\nSome words, **some** of them `marked`.\n\n- one\n- two\n\n")
+	for _, piece := range []string{
+		"*", "**a", "**a** ", "_a", "`", "`a` ", "[", "[a](", "[a](http://a) ", "![", "<", "&a;", "&lt;", "~~", "> ", "> a\n\n", "- ", "1. ", "| a ", "|-", "|a|b|\n|-|-|\n|c|d|\n\n", "|a|b|\n|-|-|\n" + strings.Repeat("|c|d|\n", 10_000),
+		"\\", "\\*", "\\\n", "h", "https://", "#", "# a\n", "---\n", "```\n", "    a\n\nb\n\n", "  \n", "a\n", "a\n\n", "- a\n  ", "- a\n", "- a\n  - b\n", "- a\n\n", "a*b_c`d[e",
+	} {
+		if work := show(piece); work > mostWork*ordinary {
+			t.Errorf("a text of %.20q took %.3f s of work, and an ordinary one %.3f s", piece, work, ordinary)
+		}
+	}
+}
+
+// What is left of a text that has become enough elements stays as it was written, and nothing of it is missing. It makes no
+// difference whether the text comes in pieces or at once.
+func TestTheRestOfALongTextStaysAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	const end = "the **very**\nend"
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	step := 0
+	tell := func(kind, data string) {
+		step++
+		s.tell(step, kind, data)
+	}
+	for _, text := range []string{
+		"before\n\n" + strings.Repeat("- **word** [b](http://c)\n", 3000),
+		"before\n\n" + strings.Repeat("- a\n\n  word\n", 3000),
+		"|a|b|\n|-|-|\n" + strings.Repeat("|c|`word`|\n", 3000),
+		strings.Repeat("*one* word\n\n", 4000),
+		strings.Repeat("a line with *one* word\n", 4000),
+		strings.Repeat("> - a\n>   - word\n", 4000),
+		strings.Repeat("```\nword\n```\n", 2000),
+	} {
+		text += "\n\n" + end
+		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":["m1"],"state":"running"}],"blocks":[]}`)
+		tell("block_start", block(0, "text"))
+		for piece := range slices.Chunk([]byte(text), len(text)/3) {
+			tell("block_delta", block(0, "text", "delta", quoted(string(piece))))
+			told := fmt.Sprint("step ", step)
+			tell("block_start", block(2, "text"))
+			tell("block_delta", block(2, "text", "delta", quoted(told)))
+			x.waitText(".answer", told)
+		}
+		tell("block_start", block(1, "text"))
+		tell("block_delta", block(1, "text", "delta", quoted(text)))
+		tell("block_start", block(2, "text"))
+		tell("block_delta", block(2, "text", "delta", `"all is told"`))
+		x.waitText(".answer", "all is told")
+		const shown = "[...document.querySelectorAll('.answer .markdown')]"
+		if !eval[bool](x, shown+"[0].innerHTML === "+shown+"[1].innerHTML") {
+			t.Errorf("%.20q differs if it comes in pieces", text)
+		}
+		if got := eval[string](x, shown+"[0].textContent"); !strings.HasSuffix(got, end) {
+			t.Errorf("%.20q ends with %q", text, got[max(0, len(got)-40):])
+		}
+		if got, want := eval[int](x, shown+"[0].textContent.split('word').length - 1"), strings.Count(text, "word"); got != want {
+			t.Errorf("%.20q has %d words, want %d", text, got, want)
 		}
 		s.tell(0, "snapshot", `{"turns":[],"blocks":[]}`)
 		x.wait("an empty page", "!document.querySelector('.answer')")
 	}
+}
+
+// worked returns for how many seconds a page has worked since the tab was opened.
+func (x *tab) worked() float64 {
+	x.t.Helper()
+	for _, m := range command(x, performance.GetMetrics, cdp.Empty{}).Metrics {
+		if m.Name == "TaskDuration" {
+			return m.Value
+		}
+	}
+	x.t.Fatal("the browser does not say how long it has worked")
+	return 0
 }

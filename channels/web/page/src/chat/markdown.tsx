@@ -3,6 +3,15 @@ import { Component, type ComponentChildren, type JSX, type TargetedMouseEvent } 
 
 type Part = ComponentChildren;
 
+// mostElements is about how many elements a text may become. The rest stays as it was written: a page with very many
+// elements doesn't act for seconds.
+const mostElements = 4000;
+
+// A Room says how many elements a text may still become.
+interface Room {
+  left: number;
+}
+
 // Markdown shows a text. It parses the text again only when it changed, and only the end of a text that grows, as
 // an answer does while the model writes it.
 export class Markdown extends Component<{ text: string }> {
@@ -10,6 +19,7 @@ export class Markdown extends Component<{ text: string }> {
   // follows can change only these, as a number becomes the next item of a list above it.
   #settled = "";
   #parts: Part[] = [];
+  #elements = 0; // about how many these are
 
   override shouldComponentUpdate(next: { text: string }): boolean {
     return next.text !== this.props.text;
@@ -20,13 +30,17 @@ export class Markdown extends Component<{ text: string }> {
     if (!text.startsWith(this.#settled)) {
       this.#settled = "";
       this.#parts = [];
+      this.#elements = 0;
     }
     const lines = text.slice(this.#settled.length).split("\n");
-    const found = cut(lines, 0);
+    const found = cut(lines, 0, { left: mostElements - this.#elements });
     const open = found.at(-2);
     if (open && open.at > 0) {
       this.#settled += lines.slice(0, open.at).join("\n") + "\n";
-      this.#parts.push(...found.splice(0, found.length - 2).map((b) => b.part));
+      for (const b of found.splice(0, found.length - 2)) {
+        this.#parts.push(b.part);
+        this.#elements += b.elements;
+      }
     }
     return <div class="markdown">{[...this.#parts, ...found.map((b) => b.part)]}</div>;
   }
@@ -36,13 +50,19 @@ export class Markdown extends Component<{ text: string }> {
 const deepest = 6;
 
 // blocks turns lines into elements.
-function blocks(lines: string[], depth: number): Part[] {
-  return cut(lines, depth).map((b) => b.part);
+function blocks(lines: string[], depth: number, room: Room): Part[] {
+  return cut(lines, depth, room).map((b) => b.part);
 }
 
-// cut returns the element of each block in lines, and the number of its first line.
-function cut(lines: string[], depth: number): { part: Part; at: number }[] {
-  const made: { part: Part; at: number }[] = [];
+interface Cut {
+  part: Part;
+  at: number; // the number of its first line
+  elements: number; // about how many it has
+}
+
+// cut returns the element of each block in lines.
+function cut(lines: string[], depth: number, room: Room): Cut[] {
+  const made: Cut[] = [];
   let at = 0;
   while (at < lines.length) {
     const line = lines[at] ?? "";
@@ -50,16 +70,34 @@ function cut(lines: string[], depth: number): { part: Part; at: number }[] {
       at++;
       continue;
     }
-    const [part, next] = fence(lines, at) ?? indented(lines, at) ?? heading(line, at) ?? rule(line, at) ?? table(lines, at) ?? quote(lines, at, depth) ?? list(lines, at, depth) ?? paragraph(lines, at);
-    made.push({ part, at });
+    if (room.left <= 0) {
+      made.push({ part: <Rest text={lines.slice(at).join("\n")} told={depth === 0} />, at, elements: 1 });
+      break;
+    }
+    const before = room.left--;
+    const [part, next] = fence(lines, at, room) ?? indented(lines, at, room) ?? heading(line, at, room) ?? rule(line, at) ?? table(lines, at, room) ?? quote(lines, at, depth, room) ?? list(lines, at, depth, room) ?? paragraph(lines, at, room);
+    made.push({ part, at, elements: before - room.left });
     at = next;
   }
   return made;
 }
 
+// Rest shows what is left of a text as it was written.
+function Rest({ text, told }: { text: string; told: boolean }): JSX.Element {
+  return (
+    <>
+      {told && <p class="faint">The rest of this text is too long to be formatted.</p>}
+      <div class="as-written">{text}</div>
+    </>
+  );
+}
+
 type Made = [Part, number]; // an element, and the number of the line after it
 
-function fence(lines: string[], at: number): Made | null {
+// elementsOfCode is how many elements a Code has.
+const elementsOfCode = 6;
+
+function fence(lines: string[], at: number, room: Room): Made | null {
   const open = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/.exec(lines[at] ?? "");
   if (!open) return null;
   const mark = open[1] ?? "```";
@@ -71,16 +109,18 @@ function fence(lines: string[], at: number): Made | null {
     if (trimmed.startsWith(mark) && trimmed.replaceAll(mark[0] ?? "`", "") === "") break;
     inside.push(line);
   }
+  room.left -= elementsOfCode;
   return [<Code text={inside.join("\n")} language={(open[2] ?? "").trim().split(/\s/)[0] ?? ""} />, n + 1];
 }
 
 // indented turns lines that are indented by four into code.
-function indented(lines: string[], at: number): Made | null {
+function indented(lines: string[], at: number, room: Room): Made | null {
   const margin = /^( {4}|\t)/;
   if (!margin.test(lines[at] ?? "")) return null;
   const inside: string[] = [];
   let n = at;
   for (; n < lines.length && (margin.test(lines[n] ?? "") || (lines[n] ?? "").trim() === ""); n++) inside.push((lines[n] ?? "").replace(margin, ""));
+  room.left -= elementsOfCode;
   return [<Code text={inside.join("\n").trimEnd()} />, n];
 }
 
@@ -100,10 +140,10 @@ export function Code({ text, language = "" }: { text: string; language?: string 
   );
 }
 
-function heading(line: string, at: number): Made | null {
+function heading(line: string, at: number, room: Room): Made | null {
   const found = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
   if (!found) return null;
-  const text = inline(found[2] ?? "");
+  const text = inline(found[2] ?? "", room);
   // The page itself uses the first levels.
   const level = found[1]?.length ?? 1;
   if (level === 1) return [<h3 class="large">{text}</h3>, at + 1];
@@ -116,31 +156,39 @@ function rule(line: string, at: number): Made | null {
 
 const cells = (line: string): string[] => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((c) => c.trim().replaceAll("\\|", "|"));
 
-function table(lines: string[], at: number): Made | null {
+function table(lines: string[], at: number, room: Room): Made | null {
   const head = lines[at] ?? "";
   if (!head.includes("|") || !/^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[at + 1] ?? "")) return null;
   const titles = cells(head);
-  if (titles.length !== cells(lines[at + 1] ?? "").length) return null;
-  const rows: string[][] = [];
+  const width = titles.length + 1;
+  if (titles.length !== cells(lines[at + 1] ?? "").length || width > room.left) return null;
+  room.left -= width + 3; // with what is around the rows
+  const top = titles.map((t) => <th scope="col">{inline(t, room)}</th>);
+  const rows: Part[] = [];
   let n = at + 2;
-  for (; n < lines.length && (lines[n] ?? "").includes("|"); n++) rows.push(cells(lines[n] ?? ""));
+  for (; n < lines.length && (lines[n] ?? "").includes("|") && width <= room.left; n++) {
+    room.left -= width;
+    const row = cells(lines[n] ?? "");
+    rows.push(<tr>{titles.map((_, i) => <td>{inline(row[i] ?? "", room)}</td>)}</tr>);
+  }
+  if (n < lines.length && (lines[n] ?? "").includes("|")) room.left = 0; // the next row has no place
   const shown = (
     <div class="table" tabIndex={0} role="region" aria-label="Table">
       <table>
-        <thead><tr>{titles.map((t) => <th scope="col">{inline(t)}</th>)}</tr></thead>
-        <tbody>{rows.map((r) => <tr>{titles.map((_, i) => <td>{inline(r[i] ?? "")}</td>)}</tr>)}</tbody>
+        <thead><tr>{top}</tr></thead>
+        <tbody>{rows}</tbody>
       </table>
     </div>
   );
   return [shown, n];
 }
 
-function quote(lines: string[], at: number, depth: number): Made | null {
+function quote(lines: string[], at: number, depth: number, room: Room): Made | null {
   if (depth >= deepest || !/^ {0,3}>/.test(lines[at] ?? "")) return null;
   const inside: string[] = [];
   let n = at;
   for (; n < lines.length && /^ {0,3}>/.test(lines[n] ?? ""); n++) inside.push((lines[n] ?? "").replace(/^ {0,3}> ?/, ""));
-  return [<blockquote>{blocks(inside, depth + 1)}</blockquote>, n];
+  return [<blockquote>{blocks(inside, depth + 1, room)}</blockquote>, n];
 }
 
 const bullet = /^( *)([-*+]|\d{1,9}[.)])(?:\s+(.*))?$/;
@@ -150,12 +198,12 @@ const kindOf = (mark: string): string => mark.slice(-1);
 
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
-function list(lines: string[], at: number, depth: number): Made | null {
+function list(lines: string[], at: number, depth: number, room: Room): Made | null {
   const first = bullet.exec(lines[at] ?? "");
   if (!first || depth >= deepest) return null;
   const margin = (first[1] ?? "").length;
   const mark = first[2] ?? "";
-  const items: string[][] = [];
+  const items: { lines: string[]; at: number }[] = [];
   let loose = false; // whether it contains empty lines
   let n = at;
   let width = 0; // where the text of the current item begins
@@ -171,35 +219,43 @@ function list(lines: string[], at: number, depth: number): Made | null {
       const sameList = goesOn !== null && indentOf(after) >= margin && kindOf(goesOn[2] ?? "") === kindOf(mark);
       if (behind === lines.length || !(sameList || indentOf(after) >= width)) break;
       loose ||= indentOf(after) < width + 2;
-      items.at(-1)?.push("");
+      items.at(-1)?.lines.push("");
       n = behind;
     } else if (next) {
       if (kindOf(found[2] ?? "") !== kindOf(mark)) break;
       width = indentOf(line) + (found[2] ?? "").length + 1;
-      items.push([found[3] ?? ""]);
+      items.push({ lines: [found[3] ?? ""], at: n });
       n++;
     } else if (indentOf(line) > margin) {
-      items.at(-1)?.push(line.slice(Math.min(indentOf(line), width)));
+      items.at(-1)?.lines.push(line.slice(Math.min(indentOf(line), width)));
       n++;
     } else {
       break;
     }
   }
-  const shown = items.map((i) => <li>{loose ? blocks(i, depth + 1) : tight(i, depth)}</li>);
+  const shown: Part[] = [];
+  for (const i of items) {
+    if (room.left <= 0 && shown.length > 0) {
+      n = i.at;
+      break;
+    }
+    room.left--;
+    shown.push(<li>{loose ? blocks(i.lines, depth + 1, room) : tight(i.lines, depth, room)}</li>);
+  }
   return [/\d/.test(mark) ? <ol start={Number.parseInt(mark, 10)}>{shown}</ol> : <ul>{shown}</ul>, n];
 }
 
 // tight returns an item's elements, without a paragraph around its first lines.
-function tight(lines: string[], depth: number): Part {
+function tight(lines: string[], depth: number, room: Room): Part {
   const [first = "", ...rest] = lines;
   const task = /^\[([ xX])\]\s+(.*)$/.exec(first);
   const text = [task ? (task[2] ?? "") : first];
   while (rest.length > 0 && (rest[0] ?? "").trim() !== "" && !bullet.test(rest[0] ?? "") && !/^ {0,3}(```|~~~|>|#)/.test(rest[0] ?? "")) text.push(rest.shift() ?? "");
   const box = task ? (task[1] === " " ? "☐ " : "☑ ") : null;
-  return [box, inline(text.join("\n")), rest.some((l) => l.trim()) ? blocks(rest, depth + 1) : null];
+  return [box, inline(text.join("\n"), room), rest.some((l) => l.trim()) ? blocks(rest, depth + 1, room) : null];
 }
 
-function paragraph(lines: string[], at: number): Made {
+function paragraph(lines: string[], at: number, room: Room): Made {
   const inside: string[] = [];
   let n = at;
   for (; n < lines.length; n++) {
@@ -207,24 +263,24 @@ function paragraph(lines: string[], at: number): Made {
     if (line.trim() === "" || (n > at && /^ {0,3}(`{3,}|~{3,}|#{1,6}\s|>|[-*+]\s|\d{1,9}[.)]\s)/.test(line))) break;
     inside.push(line);
   }
-  return [<p>{inline(inside.join("\n"))}</p>, n];
+  return [<p>{inline(inside.join("\n"), room)}</p>, n];
 }
 
-// What can be within a line. The first one that matches counts.
-const spans: { at: RegExp; make: (m: RegExpExecArray) => Part }[] = [
-  { at: /^\\([!-/:-@[-`{-~])/, make: (m) => m[1] },
-  { at: /^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, make: (m) => <code>{(m[2] ?? "").replace(/^ (.*) $/, "$1")}</code> },
-  { at: /^!?\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s<>()]*(?:\([^\s()]*\)[^\s<>()]*)*)>?(?:\s+"[^"]*")?\s*\)/, make: (m) => link(m[2] ?? "", inline(m[1] ?? ""), m[0]) },
-  { at: /^<(https?:\/\/[^\s<>]+|mailto:[^\s<>]+)>/, make: (m) => link(m[1] ?? "", m[1] ?? "", m[0]) },
-  { at: /^https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]}*_~]/, make: (m) => link(m[0], m[0], m[0]) },
-  { at: /^\*\*\*(?=[^\s*])([^*]*?[^\s*])\*\*\*/, make: (m) => <strong><em>{inline(m[1] ?? "")}</em></strong> },
-  { at: /^\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*/, make: (m) => <strong>{inline(m[1] ?? "")}</strong> },
-  { at: /^__(?=\S)((?:[^_]|_(?!_))*?\S)__(?!\w)/, make: (m) => <strong>{inline(m[1] ?? "")}</strong> },
-  { at: /^\*(?=[^\s*])([^*]*?[^\s*])\*(?!\*)/, make: (m) => <em>{inline(m[1] ?? "")}</em> },
-  { at: /^_(?=[^\s_])([^_]*?[^\s_])_(?!\w)/, make: (m) => <em>{inline(m[1] ?? "")}</em> },
-  { at: /^~~(?=\S)([^~]*?\S)~~/, make: (m) => <s>{inline(m[1] ?? "")}</s> },
-  { at: /^(?: *|\\)\n */, make: () => <br /> }, // people and models break a line where they want a new one
-  { at: /^&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});/, make: (m) => character(m[0]) },
+// What can be within a line, and the characters with which it can begin. The first one that matches counts.
+const spans: { first: string; at: RegExp; make: (m: RegExpExecArray, room: Room) => Part }[] = [
+  { first: "\\", at: /^\\([!-/:-@[-`{-~])/, make: (m) => m[1] },
+  { first: "`", at: /^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, make: (m) => <code>{(m[2] ?? "").replace(/^ (.*) $/, "$1")}</code> },
+  { first: "![", at: /^!?\[((?:[^[\]\\]|\\.)*)\]\(\s*<?([^\s<>()]*(?:\([^\s()]*\)[^\s<>()]*)*)>?(?:\s+"[^"]*")?\s*\)/, make: (m, room) => link(m[2] ?? "", inline(m[1] ?? "", room), m[0]) },
+  { first: "<", at: /^<(https?:\/\/[^\s<>]+|mailto:[^\s<>]+)>/, make: (m) => link(m[1] ?? "", m[1] ?? "", m[0]) },
+  { first: "h", at: /^https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]}*_~]/, make: (m) => link(m[0], m[0], m[0]) },
+  { first: "*", at: /^\*\*\*(?=[^\s*])([^*]*?[^\s*])\*\*\*/, make: (m, room) => <strong><em>{inline(m[1] ?? "", room)}</em></strong> },
+  { first: "*", at: /^\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*/, make: (m, room) => <strong>{inline(m[1] ?? "", room)}</strong> },
+  { first: "_", at: /^__(?=\S)((?:[^_]|_(?!_))*?\S)__(?!\w)/, make: (m, room) => <strong>{inline(m[1] ?? "", room)}</strong> },
+  { first: "*", at: /^\*(?=[^\s*])([^*]*?[^\s*])\*(?!\*)/, make: (m, room) => <em>{inline(m[1] ?? "", room)}</em> },
+  { first: "_", at: /^_(?=[^\s_])([^_]*?[^\s_])_(?!\w)/, make: (m, room) => <em>{inline(m[1] ?? "", room)}</em> },
+  { first: "~", at: /^~~(?=\S)([^~]*?\S)~~/, make: (m, room) => <s>{inline(m[1] ?? "", room)}</s> },
+  { first: " \\\n", at: /^(?: *|\\)\n */, make: () => <br /> }, // people and models break a line where they want a new one
+  { first: "&", at: /^&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});/, make: (m) => character(m[0]) },
 ];
 
 // character returns the character that an entity stands for, or the entity if there is none.
@@ -236,7 +292,7 @@ function character(entity: string): string {
 const special = /[\\`![<*_~h&]| *\n/g;
 
 // inline returns the elements of a text within a block.
-export function inline(text: string): Part[] {
+function inline(text: string, room: Room): Part[] {
   const made: Part[] = [];
   let plain = "";
   let at = 0;
@@ -246,16 +302,25 @@ export function inline(text: string): Part[] {
     if (!next) break;
     plain += text.slice(at, next.index);
     at = next.index;
-    const found = spanAt(text, at);
+    if (room.left <= 0) {
+      if (plain) made.push(plain);
+      made.push(<span class="as-written">{text.slice(at)}</span>);
+      return made;
+    }
+    const found = spanAt(text, at, room);
     if (!found) {
       plain += text[at];
       at++;
       continue;
     }
+    at += found.length;
+    if (typeof found.part === "string") {
+      plain += found.part;
+      continue;
+    }
     if (plain) made.push(plain);
     plain = "";
     made.push(found.part);
-    at += found.length;
   }
   plain += text.slice(at);
   if (plain) made.push(plain);
@@ -265,15 +330,18 @@ export function inline(text: string): Part[] {
 // longest is how long a span may be, so that a text full of marks stays fast.
 const longest = 2000;
 
-function spanAt(text: string, at: number): { part: Part; length: number } | null {
+function spanAt(text: string, at: number, room: Room): { part: Part; length: number } | null {
   const before = text[at - 1] ?? " ";
   const here = text[at] ?? "";
   const word = here === "_" || here === "h" || (here === "*" && text[at + 1] !== "*");
   if (word && /\w/.test(before)) return null; // inside a word
   const rest = text.slice(at, at + longest);
   for (const span of spans) {
-    const m = span.at.exec(rest);
-    if (m) return { part: span.make(m), length: m[0].length };
+    const m = span.first.includes(here) ? span.at.exec(rest) : null;
+    if (!m) continue;
+    const part = span.make(m, room);
+    if (typeof part !== "string" || here === "&") room.left--; // each entity takes a parser
+    return { part, length: m[0].length };
   }
   return null;
 }
