@@ -14,59 +14,57 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// Bounds of an answer. They stop a server that would send without end.
+// Limits on an answer. They stop a server that would send without end.
 const (
 	maxAnswer  = 16 << 20 // bytes of an answer that are kept in memory
 	maxChoices = 64       // choices in one event
 )
 
-// tailWait is how long to wait after the finish_reason for the usage. It is short, because the answer
-// is there already.
+// tailWait is how long to wait for the usage after the finish_reason. It is short, because the answer is
+// already there.
 const tailWait = 5 * time.Second
 
 // An assembly puts a model's answer together from the chunks of its stream.
 type assembly struct {
 	callAssembly
 	host string
-	// What joins the pieces of texts.
+	// These join the pieces of texts.
 	textJoiner, refusalJoiner, thoughtJoiner wire.Joiner
 
 	split thinktags.Splitter
-	// thinksBare remembers whether the model's texts begin with thinking that no tag begins;
-	// nil if nobody wants to know.
+	// thinksBare remembers whether the model's texts begin with thinking without an opening tag; nil if nobody
+	// needs that.
 	thinksBare *thinktags.Habit
-	message    wholeMessage // what came as "message" and not as "delta"
+	message    wholeMessage // what arrived in "message" instead of "delta"
 
 	usage     *wire.Usage
 	stop      llm.Stop
 	reason    string
-	announced bool // the finish_reason says that there are tool calls
-	finished  bool // a finish_reason has come
+	announced bool // the finish_reason says that the answer has tool calls
+	finished  bool // a finish_reason has arrived
 
-	// What is being read. Each event is read into the same memory.
+	// The event that is being read. All events are read into the same memory.
 	chunk chunk
 	small smallChunk
 }
 
-// A wholeMessage remembers the parts of an answer that came in a field "message". Some
-// servers send that field beside "delta" or instead of it, with all the text so far or
-// with the whole answer.
+// A wholeMessage keeps track of the parts of an answer that arrived in a field "message". Some servers send
+// that field in addition to "delta" or instead of it, with all the text so far or with the whole answer.
 type wholeMessage struct {
 	text    string // the text of the messages so far
 	thought string // the thinking of the messages so far
 
-	streamsText, streamsThought bool // the text, or the thinking, comes as deltas
-	called                      bool // tool calls have come
+	streamsText, streamsThought bool // the text, or the thinking, arrives in deltas
+	called                      bool // tool calls have arrived
 }
 
-// newAssembly returns an empty assembly. It calls emit for each piece of text that is
-// added.
+// newAssembly returns an empty assembly. It calls emit for each piece of text that is added.
 func newAssembly(host string, emit func(llm.Delta)) *assembly {
 	return &assembly{host: host, callAssembly: callAssembly{pieces: pieces{emit: emit}, byIndex: map[wire.Int]*piece{}}}
 }
 
-// add adds one event of the stream. It returns a *refusal if the event says that the
-// server failed, and errGarbled if the event cannot be read or the answer does not end.
+// add adds one event of the stream. It returns a *refusal if the event says that the server failed, and
+// errGarbled if the event can't be read or the answer gets too large.
 func (a *assembly) add(raw []byte) error {
 	if text, ok := increment.Text(raw); ok {
 		return a.addIncrement(text)
@@ -79,17 +77,17 @@ func (a *assembly) add(raw []byte) error {
 	return a.addLarge(raw)
 }
 
-// addLarge adds an event of any size, or one that says that something is wrong.
+// addLarge adds an event of any size, or one that reports an error.
 func (a *assembly) addLarge(raw []byte) error {
 	a.chunk = chunk{}
 	c := &a.chunk
-	if bytes.HasPrefix(raw, []byte("[")) { // Google lists its errors
+	if bytes.HasPrefix(raw, []byte("[")) { // Google sends its errors as a list
 		return refusalInStream(raw)
 	}
 	if err := json.Unmarshal(raw, c); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
-	a.usage = cmp.Or(c.usage(), a.usage) // an error may come with it
+	a.usage = cmp.Or(c.usage(), a.usage) // an error may come with usage
 	switch {
 	case c.isFailure(len(c.Choices)):
 		return refusalInStream(raw)
@@ -108,7 +106,7 @@ func (a *assembly) addLarge(raw []byte) error {
 	return a.checkSize()
 }
 
-// addIncrement adds the text of an event that says nothing else.
+// addIncrement adds the text of an event that contains nothing else.
 func (a *assembly) addIncrement(text string) error {
 	d := &delta{Content: content{text: text}}
 	if err := a.addDelta(d); err != nil {
@@ -118,11 +116,11 @@ func (a *assembly) addIncrement(text string) error {
 	return a.checkSize()
 }
 
-// addSmall adds a small event that has choices and nothing wrong. It returns false, and adds nothing,
-// if the event is another.
+// addSmall adds a small event that has choices and reports no error. It returns false, and adds nothing, for
+// any other event.
 func (a *assembly) addSmall(raw []byte) (added bool, err error) {
 	choices := a.small.Choices[:0]
-	clear(choices[:cap(choices)]) // what they held may be kept, and decoding does not empty them
+	clear(choices[:cap(choices)]) // decoding doesn't clear them, and what they held may be kept
 	a.small = smallChunk{Choices: choices}
 	c := &a.small
 	if json.Unmarshal(raw, c) != nil || len(c.Choices) == 0 || len(c.Choices) > maxChoices || c.isFailure(len(c.Choices)) {
@@ -137,7 +135,7 @@ func (a *assembly) addSmall(raw []byte) (added bool, err error) {
 	return true, a.checkSize()
 }
 
-// checkSize returns an error if the answer is larger than what is kept.
+// checkSize returns an error if the answer is too large to keep.
 func (a *assembly) checkSize() error {
 	if a.kept > maxAnswer {
 		return fmt.Errorf("%w: it does not end", errGarbled)
@@ -166,9 +164,8 @@ func (a *assembly) addChoice(c *choice) error {
 	return a.setFinishReason(wire.ReasonWord(c.Finish))
 }
 
-// setFinishReason records an answer's finish_reason. Some servers send several; the
-// first that says that the answer is not whole counts. It returns an error if the server
-// reports a failure.
+// setFinishReason records an answer's finish_reason. Some servers send several; the first that says that the
+// answer is incomplete counts. It returns an error if the server reports a failure.
 func (a *assembly) setFinishReason(reason string) error {
 	if reason == "" {
 		return nil
@@ -188,8 +185,7 @@ func (a *assembly) setFinishReason(reason string) error {
 	return nil
 }
 
-// stopReason returns why the answer ended. If the server announced tool calls and sent
-// none, they were lost.
+// stopReason returns why the answer ended. If the server announced tool calls and sent none, they were lost.
 func (a *assembly) stopReason(calls int) llm.Stop {
 	if a.stop == llm.StopWhole && a.announced && calls == 0 {
 		return llm.StopLost
@@ -222,8 +218,7 @@ func (m *wholeMessage) noteDelta(d *delta) {
 	m.called = m.called || len(d.ToolCalls) > 0
 }
 
-// newPartOf returns the part of a message that neither a delta nor an earlier message has
-// brought.
+// newPartOf returns the part of a message that neither a delta nor an earlier message contained.
 func (m *wholeMessage) newPartOf(d *delta) *delta {
 	news := &delta{}
 	if !m.streamsText {
@@ -243,8 +238,8 @@ func (m *wholeMessage) newPartOf(d *delta) *delta {
 	return news
 }
 
-// textBeyond returns what follows before in text, or the whole text if it does not begin
-// with before.
+// textBeyond returns the part of text after the prefix before, or the whole text if it doesn't begin with
+// before.
 func textBeyond(text, before string) string {
 	if rest, ok := strings.CutPrefix(text, before); ok {
 		return rest
@@ -252,8 +247,8 @@ func textBeyond(text, before string) string {
 	return text
 }
 
-// addThinkingOf adds the thinking in a delta, and the fields that the provider wants
-// back with the next request.
+// addThinkingOf adds the thinking in a delta, and the fields that the provider wants back with the next
+// request.
 func (a *assembly) addThinkingOf(d *delta) error {
 	text := d.thinkingText()
 	if text != "" {
@@ -276,8 +271,8 @@ func (a *assembly) addThinkingOf(d *delta) error {
 	return nil
 }
 
-// answer returns the answer that the chunks make up. requestSize is the size of the
-// request in bytes; the tokens are estimated from it if the server reports no usage.
+// answer returns the answer that the chunks form. requestSize is the size of the request in bytes; it is used
+// to estimate the tokens if the server reports no usage.
 func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	a.addThinking(a.thoughtJoiner.Flush())
 	a.addParts(a.split.Add(a.textJoiner.Flush(), a.saidSoFar()), "")
@@ -303,7 +298,7 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 		case llm.BlockToolUse:
 			if p.name == "" {
 				if stop != llm.StopWhole {
-					continue // the answer is not whole, and the call's name may have been cut off
+					continue // the answer is incomplete, and the call's name may have been cut off
 				}
 				return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
@@ -322,7 +317,7 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	return out, nil
 }
 
-// wait implements answerReader: once the answer has ended, only its usage may follow.
+// wait implements answerReader. Once the answer has ended, only its usage may follow.
 func (a *assembly) wait(cfg *Config) time.Duration {
 	if a.finished {
 		return tailWait
@@ -330,11 +325,11 @@ func (a *assembly) wait(cfg *Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements answerReader: the answer has come to its end when the server said so, or the
-// stream did.
+// isWhole implements answerReader. The answer is complete when the server has said so, or when the stream has
+// ended.
 func (a *assembly) isWhole(done bool) bool { return a.finished || done }
 
-// isOver implements answerReader: some servers send the usage after the end of the answer.
+// isOver implements answerReader. It never is, because some servers send the usage after the end of the answer.
 func (a *assembly) isOver() bool { return false }
 
 // void implements answerReader.

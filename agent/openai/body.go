@@ -19,7 +19,7 @@ func appendJSON(to []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// addFields adds the fields that are configured, a JSON object or nothing, to a request.
+// addFields adds the configured fields, given as a JSON object or nothing, to a request.
 func addFields(body, configured []byte) []byte {
 	if len(configured) == 0 {
 		return body
@@ -28,7 +28,7 @@ func addFields(body, configured []byte) []byte {
 	return append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
 }
 
-// appendTools adds the tools to a request; nil is none.
+// appendTools adds the tools to a request; nil adds none.
 func appendTools(body, toolList []byte) []byte {
 	if len(toolList) == 0 {
 		return body
@@ -37,25 +37,25 @@ func appendTools(body, toolList []byte) []byte {
 	return append(append(body, toolList...), '}')
 }
 
-// Estimates in bytes: the parts of a request that are neither messages nor tools, and
-// the parts of a message that are not its texts. They suffice for nearly all requests,
-// and then the body is written without growing the buffer.
+// Estimates in bytes: the parts of a request that are neither messages nor tools, and the parts of a message
+// that are not its texts. They are large enough for nearly all requests, whose bodies are then written without
+// growing the buffer.
 const (
 	requestRoom = 256
 	messageRoom = 64
 )
 
-// A releasedBody is the body of a request that is being sent. The transport closes it once it
-// is sent, and from then on it holds no memory while the model is waited for. The transport may
-// close it while it is still being read, if the request was cancelled.
+// A releasedBody is the body of a request that is being sent. The transport closes it once it is sent, so that
+// it takes no memory while the request waits for the model. If the request is canceled, the transport may close
+// it while it is still being read.
 type releasedBody struct {
 	mu   sync.Mutex
 	left *bytes.Reader // nil once it is closed
 	body []byte
-	to   *bodies // where the memory goes then
+	to   *bodies // where the memory goes after that
 }
 
-// newReleasedBody makes a body of these bytes, which nobody else may use from then on.
+// newReleasedBody makes a body from these bytes, which nobody else may use afterwards.
 func newReleasedBody(body []byte, to *bodies) *releasedBody {
 	return &releasedBody{left: bytes.NewReader(body), body: body, to: to}
 }
@@ -70,7 +70,7 @@ func (b *releasedBody) Read(p []byte) (int, error) {
 	return b.left.Read(p)
 }
 
-// Close implements io.Closer: it lets the bytes go.
+// Close implements io.Closer. It releases the bytes.
 func (b *releasedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,30 +81,30 @@ func (b *releasedBody) Close() error {
 	return nil
 }
 
-// maxSpareBody is how many bytes a body may have had whose memory is kept for another.
+// maxSpareBody is the size in bytes up to which a body's memory is kept for another.
 const maxSpareBody = 256 << 10
 
-// bodies keeps the memory of bodies that were sent, for those that are written next: few are
-// being sent at a time, even where thousands wait for their answers.
+// bodies keeps the memory of sent bodies for the next ones: only a few are being sent at a time, even if
+// thousands wait for their answers.
 type bodies struct{ spare sync.Pool }
 
-// take returns memory for a body, nil if there is none.
+// take returns memory for a body, or nil if there is none.
 func (b *bodies) take() []byte {
 	room, _ := b.spare.Get().([]byte)
 	return room
 }
 
-// give takes the memory of a body that nobody uses any more.
+// give takes the memory of a body that nobody uses any longer.
 func (b *bodies) give(body []byte) {
 	if cap(body) <= maxSpareBody {
-		b.spare.Put(body[:0]) //nolint:staticcheck // a header of 24 bytes beside each body is little
+		b.spare.Put(body[:0]) //nolint:staticcheck // the 24-byte slice header that Put allocates is small
 	}
 }
 
-// maxSpareMessages is how many messages a list may have had whose memory is kept for another.
+// maxSpareMessages is the number of messages up to which a list's memory is kept for another.
 const maxSpareMessages = 1024
 
-// messageLists keeps the memory of the lists of messages of which bodies were written.
+// messageLists keeps the memory of the lists of messages from which bodies were written.
 type messageLists struct{ spare sync.Pool }
 
 // take returns an empty list with room for n messages.
@@ -113,10 +113,10 @@ func (l *messageLists) take(n int) []wireMessage {
 	return slices.Grow(room, n)
 }
 
-// give takes the memory of a list that nobody uses any more.
+// give takes the memory of a list that nobody uses any longer.
 func (l *messageLists) give(list []wireMessage) {
 	if cap(list) <= maxSpareMessages {
-		clear(list)           // what they say is free at once
-		l.spare.Put(list[:0]) //nolint:staticcheck // a header of 24 bytes beside each list is little
+		clear(list)           // releases what the messages contain
+		l.spare.Put(list[:0]) //nolint:staticcheck // the 24-byte slice header that Put allocates is small
 	}
 }

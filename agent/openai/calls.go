@@ -11,22 +11,21 @@ import (
 	"parley/tools"
 )
 
-// Bounds of the calls of an answer. They stop a server that would send without end.
+// Limits on the calls in an answer. They stop a server that would send without end.
 const (
 	maxCalls = 128
 	maxName  = 256 // bytes of a tool's name
 )
 
-// A callAssembly puts the calls among an answer's pieces together from their parts.
+// A callAssembly puts an answer's tool calls together from their parts.
 type callAssembly struct {
 	pieces
 	byIndex map[wire.Int]*piece
 	last    *piece       // the call that the last part belonged to
-	offered []tools.Spec // what the model may call, sorted by name
+	offered []tools.Spec // the tools that the model may call, sorted by name
 }
 
-// addCall adds one part of a tool call. beside reports whether another part precedes it
-// in the same event.
+// addCall adds one part of a tool call. beside reports whether another part precedes it in the same event.
 func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	var d callDelta
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -44,7 +43,7 @@ func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	if p.id != "" && string(d.ID) == p.id && d.Function.Name != "" && p.text.Len() > 2 && string(d.Function.Arguments) == p.text.String() {
 		return nil // the server has sent this call twice
 	}
-	if p.id == "" { // some servers give each part another
+	if p.id == "" { // some servers give each part a different one
 		p.id = string(d.ID)
 	}
 	if err := a.nameCall(p, string(d.Function.Name)); err != nil {
@@ -65,8 +64,8 @@ func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	return nil
 }
 
-// nameCall gives a call its name, or the next part of it. Most servers send the name whole, and
-// some repeat it in each part.
+// nameCall sets the name of a call, or appends the next part of it. Most servers send the whole name at once,
+// and some repeat it in each part.
 func (a *callAssembly) nameCall(p *piece, name string) error {
 	switch {
 	case name == "" || name == p.name:
@@ -89,8 +88,8 @@ func (a *callAssembly) nameCall(p *piece, name string) error {
 	return nil
 }
 
-// firstOffered returns the first name of a tool, in their order, that is not before this text; ""
-// if there is none.
+// firstOffered returns the first tool name, in sorted order, that doesn't sort before text; "" if there is
+// none.
 func (a *callAssembly) firstOffered(text string) string {
 	at := sort.Search(len(a.offered), func(i int) bool { return a.offered[i].Name >= text })
 	if at == len(a.offered) {
@@ -99,24 +98,23 @@ func (a *callAssembly) firstOffered(text string) string {
 	return a.offered[at].Name
 }
 
-// isOffered reports whether the model may call a tool of that name.
+// isOffered reports whether the model may call a tool with that name.
 func (a *callAssembly) isOffered(name string) bool { return name != "" && a.firstOffered(name) == name }
 
-// isRestOfName reports whether a part of a name goes on with a name that has begun: no tool has
-// its name, and one has a name that begins with both.
+// isRestOfName reports whether part continues a name that has begun: there is no tool with the name part, and
+// there is one whose name begins with both joined.
 func (a *callAssembly) isRestOfName(begun, part string) bool {
 	return !a.isOffered(part) && strings.HasPrefix(a.firstOffered(begun+part), begun+part)
 }
 
-// isWholeName reports whether a name is the whole one of which another is the beginning.
+// isWholeName reports whether name is complete and begun is its beginning.
 func (a *callAssembly) isWholeName(begun, name string) bool {
 	return !a.isOffered(begun) && a.isOffered(name) && strings.HasPrefix(name, begun)
 }
 
-// callOf returns the call that a part belongs to, which may be a new one; nil if the
-// part is empty and belongs to none. Servers number calls from 0 or from 1, give all of
-// them the same number, or do not number them. They give calls distinct ids, the same
-// id, or none.
+// callOf returns the call that a part belongs to, which may be a new one; nil if the part is empty and belongs
+// to none. Servers number calls from 0 or from 1, give all of them the same number, or don't number them. They
+// give calls distinct ids, the same id, or none.
 func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	id, name := string(d.ID), string(d.Function.Name)
 	p := a.last
@@ -128,7 +126,7 @@ func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 			p = known
 		}
 	case id == "" && name != "" && beside:
-		p = nil // parts of one event with names are calls of their own
+		p = nil // parts with names in one event are separate calls
 	}
 	if p != nil && a.endsBefore(p, d) {
 		p = nil
@@ -148,9 +146,8 @@ func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	return p
 }
 
-// endsBefore reports whether a part that could belong to this call begins another call:
-// the part has another id or another name, or the arguments of this call are already
-// whole.
+// endsBefore reports whether a part that could belong to this call begins another one: the part has a different
+// id or a different name, or the arguments of this call are already complete.
 func (a *callAssembly) endsBefore(p *piece, d callDelta) bool {
 	id, name, args := string(d.ID), string(d.Function.Name), string(d.Function.Arguments)
 	switch {
@@ -170,9 +167,9 @@ func (a *callAssembly) endsBefore(p *piece, d callDelta) bool {
 	return len(before) > 2 && args != before && strings.HasPrefix(args, "{") && json.Valid([]byte(before))
 }
 
-// isContinuedBy reports whether a part brings arguments and no name, while the arguments of this
-// call are not whole: it belongs to this call, whatever its id is. Some servers give each part
-// another.
+// isContinuedBy reports whether a part contains arguments but no name, while the arguments of this call are
+// incomplete. Then it belongs to this call, whatever its id is, because some servers give each part a different
+// one.
 func (p *piece) isContinuedBy(d callDelta) bool {
 	args := strings.TrimRight(p.text.String(), " \t\r\n")
 	return d.Function.Name == "" && d.Function.Arguments != "" && !(strings.HasSuffix(args, "}") && json.Valid([]byte(args)))

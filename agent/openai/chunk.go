@@ -8,15 +8,15 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// A chunk is one event of an answer, in the form of any of the servers. An answer that
-// is not a stream has the same shape, with a "message" in place of "delta".
+// A chunk is one event of an answer, with the fields that any of the servers send. An answer that is not a
+// stream has the same form, with "message" instead of "delta".
 type chunk struct {
-	Choices []json.RawMessage `json:"choices"` // each is decoded alone, to keep an event with many choices cheap
+	Choices []json.RawMessage `json:"choices"` // decoded one at a time, so that an event with many choices costs little
 	chunkFields
 }
 
-// A smallChunk is a chunk of at most maxSmallChunk bytes, which cannot have so many choices that
-// decoding all of them at once would cost much. Answers come in hundreds of these.
+// A smallChunk is a chunk of at most maxSmallChunk bytes. It can't have so many choices that decoding all of
+// them at once would cost much. An answer consists of hundreds of these.
 type smallChunk struct {
 	Choices []choice `json:"choices"`
 	chunkFields
@@ -24,7 +24,7 @@ type smallChunk struct {
 
 const maxSmallChunk = 4 << 10
 
-// chunkFields are the fields of a chunk besides its choices.
+// chunkFields are the fields of a chunk other than its choices.
 type chunkFields struct {
 	Usage   *wire.Usage     `json:"usage"`
 	Groq    *groq           `json:"x_groq"`
@@ -35,12 +35,11 @@ type chunkFields struct {
 	Detail json.RawMessage `json:"detail"`
 	Errors json.RawMessage `json:"errors"`
 	Msg    wire.String     `json:"msg"`
-	// MiniMax sends its status with each answer.
+	// Status is the status that MiniMax sends with each answer.
 	Status *minimaxStatus `json:"base_resp"`
 }
 
-// isFailure reports whether the event says that the server failed. choices is how many choices it
-// has.
+// isFailure reports whether the event says that the server failed. choices is how many choices the event has.
 func (c *chunkFields) isFailure(choices int) bool {
 	switch {
 	case !wire.IsEmpty(c.Error), c.Object == "error", c.Status != nil && c.Status.isFailure():
@@ -51,7 +50,7 @@ func (c *chunkFields) isFailure(choices int) bool {
 	return len(c.Message) > 2 && c.Message[0] == '"' || !wire.IsEmpty(c.Detail) || !wire.IsEmpty(c.Errors) || c.Msg != ""
 }
 
-// usage returns the usage that a chunk reports; nil if it reports none.
+// usage returns the usage that a chunk reports, or nil if it reports none.
 func (c *chunkFields) usage() *wire.Usage {
 	if c.Usage == nil && c.Groq != nil {
 		return c.Groq.Usage
@@ -64,14 +63,14 @@ type groq struct {
 	Usage *wire.Usage `json:"usage"`
 }
 
-// A choice is one alternative of the answer; Parley asks for one only. Message is set by
-// servers that send whole messages.
+// A choice is one alternative of the answer; Parley asks for only one. Servers that send whole messages set
+// Message.
 type choice struct {
 	Index   wire.Int        `json:"index"`
 	Delta   delta           `json:"delta"`
 	Message *delta          `json:"message"`
 	Finish  wire.String     `json:"finish_reason"`
-	Usage   *wire.Usage     `json:"usage"` // Moonshot's place for it
+	Usage   *wire.Usage     `json:"usage"` // where Moonshot sends it
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -86,8 +85,8 @@ type delta struct {
 	ToolCalls        []json.RawMessage `json:"tool_calls"`
 }
 
-// thinkingText returns the thinking in a delta, "" if there is none. Some servers send
-// the same thinking in two fields.
+// thinkingText returns the thinking in a delta, or "" if there is none. Some servers send the same thinking in
+// two fields.
 func (d *delta) thinkingText() string {
 	for _, c := range []string{d.ReasoningContent.thinkingThenText(), d.Reasoning.thinkingThenText()} {
 		if c != "" {
@@ -97,8 +96,7 @@ func (d *delta) thinkingText() string {
 	return d.Content.thinking
 }
 
-// keepThinking writes text into the field of another delta in which d has its own
-// thinking.
+// keepThinking writes text into the field of another delta in which d has its own thinking.
 func (d *delta) keepThinking(into *delta, text string) {
 	if d.ReasoningContent.thinkingThenText() != "" {
 		into.ReasoningContent.text = text
@@ -118,14 +116,14 @@ type callDelta struct {
 	callExtra
 }
 
-// content is the text of a message. Some servers send it as a list of parts, with
-// thinking among them. The texts are pieces for a wire.Joiner.
+// content is the text of a message. Some servers send it as a list of parts that may include thinking. The
+// texts are pieces for a wire.Joiner.
 type content struct {
 	text     string
 	thinking string
 }
 
-// Bounds of content: how deep its parts may be nested, and how many there may be.
+// Limits on content: how deeply its parts may be nested, and how many there may be.
 const (
 	maxPartDepth = 4
 	maxParts     = 4096
@@ -137,7 +135,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return c.read(b, maxPartDepth)
 }
 
-// read reads content in which at most depth levels of parts are nested.
+// read reads content whose parts are nested at most depth levels deep.
 func (c *content) read(b []byte, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("%w: content within content", errGarbled)
@@ -188,5 +186,5 @@ func (c *content) readParts(b []byte, depth int) error {
 	return nil
 }
 
-// thinkingThenText returns the thinking followed by the text.
+// thinkingThenText returns the thinking, followed by the text.
 func (c content) thinkingThenText() string { return c.thinking + c.text }

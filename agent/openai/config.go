@@ -19,54 +19,52 @@ import (
 )
 
 const (
-	// DefaultURL is the address of the server if none is configured.
+	// DefaultURL is the server's address if none is configured.
 	DefaultURL = "https://api.openai.com/v1"
 	// DefaultName is the model at DefaultURL if none is configured.
 	DefaultName = "gpt-5-mini"
 )
 
-// Config describes a model and the way to its server.
+// Config describes a model and how to reach its server.
 type Config struct {
 	BaseURL string // as the server's users write it, often ending in /v1; empty: DefaultURL
 	APIKey  string // empty: none is sent
 	Name    string // the model's name
-	Window  int    // the model's context in tokens; 0 if that is not known
-	Blind   bool   // the model sees no pictures; if false, a refusal may teach that later
-	// Effort is how much the model is to reason, in the provider's word; "" leaves that to
-	// the provider.
+	Window  int    // the size of the model's window in tokens; 0 if it is not known
+	Blind   bool   // the model sees no pictures; if false, a refusal may show later that it doesn't
+	// Effort is how much the model should reason, as one of the provider's words; "" leaves that to the
+	// provider.
 	Effort string
 	API    API // the protocol in which the model is asked
-	// Header is added to each request. Body is a JSON object whose fields are added to
-	// each.
+	// Header is added to each request. Body is a JSON object whose fields are added to each request.
 	Header http.Header
 	Body   json.RawMessage
-	// Transport makes the requests; nil: one that keeps its connections.
+	// Transport makes the requests; if nil, one that keeps its connections open is used.
 	Transport http.RoundTripper
 	Log       *slog.Logger // nil: nothing is logged
 
-	// FirstToken is the longest wait for the beginning of an answer; 0: 120 s, or 10 min for
-	// a server of the operator's own, which may load the model first.
+	// FirstToken is the longest wait for the beginning of an answer; 0 means 120 s, or 10 min for a server of
+	// the operator's own, which may have to load the model first.
 	FirstToken time.Duration
-	Idle       time.Duration // the longest wait within an answer; 0: 60 s
+	Idle       time.Duration // the longest pause within an answer; 0 means 60 s
 
-	query     string       // the query of each address, without "?"
+	query     string       // the query part of every URL, without "?"
 	keyHeader string       // the header field for the key
-	client    *http.Client // which asks by the Transport, and follows redirects
+	client    *http.Client // uses the Transport, and follows redirects
 }
 
-// An API is one of the two protocols of OpenAI's in which a model can be asked.
+// An API is one of OpenAI's two protocols for asking a model.
 type API string
 
 // The protocols.
 const (
-	// APIAuto is chat completions, except for the models that want the other.
+	// APIAuto is chat completions, except for models that require the Responses API.
 	APIAuto      API = ""
 	APIChat      API = "chat"
 	APIResponses API = "responses"
 )
 
-// complete checks a configuration and fills in what was left out. It also returns the
-// server's host.
+// complete checks a configuration and fills in what was left out. It also returns the server's host.
 func (c Config) complete() (Config, string, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultURL
@@ -74,7 +72,7 @@ func (c Config) complete() (Config, string, error) {
 	c.BaseURL = strings.TrimRight(strings.TrimSpace(c.BaseURL), "/")
 	u, err := url.Parse(c.BaseURL)
 	switch {
-	case err != nil: // url.Error shows the URL, which may hold a password
+	case err != nil: // url.Error shows the URL, which may contain a password
 		return c, "", errors.New("the model's base URL cannot be read as a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return c, "", errors.New("the model's base URL must begin with http:// or https:// and a host")
@@ -107,8 +105,7 @@ func (c Config) complete() (Config, string, error) {
 	return c, u.Host, nil
 }
 
-// checkBody checks that body is empty or a JSON object whose fields may be added to each
-// request.
+// checkBody checks that body is empty, or a JSON object whose fields may be added to each request.
 func checkBody(body json.RawMessage) error {
 	if len(body) == 0 {
 		return nil
@@ -128,10 +125,10 @@ func checkBody(body json.RawMessage) error {
 	return nil
 }
 
-// newTransport makes a transport that keeps connections for many answers at once. Over TLS it
-// pings them to notice dead ones, and many answers share a connection where the server allows
-// that. It asks for no compression, as a compressed stream is held back until a block is full.
-// Its buffers are small, because events are short and each answer that is awaited may have two.
+// newTransport makes a transport that keeps connections open for many answers at once. Over TLS it pings them
+// to notice dead ones, and many answers share a connection if the server allows it. It doesn't ask for
+// compression, because a compressed stream is held back until a block is full. Its buffers are small, because
+// events are short and each answer that is awaited may have two buffers.
 func newTransport() http.RoundTripper {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -155,10 +152,10 @@ func (c *Config) newWindowFinder() *window.Finder {
 	return f
 }
 
-// sign sets the header fields of each request: the key, where the provider looks for it,
-// and those of the configuration.
+// sign sets the header fields of each request: the key, in the field where the provider expects it, and the
+// configured fields.
 func (c *Config) sign(h http.Header) {
-	h.Del("Authorization") // the library's
+	h.Del("Authorization") // set by the library
 	switch {
 	case c.APIKey == "":
 	case c.keyHeader == "Authorization":

@@ -8,28 +8,26 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of the field reasoning_details of an answer.
+// Limits on an answer's reasoning_details.
 const (
 	maxDetails     = 4096
 	maxDetailsSize = 4 << 20 // bytes of JSON
 )
 
-// details is what a model has reasoned, as the entries of reasoning_details in its answer.
-// They arrive in parts.
+// details holds a model's reasoning, as the entries of reasoning_details in its answer. They arrive in parts.
 type details struct {
 	entries []*detail
 	size    int
 }
 
-// A detail is one entry of an answer's field reasoning_details, as far as it has come. Its fields text
-// and summary, which come in pieces, are collected in texts; its other fields are in fields.
+// A detail is one entry of an answer's reasoning_details, as far as it has arrived. Its fields text and
+// summary, which arrive in pieces, are collected in texts; its other fields are in fields.
 type detail struct {
 	fields map[string]any
 	texts  map[string]*strings.Builder
 }
 
-// add adds a list of entries, or of parts of the last entry. It ignores raw if that is
-// no list.
+// add adds a list of entries, or of parts of the last entry. It ignores raw if it is not a list.
 func (ds *details) add(raw json.RawMessage) error {
 	var more []json.RawMessage
 	if json.Unmarshal(raw, &more) != nil {
@@ -54,8 +52,8 @@ func (ds *details) add(raw json.RawMessage) error {
 	return nil
 }
 
-// continuedBy reports whether next is another part of this entry. Encrypted entries are
-// never continued: they come whole.
+// continuedBy reports whether next is another part of this entry. Encrypted entries are never continued,
+// because they arrive whole.
 func (d *detail) continuedBy(next map[string]any) bool {
 	kind, _ := next["type"].(string)
 	before, _ := d.fields["type"].(string)
@@ -64,8 +62,7 @@ func (d *detail) continuedBy(next map[string]any) bool {
 	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
 }
 
-// merge adds the fields of the next part of an entry to the entry: texts are appended, other
-// values replaced.
+// merge adds the fields of an entry's next part to the entry: texts are appended, other values are replaced.
 func (d *detail) merge(next map[string]any) {
 	for k, v := range next {
 		part, isText := v.(string)
@@ -81,8 +78,8 @@ func (d *detail) merge(next map[string]any) {
 	}
 }
 
-// raw returns all details as a JSON array, which the next request gives back to the server;
-// nil if the answer had none.
+// raw returns all details as a JSON array, which the next request sends back to the server; nil if the answer
+// had none.
 func (ds *details) raw() json.RawMessage {
 	if len(ds.entries) == 0 {
 		return nil
@@ -97,8 +94,8 @@ func (ds *details) raw() json.RawMessage {
 	return toRaw(all)
 }
 
-// toRaw encodes a value for the Provider field of a block. The values were read from
-// JSON and can always be encoded.
+// toRaw encodes a value for the Provider field of a block. The values were read from JSON, so they can always
+// be encoded.
 func toRaw(v any) json.RawMessage {
 	raw, err := plainjson.Marshal(v)
 	if err != nil {

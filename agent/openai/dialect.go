@@ -7,49 +7,49 @@ import (
 	"parley/agent/openai/toollist"
 )
 
-// A dialect is the variant of the protocol that a server was found to understand.
+// A dialect is the variant of the protocol that a server has turned out to understand.
 type dialect struct {
-	limit      limit // how the length of an answer is bounded
-	noUsage    bool  // it refuses stream_options, which ask for usage
-	noChoice   bool  // it refuses tool_choice, which forbids calls
-	noEcho     bool  // it refuses to get the model's thinking back
-	wantsEcho  bool  // it requires the thinking with each message of the model
-	bridges    bool  // a message of the model has to stand between a tool's result and a person's message: Mistral
+	limit      limit // how a request limits the length of the answer
+	noUsage    bool  // the server refuses stream_options, which ask for usage
+	noChoice   bool  // the server refuses tool_choice, which forbids calls
+	noEcho     bool  // the server refuses to get the model's thinking back
+	wantsEcho  bool  // the server requires the thinking with each message of the model
+	bridges    bool  // needs a message of the model between a tool's result and a person's message: Mistral
 	noThinking bool  // the model must not reason when it has tools
 	shortIDs   bool  // ids of calls must be nine letters and digits: Mistral
 	noPictures bool  // the model sees no pictures
-	noTools    bool  // the model takes no tools
-	noEffort   bool  // it refuses reasoning_effort
-	cacheKey   bool  // prompt_cache_key marks the requests that begin alike: OpenAI
+	noTools    bool  // the model can't use tools
+	noEffort   bool  // the server refuses reasoning_effort
+	cacheKey   bool  // requests that begin alike are marked with prompt_cache_key: OpenAI
 	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
 
-	native      bool // it is Ollama, and asked in its own protocol, which lets a request set the window
-	noNative    bool // it only resembles Ollama, and does not speak its protocol
-	responses   bool // it is asked by the Responses API
-	noResponses bool // it has no Responses API, or not for this model
-	fixed       bool // the configuration says which API
-	noSummary   bool // it refuses to sum up the model's reasoning
-	noEncrypted bool // it refuses to send the model's reasoning encrypted
+	native      bool // the server is Ollama, and is asked in its own protocol, in which a request can set the window
+	noNative    bool // the server only resembles Ollama, and doesn't speak its protocol
+	responses   bool // the server is asked through the Responses API
+	noResponses bool // the server has no Responses API, or none for this model
+	fixed       bool // the configuration says which API to use
+	noSummary   bool // the server refuses to summarize the model's reasoning
+	noEncrypted bool // the server refuses to send the model's reasoning encrypted
 
-	described int // how many characters the description of a tool may have; 0 is any number
-	mostTools int // how many tools it takes; 0 is as many as most servers
+	described int // how many characters a tool's description may have; 0 means any number
+	mostTools int // how many tools the server accepts; 0 means as many as most servers
 }
 
-// A limit is the parameter by which a request bounds the answer's length.
+// A limit is the parameter by which a request limits the length of the answer.
 type limit int
 
 const (
-	limitOld  limit = iota // max_tokens, which all servers but OpenAI's know
-	limitNew               // max_completion_tokens, which OpenAI wants
-	limitNone              // no parameter: the server knows neither
+	limitOld  limit = iota // max_tokens, which all servers except OpenAI's know
+	limitNew               // max_completion_tokens, which OpenAI requires
+	limitNone              // no parameter: the server knows neither of them
 )
 
 // A lesson is what a server's refusal teaches about its dialect.
 type lesson struct {
 	dialect dialect // the dialect in which to ask again
-	about   string  // the subject, for the log
-	// once reports that the refusal concerns the content of one conversation. Then the
-	// dialect is used for this request only.
+	about   string  // what was learned, for the log
+	// once reports that the refusal is only about the content of one conversation. Then the dialect is used for
+	// this request only.
 	once bool
 }
 
@@ -74,7 +74,7 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	return d.learnParameters(r)
 }
 
-// learnAbilities learns from a refusal what the model cannot do at all.
+// learnAbilities learns from a refusal what the model can't do at all.
 func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
@@ -88,8 +88,8 @@ func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnReasoning learns from a refusal of the Responses API which parameters of reasoning it does not
-// take.
+// learnReasoning learns from a refusal of the Responses API which reasoning parameters the server doesn't
+// accept.
 func (d dialect) learnReasoning(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
@@ -105,7 +105,7 @@ func (d dialect) learnReasoning(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnParameters learns from a refusal which parameters the server does not take.
+// learnParameters learns from a refusal which parameters the server doesn't accept.
 func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
@@ -121,7 +121,7 @@ func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 		next.cacheMarks, about = false, "cache_control"
 	case d.native && !d.noEffort && r.mentions("does not support thinking"):
 		next.noEffort, about = true, "think"
-	case !d.noThinking && r.wantsResponses(): // which the server does not have, or must not be asked by
+	case !d.noThinking && r.wantsResponses(): // the server doesn't have it, or must not be asked through it
 		next.noThinking, about = true, "reasoning beside tools"
 	case !d.noEffort && r.blames("reasoning_effort") && (d.noThinking || r.saysUnknown()):
 		next.noEffort, about = true, "reasoning_effort is unknown"
@@ -135,9 +135,8 @@ func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnAPI learns from a refusal which of OpenAI's protocols a model wants to be asked in.
-// It returns false if the refusal is about something else, or the configuration says
-// which.
+// learnAPI learns from a refusal in which of OpenAI's protocols a model has to be asked. It returns false if
+// the refusal is about something else, or if the configuration says which one to use.
 func (d dialect) learnAPI(r *refusal) (lesson, bool) {
 	next := d
 	switch {
@@ -156,10 +155,10 @@ func (d dialect) learnAPI(r *refusal) (lesson, bool) {
 	return lesson{}, false
 }
 
-// learnToEcho learns from a refusal whether to send the model's thinking back. A server
-// that does not know the field never gets it, and one that requires it always does. Any
-// other complaint concerns the content of this conversation alone. It returns false if
-// the refusal is about something else or nothing new.
+// learnToEcho learns from a refusal whether to send the model's thinking back. A server that doesn't know the
+// field never gets it again, and one that requires it always does. Any other complaint is only about the
+// content of this conversation. learnToEcho returns false if the refusal is about something else, or says
+// nothing new.
 func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	if d.responses {
 		next := d
@@ -182,16 +181,16 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: "reasoning_content of this conversation", once: true}, next != d
 }
 
-// toolForm returns how the server takes tools.
+// toolForm returns the form in which the server accepts tools.
 func (d dialect) toolForm() toollist.Form {
 	return toollist.Form{Flat: d.responses, Described: d.described, Most: d.mostTools}
 }
 
-// leastDescribed is the least bound of descriptions with which tools are still shown.
+// leastDescribed is the smallest limit on descriptions with which tools are still shown.
 const leastDescribed = 100
 
-// learnBounds learns from a refusal how long the descriptions of tools may be, or how many tools there
-// may be. It returns false if the refusal is about something else, or nothing new.
+// learnBounds learns from a refusal how long the descriptions of tools may be, or how many tools there may be.
+// It returns false if the refusal is about something else, or says nothing new.
 func (d dialect) learnBounds(r *refusal) (lesson, bool) {
 	next := d
 	n := r.bound()

@@ -11,23 +11,24 @@ import (
 	library "github.com/sashabaranov/go-openai"
 )
 
-// maxVectors bounds the answer to a request for vectors, in bytes.
+// maxVectors limits the answer to a request for vectors, in bytes.
 const maxVectors = 64 << 20
 
-// bytesPerToken is how long a token of a text is on average.
+// bytesPerToken is the average length of a token.
 const bytesPerToken = 4
 
-// errVectors says that an answer has not one vector for each text.
+// errVectors is returned if an answer doesn't contain one vector for each text.
 var errVectors = errors.New("the answer has not one vector for each text")
 
-// An Embedder turns texts into vectors, by a server's /embeddings.
+// An Embedder turns texts into vectors, using a server's /embeddings.
 type Embedder struct {
 	cfg   Config
 	spent func(tokens int64, estimated bool)
 }
 
-// NewEmbedder makes an Embedder of the model that a configuration names. It does not contact the server yet. spent, if
-// not nil, is called for each answer with the tokens that the server has counted, or an estimate if it has counted none.
+// NewEmbedder makes an Embedder for the model that a configuration names. It doesn't contact the server yet.
+// spent, if not nil, is called for each answer with the tokens that the server counted, or with an estimate if
+// it counted none.
 func NewEmbedder(cfg Config, spent func(tokens int64, estimated bool)) (*Embedder, error) {
 	cfg, _, err := cfg.complete()
 	if err != nil {
@@ -39,7 +40,7 @@ func NewEmbedder(cfg Config, spent func(tokens int64, estimated bool)) (*Embedde
 	return &Embedder{cfg, spent}, nil
 }
 
-// Embed returns a vector for each of the texts, in their order. It asks once. Its error is a *llm.Error.
+// Embed returns a vector for each of the texts, in order. It asks once. Its error is an *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	c := library.DefaultConfig("")
 	c.BaseURL, c.HTTPClient = e.cfg.BaseURL, signing{&e.cfg}
@@ -52,7 +53,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	numbered := slices.ContainsFunc(answer.Data, func(one library.Embedding) bool { return one.Index != 0 })
 	for i, one := range answer.Data {
 		at := one.Index
-		if !numbered { // as some servers do
+		if !numbered { // some servers don't number them
 			at = i
 		}
 		if at < 0 || at >= len(vectors) || vectors[at] != nil {
@@ -66,7 +67,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// count tells what an answer has cost.
+// count reports how many tokens an answer has cost.
 func (e *Embedder) count(tokens int64, texts []string) {
 	if e.spent == nil {
 		return
@@ -81,10 +82,10 @@ func (e *Embedder) count(tokens int64, texts []string) {
 	e.spent(tokens, true)
 }
 
-// A signing sends the library's requests as all others are sent.
+// A signing is the HTTP client that sends the library's requests with the same header fields as all others.
 type signing struct{ cfg *Config }
 
-// Do sends a request, and returns what it has failed by as failureOf does.
+// Do sends a request. Its errors are those of failureOf.
 func (s signing) Do(req *http.Request) (*http.Response, error) {
 	req.URL.RawQuery = s.cfg.query
 	s.cfg.sign(req.Header)

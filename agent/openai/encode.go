@@ -33,7 +33,7 @@ func (s *server) encode(r *llm.Request, d dialect) ([]byte, []tools.Spec, error)
 	return body, list.Sent, err
 }
 
-// encodeWith returns the body of a request in a dialect, with its tools as JSON; nil if it has none.
+// encodeWith returns the body of a request in a dialect. toolList holds its tools as JSON; nil if it has none.
 func (s *server) encodeWith(r *llm.Request, d dialect, toolList []byte) ([]byte, error) {
 	if d.responses {
 		return encodeResponses(r, &s.cfg, s.host, d, toolList)
@@ -47,8 +47,7 @@ func (s *server) encodeWith(r *llm.Request, d dialect, toolList []byte) ([]byte,
 	return w.encode(s.bodies.take(), toolList, s.cfg.Body)
 }
 
-// listTools returns the tools of a request in a dialect. Of tools that are left out it says so in the
-// log, once.
+// listTools returns the tools of a request in a dialect. It logs each tool that is left out, once.
 func (s *server) listTools(specs []tools.Spec, d dialect) (*toollist.List, error) {
 	list, newly, err := s.tools.List(specs, d.toolForm())
 	if err != nil {
@@ -68,10 +67,10 @@ func namesOf(all []toollist.Left) (names []string) {
 	return names
 }
 
-// maxLacking is how many names of tools a model reads that it lacks.
+// maxLacking is how many names of missing tools a model is told.
 const maxLacking = 64
 
-// lackingTools returns what is added to the instructions of a model that does not get some tools.
+// lackingTools returns what is added to the instructions of a model that doesn't get some of the tools.
 func lackingTools(left []toollist.Left) string {
 	names := namesOf(left)
 	more := ""
@@ -81,8 +80,8 @@ func lackingTools(left []toollist.Left) string {
 	return textTheseToolsLack(strings.Join(names, ", ") + more)
 }
 
-// withoutTools returns a request as it is for a model that takes no tools, or none of these; why is
-// added to its instructions. It tells earlier calls and their results in words.
+// withoutTools returns a request in the form for a model that gets no tools, with earlier calls and their
+// results put into words. why is added to its instructions.
 func withoutTools(asked *llm.Request, why string) *llm.Request {
 	r := *asked
 	if len(r.Tools) > 0 {

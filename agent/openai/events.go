@@ -14,12 +14,11 @@ import (
 )
 
 var (
-	// errGarbled is the error of a stream that breaks the protocol or a bound.
+	// errGarbled is returned for a stream that breaks the protocol or exceeds a limit.
 	errGarbled = errors.New("the answer is garbled")
-	// errStalled is the error of a request to whose answer the server added nothing for
-	// too long.
+	// errStalled is returned if a server added nothing to its answer for too long.
 	errStalled = errors.New("the server has stopped answering")
-	// errCut is the error of a stream that stopped before the answer had ended.
+	// errCut is returned for a stream that stopped before the answer had ended.
 	errCut = errors.New("the answer was cut off")
 )
 
@@ -29,11 +28,10 @@ const (
 	maxDrain  = 4 << 10  // bytes that are read after the end of an answer
 )
 
-// events reads the body of an answer, and rewrites it for the library's reader: one data
-// line for each event, and nothing else. The library gives up after a number of other
-// lines, and reads errors in its own way. Therefore comments and other fields are
-// dropped, and an error in the stream becomes data like any other. A body that is no
-// stream but a single JSON value becomes data too.
+// events reads the body of an answer, and rewrites it for the library's reader: one data line for each event,
+// and nothing else. The library gives up after a number of other lines, and reads errors in its own way. So
+// comments and other fields are dropped, and an error in the stream becomes data like anything else. A body
+// that is not a stream but a single JSON value becomes data, too.
 type events struct {
 	body       io.ReadCloser
 	in         *bufio.Reader // nil once it is closed
@@ -43,16 +41,16 @@ type events struct {
 	out   bytes.Buffer // what the library has not read yet
 	event []byte       // the data of the current event so far
 	name  string       // the name of the current event
-	// blankFollows says that the line that is handled is the last of its event.
+	// blankFollows says that the current line is the last of its event.
 	blankFollows bool
-	noFraming    bool  // the event is JSON without "data:" before it, perhaps on several lines
-	done         bool  // [DONE] has come
+	noFraming    bool  // the event is JSON without "data:" before it, and may span several lines
+	done         bool  // [DONE] has arrived
 	size         int   // bytes read so far
-	failed       error // why there is nothing more to read; nil until then
+	failed       error // why there is nothing more to read; nil while there may be
 }
 
-// newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer
-// from readers if there is one, and gives it back once it is closed.
+// newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer from
+// readers if one is there, and puts it back when it is closed.
 func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *events {
 	in, ok := readers.Get().(*bufio.Reader)
 	if !ok {
@@ -62,7 +60,7 @@ func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *events {
 	return &events{body: body, in: in, readers: readers, signOfLife: beat}
 }
 
-// Read returns the data that is ready. It waits for the server only if no data is ready.
+// Read returns the data that is ready. It waits for the server only if there is none.
 func (e *events) Read(p []byte) (int, error) {
 	for e.out.Len() == 0 {
 		if e.failed != nil {
@@ -86,16 +84,15 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// drain reads the few bytes that may follow the end of an answer, which makes the
-// connection usable for another request.
+// drain reads the few bytes that may follow the end of an answer, so that the connection can be used for
+// another request.
 func (e *events) drain() {
 	if e.failed == nil {
-		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not used again
+		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not reused
 	}
 }
 
-// readNext reads one line of the body and handles it. It returns the error that ends the
-// stream.
+// readNext reads one line of the body and handles it. It returns the error that ends the stream.
 func (e *events) readNext() error {
 	line, err := e.readLine()
 	if len(line) > 0 || err == nil {
@@ -110,9 +107,9 @@ func (e *events) readNext() error {
 	return err
 }
 
-// isBlankNext reports whether an empty line follows, as far as what was read already tells.
+// isBlankNext reports whether an empty line follows, judging only by what has been read already.
 func (e *events) isBlankNext() bool {
-	next, _ := e.in.Peek(min(2, e.in.Buffered())) // that much is there
+	next, _ := e.in.Peek(min(2, e.in.Buffered())) // Peek doesn't read more from the body
 	return bytes.HasPrefix(next, []byte("\n")) || string(next) == "\r\n"
 }
 
@@ -168,7 +165,7 @@ func (e *events) handleLine(line []byte) error {
 	return nil
 }
 
-// addLine appends one line of a JSON value that is printed on several lines.
+// addLine appends one line of a JSON value that spans several lines.
 func (e *events) addLine(line []byte) error {
 	e.event = append(append(e.event, ' '), line...)
 	if len(line) > 0 && line[0] == '}' {
@@ -177,9 +174,9 @@ func (e *events) addLine(line []byte) error {
 	return nil
 }
 
-// passIfWhole passes the event on as soon as it is whole JSON, because not every server
-// ends its events with an empty line. Of an object that has no name and ends there, its reader finds
-// out whether it is JSON.
+// passIfWhole passes the event on as soon as it is complete JSON, because not every server ends its events with
+// an empty line. If an event is a JSON object without a name and a blank line follows, passIfWhole doesn't
+// check that it is valid: its reader does.
 func (e *events) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
@@ -196,7 +193,7 @@ func (e *events) passIfWhole() {
 	}
 }
 
-// endEvent ends the event at an empty line. A whole event has been passed on before.
+// endEvent ends the event at an empty line. A complete event has been passed on before.
 func (e *events) endEvent() error {
 	data := bytes.TrimSpace(e.event)
 	switch {
@@ -210,14 +207,14 @@ func (e *events) endEvent() error {
 		e.passEvent(text)
 	case e.name == "" || e.name == "message":
 		return errGarbled
-	default: // an event of a kind that this server invented
+	default: // an event of a type that only this server has
 		e.reset()
 	}
 	return nil
 }
 
-// passEvent writes an event for the library. The library's reader would handle data that
-// begins with {"error" itself, and therefore pass puts a space after the brace.
+// passEvent writes an event for the library. The library's reader would handle data that begins with {"error"
+// itself, so passEvent puts a space after the brace.
 func (e *events) passEvent(data []byte) {
 	e.out.WriteString("data: ")
 	if data[0] == '{' {
@@ -229,7 +226,7 @@ func (e *events) passEvent(data []byte) {
 	e.reset()
 }
 
-// reset forgets the current event.
+// reset clears the current event.
 func (e *events) reset() {
 	e.event, e.name, e.noFraming = e.event[:0], "", false
 }

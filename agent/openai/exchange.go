@@ -15,18 +15,18 @@ import (
 	"parley/tools"
 )
 
-// An exchange is the library's HTTP client for one request. It sends its own body in
-// place of the library's, reads refusals with their headers, which the library drops,
-// and has the stream of the answer rewritten for the library's reader.
+// An exchange is the library's HTTP client for one request. It sends its own body instead of the library's,
+// reads refusals with their headers, which the library drops, and rewrites the stream of the answer for the
+// library's reader.
 type exchange struct {
 	server     *server
 	dialect    dialect
-	asked      *llm.Request // what the body is written of
+	asked      *llm.Request // the request from which the body is written
 	body       []byte       // nil once it is sent
 	size       int          // bytes of the body
-	tools      []tools.Spec // those in the body, sorted by name
+	tools      []tools.Spec // the tools in the body, sorted by name
 	signOfLife func()       // called for each line of the stream
-	events     *events      // the stream of the answer; nil before there is one
+	events     *events      // the stream of the answer; nil until there is one
 }
 
 // newExchange makes the exchange of a request in a dialect.
@@ -46,8 +46,7 @@ func (x *exchange) encode() (body []byte, err error) {
 	return body, err
 }
 
-// Do sends the exchange's request in place of req's body, and returns the rewritten
-// stream.
+// Do sends the exchange's request instead of req's body, and returns the rewritten stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	x.fill(req)
 	resp, err := x.send(req)
@@ -59,8 +58,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send sends a request by the transport itself: the functions of a client have 1 KB of the stack,
-// and would for as long as the model is waited for. A client only follows where the server redirects.
+// send sends a request directly through the transport, because an http.Client's functions would hold 1 KB of
+// the stack for as long as the request waits for the model. It uses a client only to follow a redirect.
 func (x *exchange) send(req *http.Request) (*http.Response, error) {
 	resp, err := x.server.cfg.Transport.RoundTrip(req)
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
@@ -69,7 +68,8 @@ func (x *exchange) send(req *http.Request) (*http.Response, error) {
 	return (&http.Client{Transport: &redirected{first: resp, then: x.server.cfg.Transport}}).Do(req)
 }
 
-// A redirected is the transport of a client whose request was sent already, and has this answer.
+// A redirected is the transport for a client that follows a redirect. The request has already been sent: its
+// first response is first.
 type redirected struct {
 	first *http.Response // nil once the client has it
 	then  http.RoundTripper
@@ -87,19 +87,19 @@ func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) {
 // fill makes the library's request the exchange's own. The body is released once it is sent.
 func (x *exchange) fill(req *http.Request) {
 	req.Body, req.ContentLength = newReleasedBody(x.body, &x.server.bodies), int64(len(x.body))
-	x.body = nil                                  // which may be large, and the model may take long
-	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
+	x.body = nil                                  // it may be large, and the model may take long
+	req.GetBody = func() (io.ReadCloser, error) { // after a redirect or a lost connection
 		again, err := x.encode()
 		return newReleasedBody(again, &x.server.bodies), err
 	}
 	req.URL.RawQuery = x.server.cfg.query
-	if x.dialect.native { // Ollama's own protocol, which has an address of its own
+	if x.dialect.native { // Ollama's own protocol has a URL of its own
 		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
 	}
 	x.server.cfg.sign(req.Header)
 }
 
-// asks reports whether a text stands in the request itself.
+// asks reports whether the request itself contains a text.
 func (x *exchange) asks(text string) bool {
 	if text == "" {
 		return false
@@ -113,7 +113,7 @@ func (x *exchange) asks(text string) bool {
 	})
 }
 
-// An unreachableError is the error of a request that no server answered.
+// An unreachableError is returned for a request that no server answered.
 type unreachableError struct {
 	host string
 	err  error
@@ -125,13 +125,13 @@ func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.h
 // Unwrap returns the network's error.
 func (u *unreachableError) Unwrap() error { return u.err }
 
-// failureOf returns what a request has failed by that was answered with resp or err: a *refusal for a
-// web page and for any status but 2xx, whose body it reads and closes, and an *unreachableError if
-// there is no response.
+// failureOf returns why a request failed that was answered with resp or err: a *refusal for a web page and for
+// any status except 2xx, whose body it reads and closes, and an *unreachableError if there is no response. It
+// returns nil if the request did not fail.
 func failureOf(req *http.Request, resp *http.Response, err error) error {
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // leave out the URL, which is from the configuration
+			err = u.Err // leave out the URL, which comes from the configuration
 		}
 		return &unreachableError{host: req.URL.Host, err: err}
 	}
@@ -146,8 +146,8 @@ func failureOf(req *http.Request, resp *http.Response, err error) error {
 	return refusalOf(resp.StatusCode, resp.Header, body)
 }
 
-// isPage reports whether a response is a web page: many servers answer with one wherever they have
-// nothing else. Some call the stream of an answer a page too, so what it begins with decides.
+// isPage reports whether a response is a web page: many servers send one if they have nothing else. Some also
+// label the stream of an answer as a page, so the first characters decide.
 func isPage(resp *http.Response) bool {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		return false
@@ -160,16 +160,16 @@ func isPage(resp *http.Response) bool {
 	for {
 		switch c, err := in.ReadByte(); {
 		case err != nil:
-			return false // whoever reads on meets the error again
+			return false // the next reader gets the error again
 		case !unicode.IsSpace(rune(c)):
-			_ = in.UnreadByte() // it was read just now
+			_ = in.UnreadByte() // can't fail right after a read
 			return c == '<'
 		}
 	}
 }
 
-// errorOf turns the error of a request into the contract's error. It conceals the key where the
-// server has repeated it.
+// errorOf turns the error of a request into an *llm.Error. If the server has repeated the key, errorOf conceals
+// it.
 func errorOf(err error, key string) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		e := &llm.Error{
@@ -188,12 +188,12 @@ func errorOf(err error, key string) *llm.Error {
 	return e
 }
 
-// concealKey replaces the words of a server's message that hold the key or a part of it.
+// concealKey replaces the words in a server's message that contain the key or a part of it.
 func concealKey(message, key string) string {
 	if key == "" {
 		return message
 	}
-	const shown = 6 // a word with that many of the key's first characters is taken for the key
+	const shown = 6 // a word with that many of the key's first characters is assumed to be the key
 	words := strings.Split(message, " ")
 	for i, w := range words {
 		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {

@@ -7,8 +7,8 @@ import (
 	"parley/agent/llm"
 )
 
-// fault classifies a refusal. It tests for Overflow first, because servers give an
-// overflow all kinds of statuses.
+// fault classifies a refusal. It checks for Overflow first, because servers give an overflow all kinds of
+// statuses.
 func (r *refusal) fault() llm.Fault {
 	s := r.status
 	switch {
@@ -30,11 +30,11 @@ func (r *refusal) fault() llm.Fault {
 	return llm.Busy
 }
 
-// statusNoCapacity is Groq's status of a request for which its flexible tier has no room just now.
+// statusNoCapacity is Groq's status for a request that its flexible tier has no room for at the moment.
 const statusNoCapacity = 498
 
-// cause returns what the operator has to mend, "" if that is nothing known. Few servers
-// have a code for it; for the others only the status and the message tell.
+// cause returns what the operator has to fix, or "" if that isn't known. Few servers have a code for it; for
+// the others only the status and the message tell.
 func (r *refusal) cause() llm.Cause {
 	switch {
 	case r.isOverflow():
@@ -67,8 +67,8 @@ func (r *refusal) cause() llm.Cause {
 	return ""
 }
 
-// isUnpaid reports whether the account has no money left. A limit of requests per time
-// does not count, even if a server calls it a quota.
+// isUnpaid reports whether the account has no money left. A limit on requests in a period doesn't count, even
+// if a server calls it a quota.
 func (r *refusal) isUnpaid() bool {
 	return r.status == http.StatusPaymentRequired ||
 		r.hasCode("insufficient_quota", "billing_hard_limit_reached", "exceeded_current_quota_error", "insufficient_balance", "1113", "arrearage") ||
@@ -81,21 +81,21 @@ func (r *refusal) rejectsModel() bool {
 		r.mentions("model not found", "model not exist", "invalid model", "no such model", "unknown model", "is not a valid model", "model does not exist")
 }
 
-// rejectsPlace reports whether the provider does not serve where the request came from.
+// rejectsPlace reports whether the provider doesn't serve the place where the request came from.
 func (r *refusal) rejectsPlace() bool {
 	return r.hasCode("unsupported_country_region_territory") ||
 		r.mentions("country, region, or territory not supported", "user location is not supported", "not available in your region", "not available in your country",
 			"check your network settings") // Groq
 }
 
-// isFlagged reports whether the provider's moderation rejects what was said, with a status that
-// elsewhere is about the key.
+// isFlagged reports whether the provider's moderation rejects what was said, with a status that otherwise means
+// that the key is wrong.
 func (r *refusal) isFlagged() bool {
 	return r.mentions("requires moderation", "input was flagged")
 }
 
-// isExplained reports whether a refusal names what it is about, and that is not the length of the
-// request: what was said in it, a tool, or a parameter besides the messages.
+// isExplained reports whether a refusal names its cause, and that is not the request's length: something that
+// was said, a tool, or a parameter other than the messages.
 func (r *refusal) isExplained() bool {
 	param := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(r.param)), "body.")
 	if end := strings.IndexAny(param, ".["); end >= 0 {
@@ -115,19 +115,19 @@ func (r *refusal) isExplained() bool {
 			"inputs are not permitted", "additional properties are not allowed")
 }
 
-// rejectsKey reports whether the server does not accept the API key.
+// rejectsKey reports whether the server rejects the API key.
 func (r *refusal) rejectsKey() bool {
 	return r.hasCode("invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied", "invalid_authentication_error") ||
 		r.mentions("api key not valid", "invalid api key", "incorrect api key", "api key is missing", "no auth credentials", "missing authentication")
 }
 
-// isMalformedOutput reports whether the model wrote something that its own server could not parse.
-// If asked again, the model might write something else.
+// isMalformedOutput reports whether the model wrote something that its own server could not parse. If it is
+// asked again, it may write something else.
 func (r *refusal) isMalformedOutput() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
-// mayBeOfTool reports whether a refusal may be about a tool, by its status.
+// mayBeOfTool reports whether a refusal may be about a tool, judging by its status.
 func (r *refusal) mayBeOfTool() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, 0:
@@ -136,22 +136,21 @@ func (r *refusal) mayBeOfTool() bool {
 	return false
 }
 
-// wantsResponses reports whether a refusal says that the model has to be asked by the
-// Responses API, at all or where it has tools.
+// wantsResponses reports whether a refusal says that the model has to be asked through the Responses API,
+// always or when it has tools.
 func (r *refusal) wantsResponses() bool {
 	return r.status >= http.StatusBadRequest && r.status < http.StatusInternalServerError &&
 		r.mentions("v1/responses", "use the responses api", "only supported in the responses", "chatcompletion operation does not work") // the last is Azure's
 }
 
-// lacksResponses reports whether a refusal says that the server has no Responses API, or
-// has none for this model.
+// lacksResponses reports whether a refusal says that the server has no Responses API, or none for this model.
 func (r *refusal) lacksResponses() bool {
 	return r.lacksAddress() || r.status >= http.StatusBadRequest &&
 		r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
 }
 
-// lacksAddress reports whether a refusal says that the server does not know the address
-// that was asked. It may know the address and not the model.
+// lacksAddress reports whether a refusal says that the server doesn't know the requested URL. The server may
+// know the URL but not the model.
 func (r *refusal) lacksAddress() bool {
 	switch r.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -160,24 +159,22 @@ func (r *refusal) lacksAddress() bool {
 	return false
 }
 
-// refusesReasoning reports whether a refusal is about an item of reasoning that was sent
-// back to the Responses API: it cannot be decrypted, is not stored, or does not stand
-// where it belongs.
+// refusesReasoning reports whether a refusal is about an item of reasoning that was sent back to the Responses
+// API: it can't be decrypted, is not stored, or is in the wrong place.
 func (r *refusal) refusesReasoning() bool {
 	return r.hasCode("invalid_encrypted_content") || r.mentions(
 		"encrypted content", "encrypted_content", "of type 'reasoning'", "required 'reasoning' item", "items are not persisted",
 	) && !r.mentions("is not supported with this model")
 }
 
-// ordersMessages reports whether a refusal says that no person's message may follow a
-// tool's result directly. Servers say that, and the templates of models, which fail with
-// status 500.
+// ordersMessages reports whether a refusal says that a person's message must not directly follow a tool's
+// result. Servers say that, and so do the templates of models, which fail with status 500.
 func (r *refusal) ordersMessages() bool {
 	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
 }
 
-// refusesPictures reports whether a refusal says that the model sees no pictures. A
-// complaint about one picture, say that it is damaged or too large, does not count.
+// refusesPictures reports whether a refusal says that the model sees no pictures. A complaint about one
+// picture, for example that it is damaged or too large, doesn't count.
 func (r *refusal) refusesPictures() bool {
 	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
 		return false
@@ -192,9 +189,8 @@ func (r *refusal) refusesPictures() bool {
 	)
 }
 
-// refusesTools reports whether a refusal says that the model takes no tools, or that its
-// server was started without passing tools on. A complaint about one tool does not
-// count.
+// refusesTools reports whether a refusal says that the model can't use tools, or that its server was started
+// without support for them. A complaint about one tool doesn't count.
 func (r *refusal) refusesTools() bool {
 	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
 		return false

@@ -7,14 +7,14 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// A minimaxStatus is the field base_resp, in which MiniMax says how a request went. It comes with
-// the HTTP status 200, and in a stream with the last event.
+// A minimaxStatus is the field base_resp, in which MiniMax says whether a request succeeded. It comes with HTTP
+// status 200, and in a stream with the last event.
 type minimaxStatus struct {
 	Code    wire.String `json:"status_code"` // "0" if all is well
 	Message wire.String `json:"status_msg"`
 }
 
-// readMinimax reads a field base_resp; one that is missing or cannot be read is not a failure.
+// readMinimax reads a field base_resp. A field that is missing or can't be read doesn't count as a failure.
 func readMinimax(raw json.RawMessage) minimaxStatus {
 	var s minimaxStatus
 	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
@@ -26,7 +26,7 @@ func readMinimax(raw json.RawMessage) minimaxStatus {
 // isFailure reports whether the request failed.
 func (s minimaxStatus) isFailure() bool { return s.Code != "" && s.Code != "0" }
 
-// http returns the HTTP status that other servers have for the same.
+// http returns the HTTP status that other servers use for the same failure.
 func (s minimaxStatus) http() int {
 	switch s.Code {
 	case "1002", "1039", "1041", "2045", "2056":
@@ -35,7 +35,7 @@ func (s minimaxStatus) http() int {
 		return http.StatusUnauthorized
 	case "1008":
 		return http.StatusPaymentRequired
-	case "1026", "1027", "2013": // what was asked or said is not allowed; a field is wrong
+	case "1026", "1027", "2013": // forbidden content in the request or the answer; an invalid field
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError

@@ -13,8 +13,8 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// FirstModel returns the name of the model to use if none is configured: DefaultName at
-// DefaultURL, and elsewhere the first that the server lists and that can chat.
+// FirstModel returns the name of the model to use if none is configured: DefaultName at DefaultURL, and
+// elsewhere the first model in the server's list that can chat.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -81,8 +81,8 @@ func listModels(ctx context.Context, cfg *Config) ([]string, error) {
 	return names, nil
 }
 
-// canChat guesses whether a model can chat, from its name and from its type if the
-// server gives one. Servers also list models for embeddings and other purposes.
+// canChat guesses whether a model can chat, from its name and, if the server gives one, its type. Servers also
+// list models for embeddings and other purposes.
 func canChat(name, kind string) bool {
 	for _, text := range []string{strings.ToLower(name), strings.ToLower(kind)} {
 		for _, other := range []string{"embed", "rerank", "whisper", "tts", "transcri", "moderation", "dall-e", "diffusion", "bge-", "minilm", "text-to-", "image"} {

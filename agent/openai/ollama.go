@@ -9,10 +9,10 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// Ollama speaks chat completions, but loads a model with a window of its own choice then.
-// Its own protocol lets each request say how large the window is to be. It is used where
-// the configuration says that, and differs in form alone: messages are written from those
-// of chat completions, and its events are read as theirs.
+// Ollama speaks chat completions, but then loads a model with a window of its own choice. Its own protocol lets
+// each request set the size of the window. Parley uses it if the configuration sets that size. The two
+// protocols differ only in form: messages are converted from those of chat completions, and events are read
+// like theirs.
 type (
 	nativeRequest struct {
 		Model    string          `json:"model"`
@@ -20,8 +20,8 @@ type (
 		Stream   bool            `json:"stream"`
 		Think    any             `json:"think,omitempty"` // a word, or false
 		Options  map[string]any  `json:"options"`
-		// With these the server refuses what is longer than the window in place of silently
-		// leaving out its beginning. Older servers do not know them.
+		// These make the server refuse a request that is longer than the window instead of silently leaving out
+		// its beginning. Older servers don't know them.
 		Truncate bool `json:"truncate"`
 		Shift    bool `json:"shift"`
 	}
@@ -31,7 +31,7 @@ type (
 		Thinking string       `json:"thinking,omitempty"`
 		Images   []string     `json:"images,omitempty"` // base64
 		Calls    []nativeCall `json:"tool_calls,omitempty"`
-		Tool     string       `json:"tool_name,omitempty"` // whose result this is
+		Tool     string       `json:"tool_name,omitempty"` // the tool that returned this result
 		CallID   string       `json:"tool_call_id,omitempty"`
 	}
 	nativeCall struct {
@@ -44,11 +44,11 @@ type (
 	}
 )
 
-// encodeNative returns the body of a request in Ollama's own protocol. window is how many tokens the
-// model is to read.
+// encodeNative returns the body of a request in Ollama's own protocol. window is how many tokens the model
+// should be able to read.
 func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int, d dialect, toolList []byte) ([]byte, error) {
 	w := nativeRequest{Model: cfg.Name, Stream: true, Options: map[string]any{}}
-	if len(cfg.Body) > 0 { // what chat completions take besides the messages has the same names there
+	if len(cfg.Body) > 0 { // the other parameters of chat completions have the same names there
 		if err := json.Unmarshal(cfg.Body, &w.Options); err != nil {
 			return nil, fmt.Errorf("read the configured fields: %w", err)
 		}
@@ -64,7 +64,7 @@ func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int
 	default:
 		w.Think = cfg.Effort
 	}
-	names := map[string]string{} // of tools, by the id of their call
+	names := map[string]string{} // of tools, by call id
 	for i := range messages {
 		message := &messages[i]
 		n := nativeMessage{Role: message.Role, Thinking: message.ReasoningContent, CallID: message.ToolCallID, Tool: names[message.ToolCallID]}
@@ -82,7 +82,7 @@ func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int
 	return appendTools(body, toolList), nil
 }
 
-// addContent puts the texts of a content into the message's Content and its pictures into Images.
+// addContent adds a content's texts to the message's Content and its pictures to Images.
 func (n *nativeMessage) addContent(c *wireContent) {
 	texts := []string{c.text}
 	for _, p := range c.parts {
@@ -139,13 +139,12 @@ func (r nativeReader) add(raw []byte) error {
 	return r.setFinishReason(reason)
 }
 
-// wait implements answerReader: each line is progress, after which the next must come within
-// cfg.Idle.
+// wait implements answerReader. Each line is progress, and the next must arrive within cfg.Idle.
 func (r nativeReader) wait(cfg *Config) time.Duration { return cfg.Idle }
 
-// isWhole implements answerReader: only the server's last line, which says that it is done, ends an
+// isWhole implements answerReader. Only the server's last line, which says that it is done, completes an
 // answer.
 func (r nativeReader) isWhole(bool) bool { return r.finished }
 
-// isOver implements answerReader: the last event has the usage.
+// isOver implements answerReader. The last event contains the usage, so nothing follows it.
 func (r nativeReader) isOver() bool { return r.finished }

@@ -1,26 +1,27 @@
 // Package openai asks any model whose server speaks OpenAI's chat-completions protocol or
 // its Responses API.
 //
-// The library sashabaranov/go-openai addresses the server, authenticates, and frames the
-// stream. This package does all that differs from provider to provider. It writes the
-// request's body itself, cleans the stream before the library reads it (events.go), and
-// decodes the events that the library frames (chunk.go): servers send more than the
-// library's types can hold, and less exactly than its reader expects.
+// The library sashabaranov/go-openai addresses the server, authenticates, and frames the stream. This package
+// does everything that differs from provider to provider. It writes the request's body itself, cleans the
+// stream before the library reads it (events.go), and decodes the events that the library frames (chunk.go):
+// servers send more than the library's types can hold, and follow the protocol less strictly than its reader
+// expects.
 //
-// A Model asks once; its caller decides whether and when to ask again. A Model repeats
-// a request only if the server refused a parameter or a form that can be left out. It
-// remembers that in its dialect.
+// A Model asks once; its caller decides whether and when to ask again. A Model repeats a request only if the
+// server refused a parameter or a form that can be left out. It remembers that in its dialect.
 //
-// The files, in reading order: openai.go is the model, and models.go lists those of a server. config.go
-// and server.go are the way to it; providers.go has what is known of servers before they are asked, and
-// dialect.go what their refusals teach. encode.go writes the body of a request, for chat completions by
-// request.go and body.go; exchange.go sends it, and stream.go reads what comes back, with events.go;
-// answer.go, pieces.go, calls.go, chunk.go and details.go put the answer together. responses.go is the
-// way to the Responses API, whose requests and answers are a package of their own, and ollama.go that to
-// Ollama's own protocol. refusal.go reads an error, fault.go and overflow.go tell what it means,
-// toolplaces.go and refusedtools.go which tools are refused. embeddings.go asks for vectors of texts.
+// The files, in reading order: openai.go is the model, and models.go lists the models of a server. config.go
+// and server.go are the way to the server; providers.go lists what is known about servers before they are
+// asked, and dialect.go what their refusals teach. encode.go writes the body of a request, with request.go and
+// body.go for chat completions; exchange.go sends it, and stream.go and events.go read the response; answer.go,
+// pieces.go, calls.go, chunk.go and details.go put the answer together. responses.go connects the Responses
+// API, whose requests and answers are in a package of their own, and ollama.go speaks Ollama's own protocol.
+// refusal.go reads an error, fault.go and overflow.go tell what it means, and toolplaces.go and refusedtools.go
+// which tools are refused. embeddings.go asks for vectors of texts.
 //
-// The packages below this one each know one thing about servers: how what both protocols have in common,
+// Each package below this one covers one subject: what both protocols have in common (wire), pieces of text
+// (increment), thinking (thinktags), lists of tools (toollist), the Responses API (responses), and how large a
+// model's window is (window).
 // increments of a text, thinking and tools are written, and how large a model's window is.
 package openai
 
@@ -35,11 +36,11 @@ import (
 )
 
 const (
-	// maxAttempts bounds how many forms of one request are tried. It is more than there is
-	// to learn about a server.
+	// maxAttempts limits how many forms of one request are tried. It is more than there is to learn about a
+	// server.
 	maxAttempts = 10
-	// maxRefusedTools bounds how many refusals of tools one request may meet. What they have
-	// taught holds for the next request.
+	// maxRefusedTools limits how many refusals of tools one request may get. What was learned from them is kept
+	// for the next request.
 	maxRefusedTools = 40
 )
 
@@ -48,10 +49,10 @@ type Model struct {
 	server
 
 	mu      sync.Mutex
-	dialect dialect // what the server was found to understand
+	dialect dialect // what the server has turned out to understand
 }
 
-// New makes a model from a configuration. It does not contact the server yet.
+// New makes a model from a configuration. It doesn't contact the server yet.
 func New(cfg Config) (*Model, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -71,13 +72,13 @@ func New(cfg Config) (*Model, error) {
 	return &Model{server: server{cfg: cfg, host: host, windows: cfg.newWindowFinder()}, dialect: first}, nil
 }
 
-// LookUpWindow asks the server how large the model's window is, unless it was asked before. It
-// waits some seconds at most, and later the model repeats the question from time to time. Without
-// this call the window is learned from refusals only.
+// LookUpWindow asks the server how large the model's window is, unless it was asked before. It waits at most a
+// few seconds; later the model repeats the question from time to time. Without this call the window is learned
+// only from refusals.
 func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Find(ctx) }
 
-// Info returns the model's name, whether it sees pictures and takes tools, and its
-// window: the smaller of the configured and the server's.
+// Info returns the model's name, whether it sees pictures and can use tools, and its window: the smaller of the
+// configured one and the server's.
 func (m *Model) Info() llm.Info {
 	known := m.windows.Known()
 	m.mu.Lock()
@@ -85,11 +86,11 @@ func (m *Model) Info() llm.Info {
 	return llm.Info{Name: m.cfg.Name, ContextTokens: known.Tokens, ContextFrom: string(known.Source), Blind: m.dialect.noPictures, Toolless: m.dialect.noTools}
 }
 
-// LeftTools returns the tools that the model is not shown because of its server, by name: it has
-// refused them, or takes no more.
+// LeftTools returns the tools, by name, that the model is not shown because the server has refused them or
+// accepts no more.
 func (m *Model) LeftTools() []toollist.Left { return m.tools.Left() }
 
-// Generate asks the model once, and again only in another dialect. See llm.Model.
+// Generate asks the model once, and asks again only in another dialect. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	spoken, said, left := m.currentDialect(), false, attempts{dialects: maxAttempts, tools: maxRefusedTools}
 	for {
@@ -118,15 +119,15 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	}
 }
 
-// attempts counts how often a request may still be asked again.
+// attempts counts how often a request may still be repeated.
 type attempts struct {
 	dialects, tools int
 	doubted         doubts
 }
 
-// nextDialect returns the dialect in which to ask again after an attempt has failed, which may be the
-// same with fewer tools, or the error with which to end. said says whether something of the void
-// answer was emitted.
+// nextDialect returns the dialect in which to ask again after an attempt failed, or the error to return. The
+// dialect may be the same if only fewer tools are sent. said says whether something of the failed answer was
+// emitted.
 func (m *Model) nextDialect(x *exchange, err error, said bool, left *attempts) (dialect, *llm.Error) {
 	next, count := x.dialect, &left.tools
 	learned := left.doubted.leaveOut(x, err, located)
@@ -139,7 +140,7 @@ func (m *Model) nextDialect(x *exchange, err error, said bool, left *attempts) (
 	}
 	fault := errorOf(err, m.cfg.APIKey)
 	m.windows.Learn(fault.Window)
-	if learned && said { // the caller has shown some of it, and has to ask again itself
+	if learned && said { // the caller has already shown some of it, and has to repeat the request itself
 		fault.Fault = llm.Busy
 	}
 	if *count--; !learned || said || *count <= 0 {
@@ -157,8 +158,8 @@ func (m *Model) currentDialect() dialect {
 	return m.dialect
 }
 
-// adapt learns from a refusal. It returns the dialect in which to ask again, and false
-// if there was nothing to learn. A lesson about the server holds for all later requests.
+// adapt learns from a refusal. It returns the dialect in which to ask again, or false if there was nothing to
+// learn. A lesson about the server holds for all later requests.
 func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
@@ -173,7 +174,7 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	if !learned.once {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.dialect == spoken { // if not, another request has learned first
+		if m.dialect == spoken { // otherwise another request has learned something first
 			m.dialect = learned.dialect
 		} else if again, ok := m.dialect.learn(r); ok && !again.once {
 			m.dialect = again.dialect

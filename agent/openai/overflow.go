@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// isOverflow reports whether the request was too long for the model. OpenAI has a code
-// for that; for most other servers only their message says it. A limit of tokens per
-// time does not count, unless one request alone is over it (status 413).
+// isOverflow reports whether the request was too long for the model. OpenAI has a code for that; for most other
+// servers only the message says so. A limit on tokens in a period doesn't count, unless one request alone
+// exceeds it (status 413).
 func (r *refusal) isOverflow() bool {
-	if len(r.toolPlaces()) > 0 { // what is too long is of a tool
+	if len(r.toolPlaces()) > 0 { // a part of a tool is too long
 		return false
 	}
 	if r.hasCode("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
@@ -54,8 +54,8 @@ func (r *refusal) isOverflow() bool {
 	) || r.mentions("max tokens of ") && r.mentions(" exceeded") // Snowflake
 }
 
-// statedWindow returns the number of tokens that the model can read, according to the refusal;
-// 0 if the refusal does not say.
+// statedWindow returns how many tokens the model can read, according to the refusal; 0 if the refusal doesn't
+// say.
 func (r *refusal) statedWindow() int {
 	if r.context > 0 {
 		return r.context
@@ -78,8 +78,7 @@ func (r *refusal) statedWindow() int {
 	return 0
 }
 
-// leadingNumber returns the number at the beginning of a text, which may have commas; 0
-// if there is none.
+// leadingNumber returns the number at the beginning of a text, which may contain commas; 0 if there is none.
 func leadingNumber(text string) int {
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != ',' })
 	if end >= 0 {

@@ -10,14 +10,14 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// pieces are the blocks of an answer while they grow.
+// pieces holds the blocks of an answer while they grow.
 type pieces struct {
 	emit    func(llm.Delta) // gets what is added
 	all     []*piece
-	text    *piece // the text block that grows; nil once a call has followed it
+	text    *piece // the text block that is growing; nil after a call
 	thought *piece // the only thinking piece; nil until the model has thought
 	calls   int    // number of tool calls so far
-	size    int    // bytes of text and arguments, from which tokens are estimated
+	size    int    // bytes of text and arguments; the tokens are estimated from it
 	kept    int    // bytes of everything that is kept
 }
 
@@ -25,18 +25,18 @@ type pieces struct {
 type piece struct {
 	kind    llm.BlockKind
 	index   int  // its index in the answer
-	hidden  bool // its growth is not emitted, because a later block has been emitted
+	hidden  bool // its growth is not emitted, because a later block was already emitted
 	text    strings.Builder
 	id      string
 	name    string
-	named   bool // watchers have been told the name
+	named   bool // watchers know the name
 	args    wire.Joiner
 	call    callExtra
 	thought savedThought
 	details details
 }
 
-// addParts adds what a text has of thinking and of what is said, and a refusal of the model's.
+// addParts adds the thinking and the words in a piece of text, and a refusal by the model.
 func (ps *pieces) addParts(p thinktags.Parts, refusal string) {
 	if p.Thinking {
 		ps.turnToThinking()
@@ -55,8 +55,8 @@ func (ps *pieces) begin(kind llm.BlockKind) *piece {
 	return p
 }
 
-// addText adds text that the model says. Text after a tool call becomes a block of its
-// own, because watchers have been told that the block before the call has ended.
+// addText adds text that the model says. Text after a tool call becomes a separate block, because watchers were
+// told that the block before the call has ended.
 func (ps *pieces) addText(text string) {
 	if text == "" || ps.text == nil && ps.calls > 0 && strings.TrimSpace(text) == "" {
 		return
@@ -83,22 +83,22 @@ func (ps *pieces) addThinking(text string) {
 		return
 	}
 	p := ps.thinkingPiece()
-	// Watchers have been told of a later block and no longer see this one grow.
+	// Watchers already see a later block, so they no longer see this one grow.
 	p.hidden = p.hidden || p.index < len(ps.all)-1
 	ps.grow(p, text)
 }
 
-// thinkingPiece returns the piece that holds the model's thinking, and begins it if
-// needed. There is only one, because providers want the thinking back whole.
+// thinkingPiece returns the piece that holds the model's thinking, and begins it if needed. There is only one,
+// because providers want all thinking back together.
 func (ps *pieces) thinkingPiece() *piece {
 	if ps.thought == nil {
 		ps.thought = ps.begin(llm.BlockThinking)
-		ps.thought.hidden = ps.text != nil // the text block goes on, so watchers see no new one
+		ps.thought.hidden = ps.text != nil // the text block continues, so watchers are shown no new one
 	}
 	return ps.thought
 }
 
-// saidSoFar returns the text of the current block, as far as it has come; empty if there is no block yet.
+// saidSoFar returns the text of the current block so far; empty if there is no block yet.
 func (ps *pieces) saidSoFar() *strings.Builder {
 	if ps.text == nil {
 		return &strings.Builder{}
@@ -106,7 +106,7 @@ func (ps *pieces) saidSoFar() *strings.Builder {
 	return &ps.text.text
 }
 
-// turnToThinking makes thinking of the text that came as what the model says.
+// turnToThinking turns the text that the model has said into thinking.
 func (ps *pieces) turnToThinking() {
 	if ps.text == nil {
 		return
@@ -118,7 +118,7 @@ func (ps *pieces) turnToThinking() {
 	ps.showAgain()
 }
 
-// turnToText makes what the model says of the text that came as its thinking.
+// turnToText turns the thinking so far into text that the model says.
 func (ps *pieces) turnToText() {
 	if ps.thought == nil || ps.text != nil {
 		return
@@ -133,7 +133,7 @@ func (ps *pieces) turnToText() {
 	ps.showAgain()
 }
 
-// showAgain tells watchers that what they have seen is void, and shows them all pieces as they are.
+// showAgain tells watchers that what they have seen is void, and emits all pieces again as they are now.
 func (ps *pieces) showAgain() {
 	ps.emit(llm.Delta{Void: true})
 	for i, p := range ps.all {
@@ -147,7 +147,7 @@ func (ps *pieces) showAgain() {
 	}
 }
 
-// tellName tells watchers of a call, once its name is known, and of the arguments that have come.
+// tellName tells watchers about a call once its name is known, and sends them the arguments so far.
 func (ps *pieces) tellName(p *piece) {
 	if p.kind != llm.BlockToolUse || p.named || p.name == "" {
 		return
@@ -156,7 +156,7 @@ func (ps *pieces) tellName(p *piece) {
 	ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name, Text: p.text.String()})
 }
 
-// growCall appends a piece of a call's arguments. Watchers see it if they know the call's name, and no
+// growCall appends a piece of a call's arguments. Watchers see it if they know the call's name and have seen no
 // later block.
 func (ps *pieces) growCall(p *piece, text string) {
 	p.text.WriteString(text)
@@ -175,8 +175,7 @@ func (ps *pieces) byID(id string) *piece {
 	return nil
 }
 
-// thoughtToSave returns the fields of a thinking block that the provider wants back; nil
-// if it wants none.
+// thoughtToSave returns the fields of a thinking block that the provider wants back; nil if it wants none.
 func (p *piece) thoughtToSave(host string) json.RawMessage {
 	p.thought.Details = p.details.raw()
 	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// A provider is what is known of a server before the first request. Anything else is
-// learned from the server's refusals, once in the life of the process.
+// A provider is what is known about a server before the first request. Anything else is learned from the
+// server's refusals, once per process.
 type provider struct {
-	host    string // a name, or the end of a name if it begins with a dot
+	host    string // a host name, or the end of one if it begins with a dot
 	dialect dialect
-	// keyHeader is the header field for the key; "" is OpenAI's.
+	// keyHeader is the header field for the key; "" means OpenAI's.
 	keyHeader string
-	// marksFor is the prefix of the names of models whose requests must mark how much of
-	// them is worth caching. The servers of other models find that out themselves.
+	// marksFor is the prefix of the names of models whose requests must mark how much of them is worth caching.
+	// For other models the servers find that out themselves.
 	marksFor string
-	// responsesFor are patterns of the names of models that have to be asked by the
-	// Responses API, at all or where they have tools.
+	// responsesFor are patterns for the names of models that have to be asked through the Responses API, always
+	// or when they have tools.
 	responsesFor []string
-	// versioned reports that the address may end in ?api-version=…
+	// versioned reports that the URL may end in ?api-version=…
 	versioned bool
 }
 
 // providers lists the providers that this program knows something about.
 func providers() []provider {
 	return []provider{
-		// The cache key sends the requests of one conversation to the machine that has read
-		// its beginning before.
+		// The cache key directs the requests of one conversation to the machine that has already read its
+		// beginning.
 		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true, described: 1024}, responsesFor: []string{
 			"gpt-5.[4-9]*", "gpt-[6-9]*", "*-codex*", "codex-*", "o[1-9]*-pro*", "gpt-*-pro*", "*-deep-research*", "computer-use-*",
 		}},
@@ -40,8 +40,7 @@ func providers() []provider {
 	}
 }
 
-// providerOf returns the provider at a host; the zero provider if this program knows nothing about
-// it.
+// providerOf returns the provider at a host, or the zero provider if this program knows nothing about it.
 func providerOf(host string) provider {
 	host, _, _ = strings.Cut(host, ":")
 	for _, p := range providers() {
@@ -63,8 +62,8 @@ func (p provider) dialectFor(model string) dialect {
 	return d
 }
 
-// accepts reports whether an address may have these query parameters: only Azure's may,
-// to name the version of its interface.
+// accepts reports whether a URL may have these query parameters. Only Azure's may have one, which names the
+// version of its API.
 func (p provider) accepts(parameters url.Values) bool {
 	for name := range parameters {
 		if !p.versioned || name != "api-version" {

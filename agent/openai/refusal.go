@@ -16,20 +16,20 @@ import (
 	"parley/tools"
 )
 
-// A refusal is an error that a server answered with: as a status, or within the stream.
+// A refusal is an error that a server answered with, as an HTTP status or within the stream.
 type refusal struct {
-	status     int // of the response; in a stream the one that the error names, or 0
-	written    int // the status that the error itself names
+	status     int // of the response; in a stream, the one that the error states, or 0
+	written    int // the status that the error itself states
 	retryAfter time.Duration
 	code       string
 	kind       string
 	param      string
-	context    int // the window's size in tokens, if a field has it: llama.cpp
+	context    int // the window's size in tokens, if a field states it: llama.cpp
 	message    string
 }
 
-// Error returns a text that is fit for logs. It leaves out the server's message, which
-// may repeat what people said.
+// Error returns a text that is suitable for logs. It leaves out the server's message, which may repeat what
+// people said.
 func (r *refusal) Error() string {
 	text := "the server refuses"
 	if r.status > 0 {
@@ -41,7 +41,7 @@ func (r *refusal) Error() string {
 	return text
 }
 
-// description returns the server's reason in one line.
+// description returns the server's reason on one line.
 func (r *refusal) description() string {
 	switch {
 	case r.message != "":
@@ -56,8 +56,7 @@ func (r *refusal) description() string {
 	return "no reason given"
 }
 
-// codeWord returns the server's code or kind of the error if that is a single word, and ""
-// otherwise.
+// codeWord returns the error's code or kind, as sent by the server, if it is a single word, and "" otherwise.
 func (r *refusal) codeWord() string {
 	for _, w := range []string{r.code, r.kind} {
 		if _, err := strconv.Atoi(w); err != nil && wire.WellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
@@ -82,8 +81,8 @@ func refusalOf(status int, header http.Header, body []byte) *refusal {
 	return r
 }
 
-// refusalInStream reads an error within a stream. Many such errors carry a status, as their
-// code or beside it.
+// refusalInStream reads an error within a stream. Many such errors contain a status, as their code or in
+// another field.
 func refusalInStream(raw []byte) *refusal {
 	r := &refusal{}
 	r.read(raw)
@@ -91,9 +90,8 @@ func refusalInStream(raw []byte) *refusal {
 	return r
 }
 
-// read reads an error in any of the shapes in which servers write it: an object, a text
-// or a list, in a field or alone. It ignores an HTML page, which comes with a status that tells more,
-// unless that is a success.
+// read reads an error in any of the forms in which servers write it: an object, a text or a list, in a field or
+// by itself. It ignores an HTML page, because the status says more, unless the status is a success.
 func (r *refusal) read(body []byte) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -137,7 +135,7 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
-	var at []any // the place, as Pydantic writes it
+	var at []any // the error's place, in Pydantic's form
 	if r.param == "" && json.Unmarshal(fields["loc"], &at) == nil {
 		r.param = strings.Trim(strings.ReplaceAll(fmt.Sprint(at), " ", "."), "[]")
 	}
@@ -166,8 +164,8 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	}
 }
 
-// readProviders reads what the provider has said behind OpenRouter, which itself only says that there
-// was an error.
+// readProviders reads the message of the provider behind OpenRouter, which itself only says that there was an
+// error.
 func (r *refusal) readProviders(metadata json.RawMessage) {
 	var of struct {
 		Raw wire.String `json:"raw"`
@@ -181,8 +179,8 @@ func (r *refusal) readProviders(metadata json.RawMessage) {
 	}
 }
 
-// statedWait returns how long a message asks to wait, as in “try again in 1.5s”; 0 if it
-// does not. Within a stream there are no headers that say so.
+// statedWait returns how long a message asks the client to wait, as in “try again in 1.5s”; 0 if it doesn't.
+// Within a stream there are no headers that could say so.
 func statedWait(message string) time.Duration {
 	_, after, found := strings.Cut(strings.ToLower(message), "try again in ")
 	word, _, _ := strings.Cut(after, " ")
@@ -193,8 +191,7 @@ func statedWait(message string) time.Duration {
 	return min(wait, 24*time.Hour)
 }
 
-// oneLine makes a message fit for a terminal: one line of at most 300 bytes, without
-// control characters.
+// oneLine prepares a message for a terminal: one line of at most 300 bytes, without control characters.
 func oneLine(text string) string {
 	const most = 300
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
@@ -203,8 +200,7 @@ func oneLine(text string) string {
 	return tools.Clip(text, most)
 }
 
-// waitOf returns how long a response's headers ask the client to wait; false if they do
-// not say.
+// waitOf returns how long a response's headers ask the client to wait; false if they don't say.
 func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000), true
@@ -219,13 +215,12 @@ func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// seconds returns a duration of s seconds, and of a day at most.
+// seconds returns a duration of s seconds, but at most a day.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// mentions reports whether the server's message contains one of these texts, in lower or upper
-// case.
+// mentions reports whether the server's message contains one of these texts, regardless of case.
 func (r *refusal) mentions(words ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
@@ -236,8 +231,8 @@ func (r *refusal) saysUnknown() bool {
 	return r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed")
 }
 
-// blames reports whether a refusal is about one of these parameters. Few servers name
-// the parameter in a field; the others name it only in their message.
+// blames reports whether a refusal is about one of these parameters. Few servers name the parameter in a field;
+// the others name it only in their message.
 func (r *refusal) blames(parameters ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(parameters, func(p string) bool {
@@ -245,12 +240,12 @@ func (r *refusal) blames(parameters ...string) bool {
 	})
 }
 
-// concerns reports whether the parameter or the message of a refusal has a word.
+// concerns reports whether a refusal's parameter or message contains a word.
 func (r *refusal) concerns(word string) bool {
 	return strings.Contains(strings.ToLower(r.param+" "+r.message), word)
 }
 
-// bound returns the number that a refusal names as the most; 0 if it names none.
+// bound returns the number that a refusal states as the maximum; 0 if it states none.
 func (r *refusal) bound() int {
 	form := `(?:max(?:imum|\.)?(?: allowed)?(?: length| number| size)?(?: of)?(?: characters| tools| functions)?(?: is)?|at most|up to|limit of|not exceed|exceeds?(?: the)?|less than or equal to) ?:? ?(\d+)`
 	found := regexp.MustCompile(form).FindStringSubmatch(strings.ToLower(r.message))

@@ -10,26 +10,26 @@ import (
 	"parley/tools"
 )
 
-// A finder returns the places, in a list of tools, of those that a refusal is about. said says that
+// A finder returns the positions, in the list of tools, of the tools that a refusal is about. said reports that
 // only the refusal's message tells, which may repeat what people said.
 type finder func(r *refusal, x *exchange) (places []int, said bool)
 
-// doubts are tools that were left out because of what a message says. They come back if that did not
-// help: then the message is about something else, in words that look like a tool's place.
+// doubts are tools that were left out because of the words of a message. They are sent again if leaving them
+// out didn't help: then the message is about something else, and only looks as if it named a tool's position.
 type doubts struct {
 	tools []tools.Spec
-	gist  string // what was said
+	gist  string // the message's gist
 }
 
-// leaveOut leaves the tools out of further requests that the server has refused, as find tells. It
-// returns false if there are none.
+// leaveOut leaves out of further requests the tools that the server has refused, according to find. It returns
+// false if there are none.
 func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || !r.mayBeOfTool() {
 		return false
 	}
 	if _, bounds := x.dialect.learnBounds(r); bounds {
-		return false // the tools fit once they are shorter, or fewer
+		return false // the tools will be accepted once they are shorter, or fewer
 	}
 	why := "the model's server refuses it"
 	if word := r.codeWord(); word != "" {
@@ -37,7 +37,7 @@ func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	}
 	places, said := find(r, x)
 	if gist := r.gist(); len(places) > 0 && (!said || gist != d.gist) {
-		*d = doubts{gist: gist} // what was left out before has helped
+		*d = doubts{gist: gist} // leaving out the earlier ones has helped
 	}
 	for _, i := range places {
 		if x.server.tools.Refuse(x.tools[i], why) {
@@ -50,7 +50,7 @@ func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	return learned
 }
 
-// settle takes the tools back that were left out in vain, once a request has failed with err.
+// settle takes back the tools that were left out without effect, once a request has failed with err.
 func (d *doubts) settle(s *server, err error) {
 	if r, ok := errors.AsType[*refusal](err); len(d.tools) == 0 || ok && r.gist() != d.gist {
 		return
@@ -60,29 +60,29 @@ func (d *doubts) settle(s *server, err error) {
 	*d = doubts{}
 }
 
-// gist returns what a refusal says, without the words that differ from one request to the next.
+// gist returns what a refusal says, without the words that change from one request to the next.
 func (r *refusal) gist() string {
-	const id = 12 // what has so many characters and digits among them is an id or a time
+	const id = 12 // a word of this length that contains digits is an id or a time
 	words := strings.FieldsFunc(r.message, func(c rune) bool { return strings.ContainsRune(" ,;:()'\"", c) })
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool {
 		return len(w) >= id && strings.ContainsAny(w, "0123456789") && !strings.ContainsAny(w, "[.")
 	}), " ")
 }
 
-// located finds the tools whose places a refusal has.
+// located finds the tools whose positions a refusal states.
 func located(r *refusal, x *exchange) (places []int, said bool) {
 	if places, _ = placesIn(r.param); len(places) == 0 {
 		form := ""
 		if places, form = r.saidPlaces(); x.asks(form) {
-			return nil, true // it repeats what was asked
+			return nil, true // the message repeats what was asked
 		}
 		said = true
 	}
 	return slices.DeleteFunc(places, func(i int) bool { return i >= len(x.tools) }), said
 }
 
-// named finds the tools that a refusal names, if it is about how tools are declared and not about
-// calls of them.
+// named finds the tools that a refusal names, if it is about how tools are declared and not about calls of
+// them.
 func named(r *refusal, x *exchange) (places []int, said bool) {
 	if !r.mentions("schema", "declar", "parameters", "description", "properties", "invalid tool", "invalid function") {
 		return nil, true

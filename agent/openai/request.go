@@ -13,15 +13,15 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The body of a request. The library's own types leave out empty and zero fields that
-// servers need, and lack fields that some providers want back.
+// The body of a request. The library's own types leave out empty and zero fields that servers need, and lack
+// fields that some providers want back.
 type (
 	wireRequest struct {
 		Model    string
 		Messages []wireMessage
 		wireOptions
 	}
-	// wireOptions follow the messages.
+	// wireOptions follow the messages in the body.
 	wireOptions struct {
 		ToolChoice          string         `json:"tool_choice,omitempty"`
 		Stream              bool           `json:"stream"`
@@ -36,8 +36,8 @@ type (
 	}
 	wireMessage struct {
 		Role             string          `json:"role"`
-		Content          wireContent     `json:"-"`       // nothing beside tool calls
-		Written          any             `json:"content"` // the JSON form of Content; null beside tool calls
+		Content          wireContent     `json:"-"`       // empty if there are only tool calls
+		Written          any             `json:"content"` // the JSON form of Content; null if there are only tool calls
 		ReasoningContent string          `json:"reasoning_content,omitempty"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 		ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
@@ -56,7 +56,7 @@ type (
 	}
 )
 
-// callExtra holds the fields that a provider wants back with a tool call, word for word.
+// callExtra holds the fields that a provider wants back with a tool call, unchanged.
 type callExtra struct {
 	ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
 	ThoughtSignature json.RawMessage `json:"thought_signature,omitempty"`
@@ -64,24 +64,24 @@ type callExtra struct {
 
 // A savedCall is the content of a tool use's Provider field.
 type savedCall struct {
-	By string `json:"by"` // the host of the server that sent it; other servers do not understand it
+	By string `json:"by"` // the host of the server that sent it; other servers don't understand it
 	callExtra
 }
 
 // A savedThought is the content of a thinking block's Provider field.
 type savedThought struct {
 	By string `json:"by"`
-	// Echo reports that the server wants the text itself back, as reasoning_content.
+	// Echo reports that the server wants the thinking itself back, as reasoning_content.
 	Echo    bool            `json:"echo,omitempty"`
 	Details json.RawMessage `json:"reasoning_details,omitempty"`
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// A wireContent is the content of a message: a text, a list of texts and pictures, or nothing. A
-// text alone is written as a JSON string, which every server understands.
+// A wireContent is the content of a message: a text, a list of texts and pictures, or nothing. A single text is
+// written as a JSON string, which every server understands.
 type wireContent struct {
 	text  string
-	parts []wirePart // in place of text
+	parts []wirePart // used instead of text
 }
 
 type (
@@ -95,12 +95,12 @@ type (
 		Type string `json:"type"` // ephemeral
 	}
 	wireImage struct {
-		URL string `json:"url"` // data:, never an address
+		URL string `json:"url"` // always a data: URL
 	}
 )
 
-// jsonValue returns the value to encode as JSON: a string, a list of parts, or nil. A
-// method MarshalJSON would have the content encoded twice.
+// jsonValue returns the value to encode as JSON: a string, a list of parts, or nil. With a MarshalJSON method,
+// the content would be encoded twice.
 func (c *wireContent) jsonValue() any {
 	switch {
 	case c.isNothing():
@@ -111,7 +111,7 @@ func (c *wireContent) jsonValue() any {
 	return c.text
 }
 
-// isNothing reports whether there is no content.
+// isNothing reports whether the content is empty.
 func (c *wireContent) isNothing() bool { return c.text == "" && len(c.parts) == 0 }
 
 // addText appends a text to the content.
@@ -135,7 +135,7 @@ func (c *wireContent) addPicture(p *llm.Picture) {
 	c.addImage(&wireImage{URL: "data:" + p.Type + ";base64," + base64.StdEncoding.EncodeToString(p.Data)})
 }
 
-// addImage appends a picture as a part of its own.
+// addImage appends a picture as a separate part.
 func (c *wireContent) addImage(i *wireImage) {
 	if len(c.parts) == 0 && c.text != "" {
 		c.parts = []wirePart{{Type: "text", Text: c.text}}
@@ -156,7 +156,7 @@ func (c *wireContent) addAll(next *wireContent) {
 	}
 }
 
-// newWireRequest returns a request, with these messages, in a dialect.
+// newWireRequest returns a request with these messages, in a dialect.
 func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d dialect) wireRequest {
 	w := wireRequest{Model: cfg.Name, Messages: messages, wireOptions: wireOptions{Stream: true}}
 	if !d.noUsage {
@@ -188,8 +188,8 @@ func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d diale
 	return w
 }
 
-// encode returns the request as JSON, with tools, which are JSON already, and the fields that are
-// configured. It writes into room as far as that is large enough.
+// encode returns the request as JSON, with the tools in toolList, which are already JSON, and the configured
+// fields. It writes into room as long as that is large enough.
 func (w *wireRequest) encode(room, toolList, configured []byte) ([]byte, error) {
 	size := requestRoom + len(configured) + len(toolList)
 	for i := range w.Messages {
@@ -211,11 +211,11 @@ func (w *wireRequest) encode(room, toolList, configured []byte) ([]byte, error) 
 	if body, err = appendJSON(body, w.wireOptions); err != nil {
 		return nil, err
 	}
-	body[options] = ',' // in place of the brace: they are fields of the request
+	body[options] = ',' // replaces the brace, so that these become fields of the request
 	return addFields(appendTools(body, toolList), configured), nil
 }
 
-// messagesOf returns the messages of a request to a host in a dialect. It writes them into room as far as
+// messagesOf returns the messages of a request to a host, in a dialect. It writes them into room as long as
 // that is large enough.
 func messagesOf(room []wireMessage, r *llm.Request, host string, d dialect) []wireMessage {
 	t := transcript{host: host, dialect: d, ids: wire.CallIDs{Short: d.shortIDs}, messages: room[:0]}
@@ -243,9 +243,9 @@ type transcript struct {
 // add appends one message.
 func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 
-// addUser appends the results of tools, and then what people said, because nothing may
-// come between a call and its result. Consecutive texts become one message, because many
-// servers insist that user and assistant alternate.
+// addUser appends the results of tools, and then what people said, because nothing may come between a call and
+// its result. Consecutive texts become one message, because many servers insist that user and assistant
+// alternate.
 func (t *transcript) addUser(blocks []llm.Block) {
 	var said wireContent
 	for _, b := range blocks {
@@ -278,12 +278,11 @@ func (t *transcript) addUser(blocks []llm.Block) {
 	t.add(wireMessage{Role: "user", Content: said})
 }
 
-// emptyThought is sent as the model's thinking if a server requires thinking and there
-// is none. An empty text would count as missing.
+// emptyThought is sent as the model's thinking if a server requires thinking and there is none. An empty text
+// would count as missing.
 const emptyThought = " "
 
-// addAssistant appends a message of the model. It appends nothing if the message has
-// neither text nor calls.
+// addAssistant appends a message of the model. It appends nothing if the message has neither text nor calls.
 func (t *transcript) addAssistant(blocks []llm.Block) {
 	m := wireMessage{Role: "assistant"}
 	var said []string
@@ -309,8 +308,7 @@ func (t *transcript) addAssistant(blocks []llm.Block) {
 	t.add(m)
 }
 
-// returnThought adds to a message the thinking that the same provider sent and wants
-// back.
+// returnThought adds to a message the thinking that the same provider sent and wants back.
 func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	var saved savedThought
 	if t.dialect.noEcho || len(b.Provider) == 0 || json.Unmarshal(b.Provider, &saved) != nil || saved.By != t.host {
@@ -319,7 +317,7 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	if saved.Echo {
 		m.ReasoningContent += b.Text
 	}
-	if len(saved.Details) > 0 { // there is one thinking block in an answer
+	if len(saved.Details) > 0 { // an answer has only one thinking block
 		m.ReasoningDetails = saved.Details
 	}
 	if len(saved.Extra) > 0 {
@@ -327,8 +325,7 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	}
 }
 
-// wireCallOf returns a tool call in the protocol's form, with the fields that the same
-// provider wants back.
+// wireCallOf returns a tool call in the protocol's form, with the fields that the same provider wants back.
 func (t *transcript) wireCallOf(b llm.Block) wireCall {
 	c := wireCall{ID: t.ids.Of(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: wire.WriteArgs(b.Args)}}
 	var saved savedCall
@@ -338,8 +335,8 @@ func (t *transcript) wireCallOf(b llm.Block) wireCall {
 	return c
 }
 
-// cacheKey returns a key that is equal for all requests that begin alike, as those of
-// one conversation do until it is summarised.
+// cacheKey returns a key that is equal for all requests that begin alike, as the requests of one conversation
+// do until it is summarized.
 func cacheKey(r *llm.Request) string {
 	var text strings.Builder
 	text.WriteString(r.System)
@@ -352,9 +349,8 @@ func cacheKey(r *llm.Request) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// markForCache marks the two places up to which a request is worth caching: the end of
-// the instructions, with the tools before them, and the end of the last message of a
-// person.
+// markForCache marks the two places up to which a request is worth caching: the end of the instructions, with
+// the tools before them, and the end of a person's last message.
 func markForCache(messages []wireMessage) {
 	mark := func(role string, from int) {
 		for i := from; i >= 0 && i < len(messages); i-- {
@@ -376,8 +372,8 @@ func (c *wireContent) markEnd() {
 	c.parts[len(c.parts)-1].Cache = &wireCache{Type: "ephemeral"}
 }
 
-// isPlain reports whether a message has nothing but texts: nothing that is JSON already, and no pictures or
-// marks beside the text.
+// isPlain reports whether a message contains only texts: nothing that is already JSON, and no pictures or cache
+// marks.
 func (m *wireMessage) isPlain() bool {
 	if len(m.Content.parts)+len(m.ReasoningDetails)+len(m.ExtraContent) > 0 {
 		return false
@@ -386,7 +382,7 @@ func (m *wireMessage) isPlain() bool {
 }
 
 // appendTo appends the message as JSON. Plain messages, of which a conversation has hundreds, are written
-// without reflection, with the same bytes.
+// without reflection; the bytes are the same.
 func (m *wireMessage) appendTo(b []byte) ([]byte, error) {
 	if !m.isPlain() {
 		m.Written = m.Content.jsonValue()
@@ -413,7 +409,7 @@ func (m *wireMessage) appendTo(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendTo appends a plain call, and before the first one the beginning of their list.
+// appendTo appends a plain call, and before the first one also the beginning of the list of calls.
 func (c *wireCall) appendTo(b []byte, first bool) []byte {
 	before := ","
 	if first {
@@ -426,10 +422,10 @@ func (c *wireCall) appendTo(b []byte, first bool) []byte {
 	return append(b, "}}"...)
 }
 
-// size estimates the length of a message in JSON, in bytes.
+// size estimates the length of a message as JSON, in bytes.
 func (m *wireMessage) size() int {
 	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
-	n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
+	n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth is for escapes
 	for _, p := range m.Content.parts {
 		n += messageRoom + len(p.Text) + len(p.Text)/16
 		if p.Image != nil {

@@ -28,7 +28,7 @@ func encodeResponses(r *llm.Request, cfg *Config, host string, d dialect, toolLi
 	return addFields(appendTools(body, toolList), cfg.Body), nil
 }
 
-// fieldNames returns the names of the fields of a JSON object; nil if there is none.
+// fieldNames returns the names of the fields in a JSON object; nil if there is none.
 func fieldNames(object json.RawMessage) []string {
 	var fields map[string]json.RawMessage
 	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {
@@ -37,22 +37,21 @@ func fieldNames(object json.RawMessage) []string {
 	return slices.Collect(maps.Keys(fields))
 }
 
-// responsesURL returns the base URL of the Responses API: that of chat completions, but
-// for Azure's, where that names the deployment. The Responses API gets its name as the
-// model's.
+// responsesURL returns the base URL of the Responses API. It is the same as that of chat completions, except
+// for an Azure URL that names the deployment: the Responses API gets the deployment's name as the model's.
 func responsesURL(base string) string {
 	before, _, _ := strings.Cut(base, "/deployments/")
 	return before
 }
 
-// A responsesReader reads an answer of the Responses API.
+// A responsesReader reads an answer from the Responses API.
 type responsesReader struct{ *responses.Assembly }
 
-// add implements answerReader: it adds one event, and returns a *refusal if the event is a failure.
+// add implements answerReader. It adds one event, and returns a *refusal if the event is a failure.
 func (r responsesReader) add(event []byte) error { return refusalOfFailure(r.Add(event)) }
 
-// wait implements answerReader. While a model reasons, a server may send nothing, as before
-// the beginning of an answer.
+// wait implements answerReader. While a model reasons, a server may send nothing, just as before the beginning
+// of an answer.
 func (r responsesReader) wait(cfg *Config) time.Duration {
 	switch {
 	case !r.Moved():
@@ -63,15 +62,13 @@ func (r responsesReader) wait(cfg *Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements answerReader. A stream that ends in order may lack the event that says
-// so.
+// isWhole implements answerReader. A stream that ends normally may lack the event that ends the answer.
 func (r responsesReader) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
 
-// isOver implements answerReader: nothing follows the event that ends the answer.
+// isOver implements answerReader. Nothing follows the event that ends the answer.
 func (r responsesReader) isOver() bool { return r.Ended() }
 
-// answer implements answerReader: it returns the answer, with the usage that the server has counted
-// or an estimate.
+// answer implements answerReader. It returns the answer, with the usage that the server counted or an estimate.
 func (r responsesReader) answer(requestSize int) (*llm.Answer, error) {
 	a, err := r.Answer(requestSize)
 	return a, refusalOfFailure(err)
@@ -80,8 +77,7 @@ func (r responsesReader) answer(requestSize int) (*llm.Answer, error) {
 // void implements answerReader.
 func (r responsesReader) void(requestSize int) *llm.Answer { return r.Void(requestSize) }
 
-// refusalOfFailure returns the refusal that a failed answer is, and any other error as it
-// is.
+// refusalOfFailure returns a failed answer as a *refusal, and any other error unchanged.
 func refusalOfFailure(err error) error {
 	if f, ok := errors.AsType[*responses.Failure](err); ok {
 		return refusalInStream(f.Raw)

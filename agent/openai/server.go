@@ -8,7 +8,7 @@ import (
 	"parley/agent/openai/window"
 )
 
-// A server is the server of one model, with what all requests to it share.
+// A server is the server of one model, with everything that all requests to it share.
 type server struct {
 	cfg     Config
 	host    string
@@ -16,8 +16,8 @@ type server struct {
 	tools   toollist.Writer
 	bodies  bodies
 	lists   messageLists
-	readers sync.Pool // of *bufio.Reader, which have read the streams of answers
+	readers sync.Pool // of *bufio.Reader, for reading the streams of answers
 
-	// thinksBare remembers whether the model's texts begin with thinking that no tag begins.
+	// thinksBare remembers whether the model's texts begin with thinking without an opening tag.
 	thinksBare thinktags.Habit
 }

@@ -13,11 +13,11 @@ import (
 	"parley/agent/openai/responses"
 )
 
-// drainWait is how long to wait, once the answer is there, for the end of the stream.
+// drainWait is how long to wait for the end of the stream once the answer is complete.
 const drainWait = 50 * time.Millisecond
 
-// ask sends one request, and reads the answer to it. It calls emit for each piece of the
-// answer. Beside an error it returns what read does.
+// ask sends one request, and reads the answer. It calls emit for each piece of the answer. Along with an error,
+// it returns what read returns.
 func (x *exchange) ask(ctx context.Context, emit func(llm.Delta)) (*llm.Answer, error) {
 	w := newStallTimer(ctx, x.server.cfg.FirstToken)
 	defer w.end()
@@ -30,8 +30,8 @@ func (x *exchange) ask(ctx context.Context, emit func(llm.Delta)) (*llm.Answer, 
 	return x.read(stream, w, emit)
 }
 
-// read reads the answer to a request. Beside an error it returns what had come of the answer, as one
-// that has only its usage; nil if nothing had come.
+// read reads the answer to a request. Along with an error, it returns the usage of the part that arrived, as an
+// answer without blocks; nil if nothing had arrived.
 func (x *exchange) read(stream eventStream, w *stallTimer, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := x.newReader(emit)
 	for !a.isOver() {
@@ -44,7 +44,7 @@ func (x *exchange) read(stream eventStream, w *stallTimer, emit func(llm.Delta))
 		}
 		if err := a.add(raw); err != nil {
 			if a.isWhole(x.events.done) && !json.Valid(raw) {
-				break // what follows an answer may be anything
+				break // anything may follow an answer
 			}
 			return a.void(x.size), err
 		}
@@ -65,22 +65,20 @@ func (x *exchange) read(stream eventStream, w *stallTimer, emit func(llm.Delta))
 type answerReader interface {
 	// add adds one event. It returns a *refusal if the event says that the server failed.
 	add(event []byte) error
-	// wait returns how long to wait for the next progress after this event; 0 if the event
-	// was none.
+	// wait returns how long to wait for more progress after this event; 0 if the event was not progress.
 	wait(cfg *Config) time.Duration
-	// isWhole reports whether the answer has come to its end. done reports whether the
-	// stream has.
+	// isWhole reports whether the answer is complete. done reports whether the stream has ended.
 	isWhole(done bool) bool
 	// isOver reports whether nothing more of interest can follow.
 	isOver() bool
 	// answer returns the answer to a request of that many bytes.
 	answer(requestSize int) (*llm.Answer, error)
-	// void returns an answer that was broken off, without its blocks: its usage as far as the server
-	// has said it, or an estimate of what had come. It returns nil if nothing had come.
+	// void returns a broken-off answer, without its blocks: the usage that the server reported, or an estimate
+	// for the part that arrived. It returns nil if nothing had arrived.
 	void(requestSize int) *llm.Answer
 }
 
-// newReader returns the reader of the answer to a request.
+// newReader returns the reader for the answer to the request.
 func (x *exchange) newReader(emit func(llm.Delta)) answerReader {
 	if x.dialect.responses {
 		return responsesReader{responses.NewAssembly(x.server.host, emit, &x.server.thinksBare)}
@@ -102,8 +100,8 @@ type eventStream interface {
 	Close() error
 }
 
-// open sends a request in its protocol. The exchange replaces the body: the library gets
-// an empty request, which it has no reason to reject.
+// open sends a request in its protocol. The exchange replaces the body, so the library gets an empty request,
+// which it has no reason to reject.
 func (x *exchange) open(ctx context.Context) (eventStream, error) {
 	if x.dialect.responses {
 		return x.newClient(responsesURL(x.server.cfg.BaseURL)).CreateResponseStream(ctx, library.CreateResponseRequest{})
@@ -121,8 +119,7 @@ func (x *exchange) newClient(baseURL string) *library.Client {
 	return library.NewClientWithConfig(c)
 }
 
-// A stallTimer cancels a request whose answer does not progress. It must be used by one
-// goroutine only.
+// A stallTimer cancels a request whose answer makes no progress. Only one goroutine may use it.
 type stallTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -131,8 +128,8 @@ type stallTimer struct {
 	last   time.Time // the time of the last progress
 }
 
-// maxSignsOfLife bounds how long a server may send nothing but signs of life, such as
-// comments in the stream: that many times the limit.
+// maxSignsOfLife limits how long a server may send nothing but signs of life, such as comments in the stream:
+// that many times the limit.
 const maxSignsOfLife = 4
 
 // newStallTimer starts a timer that cancels its context with errStalled after limit.
@@ -143,22 +140,21 @@ func newStallTimer(ctx context.Context, limit time.Duration) *stallTimer {
 	return w
 }
 
-// progress records that the answer has progressed, and sets the limit for the next
-// progress.
+// progress records that the answer has made progress, and sets the limit for the next progress.
 func (w *stallTimer) progress(limit time.Duration) {
 	w.limit, w.last = limit, time.Now()
 	w.timer.Reset(limit)
 }
 
-// signOfLife records that the server has sent something that is not progress. That grants
-// another limit, up to maxSignsOfLife of them.
+// signOfLife records that the server has sent something that is not progress. That extends the wait by another
+// limit, up to maxSignsOfLife times.
 func (w *stallTimer) signOfLife() {
 	left := maxSignsOfLife*w.limit - time.Since(w.last)
 	w.timer.Reset(max(0, min(w.limit, left)))
 }
 
-// causeOf returns the reason of a read error: why the request was cancelled, or errCut
-// if the stream was cut off, or else err itself.
+// causeOf returns the cause of a read error: why the request was canceled, or errCut if the stream was cut off,
+// or else err itself.
 func (w *stallTimer) causeOf(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

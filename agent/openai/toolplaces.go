@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// toolPlaces returns the places of tools in their list that a refusal has.
+// toolPlaces returns the positions of tools, in their list, that a refusal states in a field.
 func (r *refusal) toolPlaces() []int {
 	places, _ := placesIn(r.param)
 	if len(places) == 0 {
@@ -17,8 +17,8 @@ func (r *refusal) toolPlaces() []int {
 	return places
 }
 
-// saidPlaces returns the places of tools that the message of a refusal has, if it is about how tools
-// are declared, and the form of the first.
+// saidPlaces returns the positions of tools that a refusal's message states, if it is about how tools are
+// declared. It also returns the form of the first.
 func (r *refusal) saidPlaces() ([]int, string) {
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity ||
 		!r.mentions("function", "schema", "declar", "parameter", "descri", "toolspec", "input tag") {
@@ -27,10 +27,9 @@ func (r *refusal) saidPlaces() ([]int, string) {
 	return placesIn(r.message)
 }
 
-// placesIn returns the places of tools in their list that a text has: tools[17].function.parameters,
-// tools.17.custom.input_schema, ('body', 'tools', 17, 'function'), Gemini's
-// tools[0].function_declarations[17], or Bedrock's toolConfig.tools.18.member, which counts from 1;
-// and the form of the first.
+// placesIn returns the positions of tools, in their list, that a text states: tools[17].function.parameters,
+// tools.17.custom.input_schema, ('body', 'tools', 17, 'function'), Gemini's tools[0].function_declarations[17],
+// or Bedrock's toolConfig.tools.18.member, which counts from 1. It also returns the form of the first.
 func placesIn(text string) (places []int, form string) {
 	if !strings.Contains(text, "tools") && !strings.Contains(text, "eclarations") {
 		return nil, ""

@@ -1,12 +1,12 @@
-// Package increment reads the event of which a model's answer brings hundreds: one more piece of its
+// Package increment is a fast reader for the most frequent event of a model's answer: one more piece of its
 // text, and nothing else.
 package increment
 
 import "unicode/utf8"
 
-// Text returns the text that an event of a chat-completions stream adds to the answer. It returns
-// false for any event that it does not know in all its parts, and for what is not JSON: those are for a
-// reader of all that servers send.
+// Text returns the text that an event of a chat-completions stream adds to the answer. It returns false for any
+// event that contains something it doesn't know, and for invalid JSON: these are left to the reader for
+// everything that servers send.
 func Text(event []byte) (text string, ok bool) {
 	r := reader{left: event}
 	r.readEvent()
@@ -17,9 +17,9 @@ func Text(event []byte) (text string, ok bool) {
 	return string(r.text), true
 }
 
-// A reader reads an event from its beginning to its end. Once it has failed, it reads nothing more.
+// A reader reads an event from beginning to end. Once it has failed, it reads nothing more.
 type reader struct {
-	left   []byte // what was not read yet
+	left   []byte // what is left to read
 	failed bool
 	text   []byte
 
@@ -74,7 +74,7 @@ func (r *reader) readChoice() {
 	})
 }
 
-// readDelta reads what the choice adds.
+// readDelta reads what the choice adds to the answer.
 func (r *reader) readDelta() {
 	r.readObject(func(name []byte) {
 		switch string(name) {
@@ -91,7 +91,7 @@ func (r *reader) readDelta() {
 	})
 }
 
-// readObject reads an object. It calls value for the value of each field, with the field's name.
+// readObject reads an object. It calls value for each field's value, with the field's name.
 func (r *reader) readObject(value func(name []byte)) {
 	r.require('{')
 	if r.accept('}') {
@@ -110,8 +110,7 @@ func (r *reader) readObject(value func(name []byte)) {
 	r.require('}')
 }
 
-// readString reads a string that stands for what it is written as, and returns that; a string with
-// escapes fails.
+// readString reads a string without escapes, and returns its content. It fails on a string with escapes.
 func (r *reader) readString() []byte {
 	r.require('"')
 	for i, c := range r.left {
@@ -145,7 +144,7 @@ func (r *reader) readStringOrNull(allowed bool) []byte {
 	return r.readString()
 }
 
-// readNumber reads a whole number that is not negative, and returns its digits.
+// readNumber reads a non-negative integer, and returns its digits.
 func (r *reader) readNumber() []byte {
 	r.skipSpace()
 	n := 0
@@ -158,14 +157,14 @@ func (r *reader) readNumber() []byte {
 	return digits
 }
 
-// require reads a character, and fails if there is another.
+// require reads the character c, and fails if the next one is different.
 func (r *reader) require(c byte) {
 	if !r.accept(c) {
 		r.failed = true
 	}
 }
 
-// accept reads a character if it comes next.
+// accept reads the character c if it comes next.
 func (r *reader) accept(c byte) bool {
 	r.skipSpace()
 	if r.failed || len(r.left) == 0 || r.left[0] != c {
@@ -175,7 +174,7 @@ func (r *reader) accept(c byte) bool {
 	return true
 }
 
-// skipSpace reads the space before what follows.
+// skipSpace skips white space.
 func (r *reader) skipSpace() {
 	for len(r.left) > 0 && (r.left[0] == ' ' || r.left[0] == '\n' || r.left[0] == '\t' || r.left[0] == '\r') {
 		r.left = r.left[1:]

@@ -11,7 +11,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of an answer. They stop a server that would send without end.
+// Limits on an answer. They stop a server that would send without end.
 const (
 	maxAnswer = 16 << 20 // bytes of an answer that are kept in memory
 	maxItems  = 512
@@ -19,7 +19,7 @@ const (
 	maxName   = 256 // bytes of a tool's name
 )
 
-// eventArgumentsDone is the type of the event with the whole arguments of a call.
+// eventArgumentsDone is the type of the event that contains a call's complete arguments.
 const eventArgumentsDone = "response.function_call_arguments.done"
 
 // An Assembly puts a model's answer together from the events of its stream.
@@ -28,24 +28,24 @@ type Assembly struct {
 	emit   func(llm.Delta)
 	items  []*item
 	blocks []*block
-	tagged *item // the thinking that came within the text; nil if none did
-	// thinksBare remembers whether the model's texts begin with thinking that no tag begins.
+	tagged *item // the thinking that arrived within the text; nil if none did
+	// thinksBare remembers whether the model's texts begin with thinking without an opening tag.
 	thinksBare *thinktags.Habit
 	calls      int // number of tool calls so far
 
-	lost   bool // a text held a call of a tool that the server has not read
+	lost   bool // a text contained a tool call that the server did not recognize
 	ended  bool
 	stop   llm.Stop
 	reason string
 	usage  *wire.Usage
-	moved  bool // the last event has brought something of the answer
-	size   int  // bytes of text and arguments, from which tokens are estimated
+	moved  bool // the last event added something to the answer
+	size   int  // bytes of text and arguments; the tokens are estimated from it
 	kept   int  // bytes of everything that is kept
 }
 
-// NewAssembly returns an empty Assembly of an answer of a host's. It calls emit for each
-// piece of text that is added. thinksBare remembers, from answer to answer, whether the model's
-// texts begin with thinking that no tag begins.
+// NewAssembly returns an empty Assembly for an answer from a host. It calls emit for each piece of text that is
+// added. thinksBare remembers, from answer to answer, whether the model's texts begin with thinking without an
+// opening tag.
 func NewAssembly(host string, emit func(llm.Delta), thinksBare *thinktags.Habit) *Assembly {
 	return &Assembly{host: host, emit: emit, thinksBare: thinksBare}
 }
@@ -53,7 +53,7 @@ func NewAssembly(host string, emit func(llm.Delta), thinksBare *thinktags.Habit)
 // Ended reports whether the server has said that the answer has ended.
 func (a *Assembly) Ended() bool { return a.ended }
 
-// Whole reports whether all items that have begun have ended, and there is at least one.
+// Whole reports whether there is at least one item and all items that have begun have ended.
 func (a *Assembly) Whole() bool {
 	for _, i := range a.items {
 		if !i.done {
@@ -63,12 +63,12 @@ func (a *Assembly) Whole() bool {
 	return len(a.blocks) > 0
 }
 
-// Moved reports whether the last event has brought something of the answer. Others only
-// show that the server is alive.
+// Moved reports whether the last event added something to the answer. Other events only show that the server is
+// alive.
 func (a *Assembly) Moved() bool { return a.moved }
 
-// Thinks reports whether the model may be reasoning at the moment, of which a server may
-// send nothing for long.
+// Thinks reports whether the model may be reasoning at the moment. A server may send nothing for a long time
+// while it does.
 func (a *Assembly) Thinks() bool {
 	open, last := false, typeReasoning
 	for _, i := range a.items {
@@ -80,10 +80,9 @@ func (a *Assembly) Thinks() bool {
 	return open || last == typeReasoning
 }
 
-// Add adds one event of the stream. It returns a *Failure if the event says that the
-// server failed.
+// Add adds one event of the stream. It returns a *Failure if the event says that the server failed.
 func (a *Assembly) Add(raw []byte) error {
-	if bytes.HasPrefix(raw, []byte("[")) { // Google lists its errors
+	if bytes.HasPrefix(raw, []byte("[")) { // Google sends its errors as a list
 		return &Failure{Raw: raw}
 	}
 	var e event
@@ -150,7 +149,7 @@ func (a *Assembly) finishItem(e event) error {
 	return a.finish(i, w, e.Item)
 }
 
-// sameAs reports whether a whole item is this item once more.
+// sameAs reports whether a complete item is this item sent again.
 func (i *item) sameAs(w wireItem) bool {
 	if i.kind == typeCall {
 		return i.callID == string(w.CallID) && i.block != nil && i.block.text.String() == string(w.Arguments)
@@ -158,7 +157,7 @@ func (i *item) sameAs(w wireItem) bool {
 	return i.id == string(w.ID) && i.got.String() == w.text()
 }
 
-// callOf returns the newest call with the id of the call w; nil if there is none.
+// callOf returns the newest call with the same id as the call w; nil if there is none.
 func (a *Assembly) callOf(w wireItem) *item {
 	if w.Type != typeCall || w.CallID == "" {
 		return nil
@@ -171,15 +170,15 @@ func (a *Assembly) callOf(w wireItem) *item {
 	return nil
 }
 
-// end handles the end of the answer, which comes with the whole answer once more. Some
-// servers have sent nothing of it before.
+// end handles the end of the answer, which repeats the whole answer. Some servers have sent nothing of it
+// before.
 func (a *Assembly) end(kind string, raw json.RawMessage) error {
 	var r response
 	if len(raw) > 0 && json.Unmarshal(raw, &r) != nil {
 		return fmt.Errorf("%w: an end of %d bytes", errGarbled, len(raw))
 	}
 	status := wire.ReasonWord(r.Status)
-	a.usage = r.Usage // a failure may come with it
+	a.usage = r.Usage // a failure may come with usage
 	if !wire.IsEmpty(r.Error) {
 		return &Failure{Raw: []byte(`{"error":` + string(r.Error) + `}`)}
 	}
@@ -220,9 +219,8 @@ func (a *Assembly) end(kind string, raw json.RawMessage) error {
 	return nil
 }
 
-// listedAs returns the item that the list at the answer's end has as w; nil if that is a
-// new one. Servers give an item another id there, so the order counts where none is the
-// same.
+// listedAs returns the item that corresponds to w in the list at the answer's end; nil if w is new. Servers may
+// give an item a different id there, so if no id matches, the order decides.
 func (a *Assembly) listedAs(w wireItem) *item {
 	var first *item
 	for _, i := range a.items {
@@ -239,11 +237,11 @@ func (a *Assembly) listedAs(w wireItem) *item {
 	return first
 }
 
-// Void returns an answer that was broken off, without its blocks; see [wire.Void].
+// Void returns a broken-off answer without its blocks; see [wire.Void].
 func (a *Assembly) Void(requestSize int) *llm.Answer { return wire.Void(a.usage, requestSize, a.size) }
 
-// Answer returns the answer that the events make up. requestSize is the size of the
-// request in bytes; the tokens are estimated from it if the server reports no usage.
+// Answer returns the answer that the events form. requestSize is the size of the request in bytes; it is used
+// to estimate the tokens if the server reports no usage.
 func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	for _, i := range a.items {
 		if i.kind == typeMessage && !i.done {
@@ -273,7 +271,7 @@ func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 		}
 		if b.name == "" {
 			if a.stop != llm.StopWhole {
-				continue // the answer is not whole, and the call's name may have been cut off
+				continue // the answer is incomplete, and the call's name may have been cut off
 			}
 			return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 		}
@@ -286,7 +284,7 @@ func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	return out, nil
 }
 
-// toSave returns what the server wants back with a block; nil if that is nothing.
+// toSave returns what the server wants back with a block; nil if it wants nothing.
 func (b *block) toSave(host string) json.RawMessage {
 	if b.saved.Item == nil && b.saved.Phase == "" {
 		return nil

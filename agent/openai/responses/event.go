@@ -10,15 +10,15 @@ import (
 	"parley/tools/plainjson"
 )
 
-// errGarbled is the error of a stream that breaks the protocol or a bound.
+// errGarbled is returned for a stream that breaks the protocol or exceeds a limit.
 var errGarbled = errors.New("the answer is garbled")
 
-// A Failure is an error that a server sends in the place of an answer or of its rest.
+// A Failure is an error that a server sends instead of an answer, or instead of the rest of one.
 type Failure struct {
 	Raw json.RawMessage // the error as the server wrote it
 }
 
-// Error returns a text that is fit for logs, without the server's words.
+// Error returns a text that is suitable for logs, without the server's words.
 func (f *Failure) Error() string { return "the server reports an error" }
 
 // An event is one event of a stream.
@@ -32,14 +32,14 @@ type event struct {
 	Delta     wire.Text       `json:"delta"` // a piece of a text
 	Arguments wire.String     `json:"arguments"`
 	Error     json.RawMessage `json:"error"`
-	Object    wire.String     `json:"object"` // "response" if there is no stream, but the whole answer at once
-	// An error in the forms of gateways, which has no type.
+	Object    wire.String     `json:"object"` // "response" if this is not a stream, but the whole answer at once
+	// An error without a type, as gateways send it.
 	Detail  json.RawMessage `json:"detail"`
 	Errors  json.RawMessage `json:"errors"`
 	Message json.RawMessage `json:"message"`
 }
 
-// isFailure reports whether an event of no known type says that the server failed.
+// isFailure reports whether an event of an unknown type says that the server failed.
 func (e *event) isFailure() bool {
 	if !wire.IsEmpty(e.Error) {
 		return true
@@ -47,7 +47,7 @@ func (e *event) isFailure() bool {
 	return e.Type == "" && e.Object != "response" && (!wire.IsEmpty(e.Detail) || !wire.IsEmpty(e.Errors) || len(e.Message) > 2 && e.Message[0] == '"')
 }
 
-// A response is an answer as a whole, as far as it has come.
+// A response is the whole answer, as far as it has been produced.
 type response struct {
 	Status     wire.String     `json:"status"`
 	Error      json.RawMessage `json:"error"`
@@ -58,8 +58,8 @@ type response struct {
 	Usage  *wire.Usage       `json:"usage"`
 }
 
-// The types of items that Parley knows. Those of tools that run at the provider are none
-// of them: Parley asks for no such tools.
+// The types of items that Parley knows. They don't include tools that run at the provider, because Parley
+// doesn't ask for any.
 const (
 	typeMessage   = "message"
 	typeReasoning = "reasoning"
@@ -86,7 +86,7 @@ type wirePart struct {
 	Refusal wire.String `json:"refusal"`
 }
 
-// readItem decodes an item, and reports false if it is of no type that Parley knows.
+// readItem decodes an item. It returns false if Parley doesn't know the item's type.
 func readItem(raw json.RawMessage) (wireItem, bool, error) {
 	var i wireItem
 	if err := json.Unmarshal(raw, &i); err != nil {
@@ -95,8 +95,8 @@ func readItem(raw json.RawMessage) (wireItem, bool, error) {
 	return i, i.Type == typeMessage || i.Type == typeReasoning || i.Type == typeCall, nil
 }
 
-// text returns the text of a message, or the thinking of an item of reasoning: its
-// summary, or all of it where the server does not sum it up.
+// text returns the text of a message, or the thinking in an item of reasoning: its summary, or all of it if the
+// server didn't summarize it.
 func (i wireItem) text() string {
 	parts, between := i.Content, ""
 	if i.Type == typeReasoning {
@@ -114,12 +114,12 @@ func (i wireItem) text() string {
 	return strings.Join(texts, between)
 }
 
-// partBreak stands between two parts of a summary.
+// partBreak separates two parts of a summary.
 const partBreak = "\n\n"
 
-// toSave returns what the server wants back of an item of reasoning; nil if that is
-// nothing. Reasoning that came encrypted goes back without its id, by which the server
-// would look it up: it has stored nothing.
+// toSave returns the part of an item of reasoning that the server wants back; nil if it wants nothing.
+// Encrypted reasoning is sent back without its id: the server would use that to look the item up, but has not
+// stored it.
 func (i wireItem) toSave(raw json.RawMessage) json.RawMessage {
 	if i.Encrypted == "" && len(i.Content) == 0 {
 		return nil

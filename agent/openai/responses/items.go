@@ -12,22 +12,22 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// An item is one item of the output while it grows. It becomes a block of the answer
-// once something of it is known: a server may announce an item and put nothing into it.
+// An item is one item of the output while it grows. It becomes a block of the answer once some of its content
+// is known: a server may announce an item and put nothing into it.
 type item struct {
 	kind   string // typeMessage, typeReasoning or typeCall
 	id     string // may differ from event to event
 	callID string
-	at     wire.Int // its index in the output; -1 if the server does not say, and not always its own
+	at     wire.Int // its index in the output; -1 if the server doesn't say; several items may have the same
 	block  *block
-	got    strings.Builder // the text as it came
+	got    strings.Builder // the text as it arrived
 	joiner wire.Joiner     // of its pieces
 	done   bool
-	listed bool // the list at the end has it too
+	listed bool // the list at the end contains it
 
 	split  thinktags.Splitter // of a message
-	source string             // of reasoning: the type of the events that bring its text
-	part   wire.Int           // of reasoning: the part of the summary that grows
+	source string             // of reasoning: the type of the events that contain its text
+	part   wire.Int           // of reasoning: the part of the summary that is growing
 }
 
 // A block is one block of the answer while it grows.
@@ -40,9 +40,9 @@ type block struct {
 	saved savedContent
 }
 
-// find returns the newest item that an event may belong to: that of its id, or else that
-// of its index, or else the one that goes on; nil if there is none. Gateways give the
-// events of one item different ids, several items one index, or leave out either.
+// find returns the newest item that an event may belong to: the one with its id, or else with its index, or
+// else the one that is still growing; nil if there is none. Gateways give the events of one item different ids,
+// give several items the same index, or leave out either.
 func (a *Assembly) find(kind, id string, at *wire.Int) *item {
 	var byID, byIndex, open *item
 	for _, i := range a.items {
@@ -62,8 +62,7 @@ func (a *Assembly) find(kind, id string, at *wire.Int) *item {
 	return cmp.Or(byID, byIndex, open)
 }
 
-// begin appends an item that the server has announced, or of which it sends something
-// without having announced it.
+// begin appends an item that the server has announced, or that it sends a part of without having announced it.
 func (a *Assembly) begin(kind, id string, at *wire.Int) (*item, error) {
 	if len(a.items) == maxItems {
 		return nil, fmt.Errorf("%w: more than %d items", errGarbled, maxItems)
@@ -104,7 +103,7 @@ func (a *Assembly) announce(e event) error {
 	return a.nameCall(i, w)
 }
 
-// nameCall gives a call its name and its id, once the server has sent them.
+// nameCall sets a call's name and id, once the server has sent them.
 func (a *Assembly) nameCall(i *item, w wireItem) error {
 	if len(w.Name) > maxName {
 		return fmt.Errorf("%w: a tool's name of %d bytes", errGarbled, len(w.Name))
@@ -125,13 +124,13 @@ func (a *Assembly) nameCall(i *item, w wireItem) error {
 	return nil
 }
 
-// finish handles an item that is whole, as the server sends it at the item's end or in
-// the list at the end of the answer.
+// finish handles a complete item, which the server sends at the item's end or in the list at the end of the
+// answer.
 func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 	if i.done {
 		return nil
 	}
-	i.done, i.joiner = true, wire.Joiner{} // what is held back comes once more
+	i.done, i.joiner = true, wire.Joiner{} // what was held back is in the complete item
 	switch w.Type {
 	case typeMessage:
 		if err := a.completeText(i, w.text()); err != nil {
@@ -168,7 +167,7 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 	return nil
 }
 
-// completeText adds to a message's text the end that is missing. What watchers have seen stays.
+// completeText adds the missing end to a message's text. What watchers have seen stays.
 func (a *Assembly) completeText(i *item, whole string) error {
 	rest, goesOn := strings.CutPrefix(whole, i.got.String())
 	if !goesOn {
@@ -190,7 +189,7 @@ func (a *Assembly) addMessage(i *item, text string) error {
 	return a.addParts(i, i.split.Add(text, said))
 }
 
-// flush adds what the end of a message's text was held back.
+// flush adds the end of a message's text that was held back.
 func (a *Assembly) flush(i *item) error {
 	rest := i.split.Flush(a.calls > 0)
 	a.thinksBare.Note(&i.split, rest)
@@ -198,7 +197,7 @@ func (a *Assembly) flush(i *item) error {
 	return a.addParts(i, rest)
 }
 
-// addParts adds what the model thought and said in a message in whose text both stood.
+// addParts adds what the model thought and said, from a message whose text contained both.
 func (a *Assembly) addParts(i *item, p thinktags.Parts) error {
 	if p.Thinking && i.block != nil {
 		if err := a.turnToThinking(i); err != nil {
@@ -230,7 +229,7 @@ func (a *Assembly) addParts(i *item, p thinktags.Parts) error {
 	return nil
 }
 
-// taggedItem returns the item of the thinking that came within the text, and begins it if needed.
+// taggedItem returns the item for thinking that arrived within the text, and begins it if needed.
 func (a *Assembly) taggedItem() (*item, error) {
 	if a.tagged == nil {
 		t, err := a.begin(typeReasoning, "", nil)
@@ -242,7 +241,7 @@ func (a *Assembly) taggedItem() (*item, error) {
 	return a.tagged, nil
 }
 
-// turnToThinking makes thinking of what a message has said so far.
+// turnToThinking turns what a message has said so far into thinking.
 func (a *Assembly) turnToThinking(i *item) error {
 	t, err := a.taggedItem()
 	if err != nil {
@@ -259,7 +258,7 @@ func (a *Assembly) turnToThinking(i *item) error {
 	return nil
 }
 
-// turnToText makes what a message says of the thinking that came within the text.
+// turnToText turns the thinking that arrived within the text into what a message says.
 func (a *Assembly) turnToText(i *item) error {
 	if a.tagged.block == nil {
 		return nil
@@ -275,7 +274,7 @@ func (a *Assembly) turnToText(i *item) error {
 	return nil
 }
 
-// remove takes an item's block out of the answer.
+// remove removes an item's block from the answer.
 func (a *Assembly) remove(i *item) {
 	a.blocks = slices.DeleteFunc(a.blocks, func(b *block) bool { return b == i.block })
 	i.block = nil
@@ -284,7 +283,7 @@ func (a *Assembly) remove(i *item) {
 	}
 }
 
-// showAgain tells watchers that what they have seen is void, and shows them all blocks as they are.
+// showAgain tells watchers that what they have seen is void, and emits all blocks again as they are now.
 func (a *Assembly) showAgain() {
 	a.emit(llm.Delta{Void: true})
 	for _, b := range a.blocks {
@@ -310,8 +309,8 @@ func (a *Assembly) addThinking(i *item, text string) error {
 	return nil
 }
 
-// addReasoning adds a piece of a model's reasoning that came as an event. Some servers
-// send the same reasoning whole and summed up; the form that comes first is taken.
+// addReasoning adds a piece of a model's reasoning that arrived as an event. Some servers send the same
+// reasoning both in full and summarized; the form that arrives first is used.
 func (a *Assembly) addReasoning(e event) error {
 	i, err := a.findOrBegin(typeReasoning, e)
 	if err != nil {
@@ -358,7 +357,7 @@ func (a *Assembly) addArguments(e event) error {
 	return nil
 }
 
-// replaceArguments takes a call's arguments as the server sends them at their end.
+// replaceArguments replaces a call's arguments by those that the server sends at the call's end.
 func (a *Assembly) replaceArguments(i *item, whole string) {
 	if wire.IsEmpty(json.RawMessage(whole)) || whole == i.block.text.String() {
 		return
@@ -385,8 +384,7 @@ func (a *Assembly) blockOf(i *item, kind llm.BlockKind) (*block, error) {
 	return i.block, nil
 }
 
-// grow appends text to a block. It is emitted unless watchers have been told of a later
-// block.
+// grow appends text to a block. It emits the text unless watchers already see a later block.
 func (a *Assembly) grow(b *block, text string) {
 	a.size += len(text)
 	a.kept += len(text)

@@ -1,12 +1,12 @@
 // Package responses writes requests to OpenAI's Responses API, and puts its answers
 // together.
 //
-// The API can keep conversations on the server. Parley keeps them itself: each request
-// has the whole conversation and asks the server to store nothing. Therefore the server
-// sends a model's reasoning encrypted, and gets it back with the next request.
+// The API can keep conversations on the server. Parley keeps them itself: each request contains the whole
+// conversation and asks the server to store nothing. So the server sends a model's reasoning encrypted, and
+// gets it back with the next request.
 //
-// request.go writes requests; event.go decodes what the server sends; answer.go and
-// items.go put the answer together.
+// request.go writes requests; event.go decodes what the server sends; answer.go and items.go put the answer
+// together.
 package responses
 
 import (
@@ -22,22 +22,21 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Options are what a request says besides the conversation, and what its server does not
-// take.
+// Options say what a request contains besides the conversation, and what its server doesn't accept.
 type Options struct {
-	Host     string // of the server: only what it has sent itself is sent back to it
+	Host     string // the server's host: only what it has sent itself is sent back to it
 	Model    string
-	Effort   string // how much the model is to reason; "" leaves that to the server
+	Effort   string // how much the model should reason; "" leaves that to the server
 	CacheKey string // equal for requests that begin alike; "" sends none
-	// Configured are the names of the fields that the configuration adds to each request.
-	// They take the place of those that Encode would write.
+	// Configured are the names of the fields that the configuration adds to each request. They replace those
+	// that Encode would write.
 	Configured []string
 
-	NoSummary   bool // it refuses to sum up the reasoning
-	NoEncrypted bool // it refuses to send the reasoning encrypted
-	NoEffort    bool // it refuses an effort
-	NoChoice    bool // it refuses tool_choice, which forbids calls
-	NoEcho      bool // it refuses to get the reasoning back
+	NoSummary   bool // the server refuses to summarize the reasoning
+	NoEncrypted bool // the server refuses to send the reasoning encrypted
+	NoEffort    bool // the server refuses an effort
+	NoChoice    bool // the server refuses tool_choice, which forbids calls
+	NoEcho      bool // the server refuses to get the reasoning back
 	NoPictures  bool // the model sees no pictures
 }
 
@@ -68,7 +67,7 @@ type (
 	part struct {
 		Type  string `json:"type"` // input_text, input_image, output_text
 		Text  string `json:"text,omitempty"`
-		Image string `json:"image_url,omitempty"` // data:, never an address
+		Image string `json:"image_url,omitempty"` // always a data: URL
 	}
 	call struct {
 		Type      string `json:"type"`
@@ -83,20 +82,17 @@ type (
 	}
 )
 
-// A savedContent is the content of a block's Provider field: what the server wants back with the
-// block.
+// A savedContent is the content of a block's Provider field: what the server wants back with the block.
 type savedContent struct {
-	By    string          `json:"by"`              // the host of the server that sent it; others do not understand it
-	Item  json.RawMessage `json:"item,omitempty"`  // of a thinking block: the item of reasoning
-	Phase string          `json:"phase,omitempty"` // of a text: whether it is an answer or a remark before one
+	By    string          `json:"by"`              // the host of the server that sent it; others don't understand it
+	Item  json.RawMessage `json:"item,omitempty"`  // for a thinking block: the item of reasoning
+	Phase string          `json:"phase,omitempty"` // for a text: whether it is an answer or a remark before one
 }
 
-// leastOutput is the smallest number of tokens to which the API lets a request bound an
-// answer.
+// leastOutput is the smallest limit on an answer, in tokens, that the API accepts.
 const leastOutput = 16
 
-// Encode returns the body of a request as a JSON object. The caller adds the tools and
-// the configured fields.
+// Encode returns the body of a request as a JSON object. The caller adds the tools and the configured fields.
 func Encode(r *llm.Request, o Options) ([]byte, error) {
 	configured := func(name string) bool { return slices.Contains(o.Configured, name) }
 	w := request{Model: o.Model, Instructions: r.System, Stream: true, PromptCacheKey: o.CacheKey}
@@ -131,8 +127,7 @@ func Encode(r *llm.Request, o Options) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// reasoning returns what the request says of the model's reasoning; nil if that is
-// nothing.
+// reasoning returns what the request says about reasoning; nil if it says nothing.
 func (o Options) reasoning() *reasoning {
 	var r reasoning
 	if !o.NoEffort {
@@ -187,8 +182,8 @@ func (c *conversation) addUser(blocks []llm.Block) {
 	}
 }
 
-// addAssistant appends what the model has answered. The API refuses reasoning that is
-// followed by nothing of the same answer, which is therefore left out.
+// addAssistant appends what the model has answered. The API refuses reasoning that isn't followed by anything
+// from the same answer, so such reasoning is left out.
 func (c *conversation) addAssistant(blocks []llm.Block) {
 	var thought []json.RawMessage // since the last text or call
 	follow := func(item any) {

@@ -2,33 +2,33 @@ package thinktags
 
 import "strings"
 
-// The tokens between the channels of OpenAI's open models: a message is written as
-// <|start|>ROLE<|channel|>CHANNEL<|message|>TEXT<|end|>. A server that does not know them sends
-// them as text. The first message may lack what the model's template has written of it.
+// The tokens that separate the channels of OpenAI's open models: a message is written as
+// <|start|>ROLE<|channel|>CHANNEL<|message|>TEXT<|end|>. A server that doesn't know these tokens sends them as
+// text. The first message may lack the beginning that the model's template has written.
 const (
 	startToken   = "<|start|>"
 	channelToken = "<|channel|>"
 	bodyToken    = "<|message|>"
 	// finalChannel begins what the model says.
 	finalChannel = channelToken + "final" + bodyToken
-	// afterThought is that after the end of the thinking.
+	// afterThought begins what the model says right after the end of the thinking.
 	afterThought = "<|end|>" + startToken + "assistant" + finalChannel
 )
 
-// tokens returns all tokens that a text in channels may hold.
+// tokens returns all tokens that can occur in a text with channels.
 func tokens() []string {
 	return []string{startToken, channelToken, bodyToken, "<|end|>", "<|return|>", "<|call|>", "<|constrain|>"}
 }
 
-// harmony is the place in a text with channels.
+// harmony is the current position in a text with channels.
 type harmony struct {
 	where  harmonyPlace
-	header string // of the message that begins
+	header string // of the current message
 	role   channel
-	call   bool // a message was a call of a tool
+	call   bool // a message was a tool call
 }
 
-// A harmonyPlace is the part of a message.
+// A harmonyPlace is a part of a message.
 type harmonyPlace int
 
 const (
@@ -36,7 +36,7 @@ const (
 	inBody
 )
 
-// A channel says for whom a message is.
+// A channel says who a message is for.
 type channel int
 
 const (
@@ -44,10 +44,10 @@ const (
 	channelFinal                   // people
 )
 
-// maxHeader bounds how much of a header is looked at.
+// maxHeader limits how much of a header is looked at.
 const maxHeader = 512
 
-// splitHarmony splits a text in channels. It holds back an end that may be the beginning of a token.
+// splitHarmony splits a text with channels. It holds back an end that may be the beginning of a token.
 func (s *Splitter) splitHarmony(text string) (thought, said string) {
 	text, s.held = s.held+text, ""
 	for {
@@ -62,7 +62,7 @@ func (s *Splitter) splitHarmony(text string) (thought, said string) {
 	}
 }
 
-// take adds a text without tokens to the header, the thinking, or what is said.
+// take adds a text without tokens to the header, to the thinking, or to what is said.
 func (h *harmony) take(text string, thought, said *string) {
 	switch {
 	case h.where == inHeader:
@@ -74,7 +74,7 @@ func (h *harmony) take(text string, thought, said *string) {
 	}
 }
 
-// pass goes on after a token.
+// pass moves on after a token.
 func (h *harmony) pass(token string) {
 	switch token {
 	case bodyToken:
@@ -89,17 +89,17 @@ func (h *harmony) pass(token string) {
 			h.role = channelFinal // what it says before it calls a tool is for people, too
 		}
 	case channelToken, "<|constrain|>":
-		if h.where == inBody { // the end of the message was lost
+		if h.where == inBody { // the token at the end of the message was lost
 			h.header = ""
 		}
 		h.where = inHeader
 		h.header += token
-	default: // the message has ended, or another begins
+	default: // the message has ended, or another one begins
 		h.where, h.header = inHeader, ""
 	}
 }
 
-// flush returns what the text ends with; a header without a message is nothing.
+// flush returns the rest of the text. A header without a message is dropped.
 func (h *harmony) flush(held string) (thought, said string) {
 	if h.where == inHeader {
 		return "", ""

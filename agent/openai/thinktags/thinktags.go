@@ -1,5 +1,4 @@
-// Package thinktags separates a model's thinking from what it says where its server sends
-// both as one text.
+// Package thinktags separates a model's thinking from what it says if its server sends both as one text.
 //
 // thinktags.go has the Splitter; harmony.go reads the channels of OpenAI's open models.
 package thinktags
@@ -14,36 +13,36 @@ import (
 
 const (
 	white = " \t\r\n" // the white space around tags
-	// mostSpoken bounds how many closing tags that end no thinking are looked at. A text with
-	// more speaks of tags.
+	// mostSpoken limits how many closing tags that don't end any thinking are examined. A text with more of them
+	// is about tags.
 	mostSpoken = 32
-	// mostPadding is how many spaces may stand between a bare closing tag and the end of its line.
+	// mostPadding is how many spaces may be between a bare closing tag and the end of its line.
 	mostPadding = 16
 )
 
-// A Splitter separates a model's thinking from what it says. Servers that send both as one text
-// have the thinking at its beginning, between two tags or in channels of its own. Some leave the
-// first tag to the model's template, so that only the second is in the text: then all that was
-// said before it was thinking.
+// A Splitter separates a model's thinking from what it says. Servers that send both as one text put the
+// thinking at its beginning, between two tags or in channels of its own. With some models, the template
+// contains the opening tag, so that only the closing tag is in the text (a bare one): then everything before it
+// was thinking.
 type Splitter struct {
 	state   splitState
-	held    string          // the end of the text so far if it may be part of a tag
+	held    string          // the end of the text so far, if it may be part of a tag
 	closing string          // the tag that ends the thinking
-	begun   bool            // some of the thinking was returned
-	assumed bool            // that the text begins with thinking; its first tag did not come
-	thought strings.Builder // what was thought so far, if that is assumed
-	ends    bool            // held begins with a bare tag that ends the thinking if the text ends with it
-	bare    bool            // a text without a first tag has turned out to begin with thinking
-	spoken  int             // number of closing tags that ended no thinking: the text speaks of tags
+	begun   bool            // some of the thinking has been returned
+	assumed bool            // the text is assumed to begin with thinking, although no opening tag came
+	thought strings.Builder // the thinking so far, if assumed
+	ends    bool            // held begins with a bare tag that ends the thinking if nothing follows it
+	bare    bool            // a text without an opening tag has turned out to begin with thinking
+	spoken  int             // number of closing tags that did not end any thinking, because the text is about tags
 	harmony harmony
 }
 
 // Parts are what a piece of text adds to the thinking and to what is said.
 type Parts struct {
 	Thought, Said string
-	// Thinking says that all that was said before, in earlier pieces, was thinking.
+	// Thinking says that everything that earlier pieces returned as said was thinking.
 	Thinking bool
-	// Speech says that all that was thought before, in earlier pieces, was said.
+	// Speech says that everything that earlier pieces returned as thinking was said.
 	Speech bool
 }
 
@@ -51,15 +50,15 @@ type Parts struct {
 type splitState int
 
 const (
-	splitStart   splitState = iota // it is not certain yet whether there is an opening tag
+	splitStart   splitState = iota // it is not clear yet whether there is an opening tag
 	splitInside                    // between the tags
 	splitAfter                     // right after the closing tag: white space is dropped
 	splitPlain                     // outside of the thinking: the model speaks, unless a bare closing tag follows
 	splitHarmony                   // in channels
-	splitClosed                    // outside of the thinking for good
+	splitClosed                    // the thinking is over for good
 )
 
-// pairs returns the tags by which models begin and end their thinking.
+// pairs returns the tags with which models begin and end their thinking.
 func pairs() [][2]string {
 	return [][2]string{
 		{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
@@ -67,35 +66,35 @@ func pairs() [][2]string {
 	}
 }
 
-// bareEnds returns the tags that end thinking whose beginning is in the template of a model.
+// bareEnds returns the closing tags of thinking whose opening tag is in a model's template.
 func bareEnds() []string {
 	return []string{"</think>", "</thinking>", "</thought>", "</seed:think>", afterThought, finalChannel}
 }
 
-// Assume makes the Splitter take the beginning of a text for thinking that a bare tag will end, as
-// this model has begun texts before. If none comes, Flush says that it was not.
+// Assume makes the Splitter treat the beginning of a text as thinking that a bare tag will end, because this
+// model has begun texts that way before. If no such tag comes, Flush says that it wasn't thinking.
 func (s *Splitter) Assume() { s.assumed = s.state == splitStart }
 
-// Forgo takes back what Assume has said: the thinking comes apart from the text.
+// Forgo undoes Assume, because the thinking arrives separately from the text.
 func (s *Splitter) Forgo() {
 	if s.state == splitStart {
 		s.assumed = false
 	}
 }
 
-// A Habit remembers whether a model's texts begin with thinking that no tag begins. The zero Habit
-// knows of none. It is safe for concurrent use.
+// A Habit remembers whether a model's texts begin with thinking without an opening tag. The zero Habit has seen
+// none. It is safe for concurrent use.
 type Habit struct {
 	bare atomic.Int32 // how many of the newest texts in a row did, up to enoughBare
 }
 
-// enoughBare is how many texts make a habit: one alone may have spoken of tags.
+// enoughBare is how many texts make a habit: a single one may have been about tags.
 const enoughBare = 2
 
 // Holds reports whether the next text is likely to begin with thinking.
 func (h *Habit) Holds() bool { return h.bare.Load() >= enoughBare }
 
-// Note learns from a text that a Splitter has split. rest is what Flush has returned.
+// Note learns from a text that a Splitter has split. rest is what Flush returned.
 func (h *Habit) Note(s *Splitter, rest Parts) {
 	before := h.bare.Load()
 	switch {
@@ -106,11 +105,11 @@ func (h *Habit) Note(s *Splitter, rest Parts) {
 	}
 }
 
-// LostCall reports whether the text held a call of a tool that its server has not read.
+// LostCall reports whether the text contained a tool call that its server did not recognize.
 func (s *Splitter) LostCall() bool { return s.harmony.call }
 
-// Add splits the next piece of text. The stream may cut the text anywhere, even within a tag.
-// said is what was said so far.
+// Add splits the next piece of text. The stream may be cut anywhere, even within a tag. said is what the model
+// has said so far.
 func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 	if s.state == splitStart {
 		text = s.awaitOpeningTag(s.held + text)
@@ -136,8 +135,8 @@ func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 	return p
 }
 
-// awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the
-// text back while that may still be the beginning of a tag.
+// awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the text back as
+// long as that may still be the beginning of a tag.
 func (s *Splitter) awaitOpeningTag(text string) string {
 	s.held = ""
 	first := strings.TrimLeft(text, white)
@@ -171,8 +170,8 @@ func (s *Splitter) awaitOpeningTag(text string) string {
 	return text
 }
 
-// splitThinking returns the thinking in text, and the rest after the closing tag. It holds back
-// an end that may be the beginning of the closing tag.
+// splitThinking returns the thinking in text, and the rest after the closing tag. It holds back an end that may
+// be the beginning of the closing tag.
 func (s *Splitter) splitThinking(text string) (thought, rest string) {
 	s.held = ""
 	if s.assumed {
@@ -192,7 +191,7 @@ func (s *Splitter) splitThinking(text string) (thought, rest string) {
 	return thought, rest
 }
 
-// splitAssumed does that with thinking that no tag has begun.
+// splitAssumed does the same as splitThinking for thinking without an opening tag.
 func (s *Splitter) splitAssumed(text string) (thought, rest string) {
 	at, tag, certain := s.findBareEnd(text, &s.thought)
 	if !certain {
@@ -205,8 +204,8 @@ func (s *Splitter) splitAssumed(text string) (thought, rest string) {
 	return text[:at], text[at+len(tag):]
 }
 
-// awaitBareEnd returns what is said in a text before which no tag has begun thinking. If a tag
-// ends one, all that came before it was thinking.
+// awaitBareEnd returns what is said in a text that had no opening tag. If a bare closing tag ends thinking,
+// everything before it was thinking.
 func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) string {
 	text, s.held = s.held+text, ""
 	at, tag, certain := s.findBareEnd(text, said)
@@ -223,9 +222,9 @@ func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) st
 	return rest
 }
 
-// findBareEnd returns where a tag in a text ends thinking that no tag has begun, and which it is. If
-// that depends on what follows, it is not certain; at is -1 if there is no such tag. before is what
-// came before the text.
+// findBareEnd returns the position of a closing tag in a text that ends thinking without an opening tag, and
+// the tag. If certain is false, that depends on what follows; at is -1 if there is no such tag. before is the
+// text before this one.
 func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, tag string, certain bool) {
 	for from := 0; s.spoken <= mostSpoken; from = at + len(tag) {
 		if at, tag = firstOf(text[from:], bareEnds()); at < 0 {
@@ -247,8 +246,8 @@ func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, ta
 	return -1, "", false
 }
 
-// holdFrom returns the text before a tag, and keeps the rest for the next piece; without a tag, it
-// keeps what may be the beginning of one.
+// holdFrom returns the text before a tag, and holds the rest back for the next piece; without a tag, it holds
+// back what may be the beginning of one.
 func (s *Splitter) holdFrom(text string, at int) string {
 	if at < 0 {
 		return s.holdBack(text, bareEnds())
@@ -257,15 +256,15 @@ func (s *Splitter) holdFrom(text string, at int) string {
 	return text[:at]
 }
 
-// holdBack returns a text without an end that may be the beginning of one of these tags, and keeps
-// that end for the next piece.
+// holdBack returns a text without an end that may be the beginning of one of these tags, and holds that end
+// back for the next piece.
 func (s *Splitter) holdBack(text string, tags []string) string {
 	keep := heldBack(text, tags)
 	s.held = text[len(text)-keep:]
 	return text[:len(text)-keep]
 }
 
-// endAt goes to the state after a tag that has ended the thinking.
+// endAt enters the state after a tag that has ended the thinking.
 func (s *Splitter) endAt(tag string) {
 	s.state = splitAfter
 	if strings.HasSuffix(tag, finalChannel) {
@@ -273,20 +272,20 @@ func (s *Splitter) endAt(tag string) {
 	}
 }
 
-// A verdict says whether a closing tag ends thinking that no tag has begun.
+// A verdict says whether a closing tag ends thinking without an opening tag.
 type verdict int
 
 const (
-	speaks    verdict = iota // the text speaks of the tag
+	speaks    verdict = iota // it doesn't: the text is about the tag
 	ends                     // it does
-	endsAtEnd                // that depends on what follows; it does if nothing follows
-	mayEnd                   // that depends on what follows; it does not if nothing follows
+	endsAtEnd                // it does if nothing follows; otherwise that depends on what follows
+	mayEnd                   // it doesn't if nothing follows; otherwise that depends on what follows
 )
 
-// judge tells whether a closing tag between these texts ends thinking that no tag has begun. It does
-// not if the text only speaks of tags: then there is an opening one before it, or quotes around it, or
-// it stands in code, or within a sentence. Templates write it on a line of its own or at the end of a
-// line; models that were trained without line breaks, between two words without any space.
+// judge decides whether a closing tag between these texts ends thinking without an opening tag. It doesn't if
+// the text is only about tags: then there is an opening tag before it, or quotes around it, or it is in code,
+// or within a sentence. Templates write the tag on a line of its own or at the end of a line; models that were
+// trained without line breaks write it between two words without any space.
 func judge(before, tag, after string) verdict {
 	opening := strings.Replace(tag, "</", "<", 1)
 	line := before[strings.LastIndexByte(before, '\n')+1:]
@@ -317,7 +316,7 @@ func begins(text string) bool {
 	return !unicode.IsSpace(first) && !strings.ContainsRune(",.;:!?)]}'\"`’”»…", first)
 }
 
-// firstOf returns where the first of these tags is in a text, and which it is; -1 if none is.
+// firstOf returns the position of the first of these tags in a text, and the tag; -1 if there is none.
 func firstOf(text string, tags []string) (at int, tag string) {
 	at = -1
 	if !strings.ContainsAny(text, "<[◁") {
@@ -349,8 +348,7 @@ func heldBack(text string, tags []string) int {
 	return 0
 }
 
-// Flush returns, at the end of the text, what Add has held back. called says that the model has
-// called tools.
+// Flush returns, at the end of the text, what Add has held back. called says that the model has called tools.
 func (s *Splitter) Flush(called bool) (p Parts) {
 	held := s.held
 	s.held = ""

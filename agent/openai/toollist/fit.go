@@ -13,14 +13,14 @@ import (
 	"parley/tools/plainjson"
 )
 
-// fit returns a tool's schema and description in a form that the server takes.
+// fit returns a tool's schema and description in a form that the server accepts.
 func fit(s tools.Spec, f Form) (schema json.RawMessage, description string) {
 	schema, note := fitSchema(s.Schema)
 	return schema, fitDescription(s.Description, note, f.Described)
 }
 
-// fitDescription returns a description with a note behind it, in most characters; 0 is any number.
-// What is too long loses its end.
+// fitDescription returns a description followed by a note, in at most most characters; 0 means any number. If
+// the description is too long, its end is cut off.
 func fitDescription(text, note string, most int) string {
 	if note != "" {
 		note = "\n\n" + note
@@ -48,8 +48,8 @@ func fitDescription(text, note string, most int) string {
 	return kept + fmt.Sprintf(" … [%d characters more are left out]", units(text)-units(kept)) + note
 }
 
-// units counts the characters of a text. Those that need two in UTF-16 count twice, as servers may
-// count.
+// units counts the characters of a text. Those that need two code units in UTF-16 count twice, because servers
+// may count them that way.
 func units(text string) (n int) {
 	for _, r := range text {
 		if n++; r > 0xffff {
@@ -59,19 +59,19 @@ func units(text string) (n int) {
 	return n
 }
 
-// Bounds of how far a schema is looked at, which may refer to itself.
+// Limits on how deeply a schema is examined, because it may refer to itself.
 const (
 	maxDepth   = 32
 	maxObjects = 1000
 )
 
-// choices are the keywords that OpenAI and Anthropic refuse at the top of a schema, and $ref, whose
-// target may have one.
+// choices are the keywords that OpenAI and Anthropic refuse at the top of a schema, and $ref, whose target may
+// contain one of them.
 func choices() []string { return []string{"anyOf", "oneOf", "allOf", "enum", "not", "$ref"} }
 
-// fitSchema returns a schema that describes an object, has no choice between several at its top, and
-// says of each list what it holds. Where that is less than the schema says, note says in words which
-// arguments belong together. A schema for which nothing has to be done stays the same bytes.
+// fitSchema returns a schema that describes an object, has no choice between alternatives at its top, and
+// declares the items of each list. If the result says less than the original, note says in words which
+// arguments belong together. If nothing has to be changed, it returns the same bytes.
 func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
 	const empty = `{"type":"object","properties":{}}`
 	if len(raw) == 0 {
@@ -81,7 +81,7 @@ func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
 	d.UseNumber()
 	var top map[string]any
 	if d.Decode(&top) != nil {
-		return raw, "" // who encodes it finds out
+		return raw, "" // encoding it reports the error
 	}
 	changed := fillLists(top, maxDepth)
 	if top["type"] != "object" {
@@ -101,8 +101,8 @@ func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
 	return fitted, note
 }
 
-// fillLists says of each list in a schema what it holds, where the schema does not, or says it of
-// each place: that it may be anything. It reports whether there was such a list.
+// fillLists declares the items of each list in a schema that doesn't do so itself, as a whole or for each
+// position: they may be anything. It reports whether there was such a list.
 func fillLists(v any, depth int) (changed bool) {
 	if depth == 0 {
 		return false
@@ -119,7 +119,7 @@ func fillLists(v any, depth int) (changed bool) {
 		}
 		for word, inner := range v {
 			if word == "enum" || word == "const" || word == "default" || word == "examples" {
-				continue // values, and no schemas
+				continue // these hold values, not schemas
 			}
 			changed = fillLists(inner, depth-1) || changed
 		}
@@ -127,8 +127,8 @@ func fillLists(v any, depth int) (changed bool) {
 	return changed
 }
 
-// flatten returns a schema of one object that allows everything that the choices of another allow,
-// and more: the properties of all of them, of which those are required that each wants.
+// flatten returns the schema of one object that allows everything that the alternatives of another schema
+// allow, and more: it has the properties of all of them, and requires those that each of them requires.
 func flatten(top map[string]any) map[string]any {
 	flat := map[string]any{}
 	for word, v := range top {
@@ -144,20 +144,20 @@ func flatten(top map[string]any) map[string]any {
 	}
 	own, _ := top["properties"].(map[string]any)
 	if len(own) != len(o.properties) {
-		delete(flat, "additionalProperties") // it was about the top's own properties
+		delete(flat, "additionalProperties") // it applied only to the top's own properties
 	}
 	return flat
 }
 
-// An object is what a schema says of an object's properties.
+// An object is what a schema says about an object's properties.
 type object struct {
-	properties map[string][]any // by name, what each may be
+	properties map[string][]any // by name: the schemas that each may have
 	required   map[string]bool
 }
 
-// A reading of a schema finds what its objects are, and looks at so many at most.
+// A reading of a schema finds out what its objects are. It limits how many of them are examined.
 type reading struct {
-	root map[string]any // to which references are relative
+	root map[string]any // the root that references are relative to
 	left int
 }
 
@@ -216,11 +216,11 @@ func (o object) addAll(other object) {
 	}
 }
 
-// maxEither is how many schemas one property may have; one with more may be anything.
+// maxEither is how many schemas one property may have; with more, it may be anything.
 const maxEither = 10
 
-// merged returns the schemas of the properties, each in one. A property may be anything whose schema
-// refers to a choice that is no longer there.
+// merged returns one schema for each property. A property may be anything if its schema refers to an
+// alternative that is no longer there.
 func (o object) merged() map[string]any {
 	all := map[string]any{}
 	for name, schemas := range o.properties {
@@ -240,7 +240,7 @@ func (o object) merged() map[string]any {
 	return all
 }
 
-// sets says in words which arguments belong together, if the choices at the top of a schema require
+// sets says in words which arguments belong together, if the alternatives at the top of a schema require
 // different ones; otherwise it returns "".
 func sets(top map[string]any) string {
 	for _, word := range []string{"oneOf", "anyOf"} {
@@ -259,7 +259,7 @@ func sets(top map[string]any) string {
 	return ""
 }
 
-// resolve returns the schema to which a reference within root points; nil if it is none.
+// resolve returns the schema within root that a reference points to; nil if it is not a reference.
 func resolve(reference any, root map[string]any) map[string]any {
 	text, _ := reference.(string)
 	path, ok := strings.CutPrefix(text, "#/")
@@ -273,7 +273,7 @@ func resolve(reference any, root map[string]any) map[string]any {
 	return at
 }
 
-// subschemas returns the schemas in a list of them.
+// subschemas returns the schemas in a list.
 func subschemas(v any) (all []map[string]any) {
 	list, _ := v.([]any)
 	for _, one := range list {

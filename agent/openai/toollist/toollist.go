@@ -1,9 +1,9 @@
-// Package toollist writes the tools of a request as JSON, in a form that the server takes, and
-// keeps the lists that it has written.
+// Package toollist writes the tools of a request as JSON, in a form that the server accepts, and keeps the
+// lists that it has written.
 //
-// A server that takes offence at one tool refuses the whole request, and so each turn of an agent.
-// So a tool is fitted as far as that is possible (fit.go): its own description and schema stay, and
-// with them its arguments are checked. What does not fit is left out and named.
+// A server that objects to one tool refuses the whole request, and so every turn of an agent. So a tool is
+// adapted as far as possible (fit.go); its own description and schema stay unchanged, and its arguments are
+// still checked with these. A tool that can't be adapted is left out and reported.
 package toollist
 
 import (
@@ -19,49 +19,48 @@ import (
 )
 
 const (
-	// maxKept bounds how many lists a Writer keeps: agents and conversations have different
-	// tools.
+	// maxKept limits how many lists a Writer keeps: different agents and conversations have different tools.
 	maxKept = 8
-	// DefaultMost is how many tools most servers take at most.
+	// DefaultMost is the most tools that most servers accept.
 	DefaultMost = 128
-	// maxTold bounds how many tools a Writer remembers to have told of.
+	// maxTold limits how many tools a Writer remembers to have reported.
 	maxTold = 4096
 )
 
-// A Form says how a server takes tools.
+// A Form says in what form a server accepts tools.
 type Form struct {
-	// Flat is the form of OpenAI's Responses API, in which a function's name and schema stand in
-	// the tool itself.
+	// Flat selects the form of OpenAI's Responses API, in which a function's name and schema are in the tool
+	// itself.
 	Flat bool
-	// Described is how many characters a description may have; 0 is any number.
+	// Described is how many characters a description may have; 0 means any number.
 	Described int
-	// Most is how many tools the server takes; 0 is DefaultMost.
+	// Most is how many tools the server accepts; 0 means DefaultMost.
 	Most int
 }
 
-// A List is a list of tools as it stands in a request. Nobody may change it.
+// A List is a list of tools as written in a request. Nobody may change it.
 type List struct {
 	JSON  []byte       // nil if there are none
-	Sent  []tools.Spec // the tools in it, in their order
-	Left  []Left       // the tools that are not in it, by name
-	specs []tools.Spec // all tools for which it was made
+	Sent  []tools.Spec // the tools in the list, in order
+	Left  []Left       // the tools that are not in the list, by name
+	specs []tools.Spec // all tools for which the list was made
 	form  Form
 }
 
-// Left is a tool that is left out of a list.
+// A Left is a tool that is left out of a list.
 type Left struct {
 	Name string
 	Why  string // in a few words
 }
 
-// A Writer writes lists of tools as JSON. Each model call sends a list, nearly always
-// the same as the call before, and in a short conversation the list is the largest part
-// of a request. A Writer is safe for concurrent use. The zero Writer is ready.
+// A Writer writes lists of tools as JSON. Each model call sends a list, nearly always the same one as the call
+// before, and in a short conversation the list is the largest part of a request. A Writer is safe for
+// concurrent use. The zero Writer is ready to use.
 type Writer struct {
 	mu      sync.Mutex
-	kept    []*List // the list that was used last stands last
+	kept    []*List // most recently used last
 	refused []refusal
-	told    map[Left]bool // tools that List has returned as newly left out
+	told    map[Left]bool // tools that List has already returned as newly left out
 }
 
 // A refusal is a tool that the server refuses.
@@ -84,14 +83,14 @@ type (
 	flatTool struct {
 		Type string `json:"type"`
 		spec
-		// Strict would make the server refuse schemas with properties that may be left
-		// out. The API assumes it unless it is told otherwise.
+		// Strict would make the server refuse schemas with optional properties. The API assumes it unless it is
+		// told otherwise.
 		Strict bool `json:"strict"`
 	}
 )
 
-// List returns a list of tools in the server's form. newly are the tools that are left out of it and
-// were not left out of any list before.
+// List returns a list of tools in the server's form. newly are the tools that are left out of it and were not
+// left out of any list before.
 func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,8 +118,8 @@ func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err er
 	return l, newly, nil
 }
 
-// tell remembers of which tools was told that they are left out. It forgets what it knows rather than
-// to grow with each change of a server's tools.
+// tell remembers which tools were reported as left out. It forgets all of them rather than grow with each
+// change of a server's tools.
 func (w *Writer) tell(newly []Left) {
 	if w.told == nil || len(w.told) > maxTold {
 		w.told = map[Left]bool{}
@@ -130,8 +129,8 @@ func (w *Writer) tell(newly []Left) {
 	}
 }
 
-// Refuse leaves a tool out of all further lists, as long as it looks as it does now, because the
-// server has refused it. It returns false if it is left out already.
+// Refuse leaves a tool that the server has refused out of all further lists, as long as the tool doesn't
+// change. It returns false if the tool is already left out.
 func (w *Writer) Refuse(spec tools.Spec, why string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +142,7 @@ func (w *Writer) Refuse(spec tools.Spec, why string) bool {
 	return true
 }
 
-// Readmit takes back what Refuse has done.
+// Readmit undoes Refuse.
 func (w *Writer) Readmit(specs []tools.Spec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,8 +152,8 @@ func (w *Writer) Readmit(specs []tools.Spec) {
 	w.kept = nil
 }
 
-// Left returns the tools that are left out of the lists that were used last, by name. A tool that
-// looks different in a list that was used later, and stands in it, is mended.
+// Left returns the tools that are left out of the recently used lists, by name. It doesn't return a tool that
+// has changed since and is in a more recently used list.
 func (w *Writer) Left() (all []Left) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,15 +168,14 @@ func (w *Writer) Left() (all []Left) {
 	return all
 }
 
-// mends reports whether a tool that an earlier list had to leave out looks different in this one, and
-// stands in it.
+// mends reports whether a tool that an earlier list had to leave out has changed and is in this list.
 func (l *List) mends(earlier *List, name string) bool {
 	named := func(s tools.Spec) bool { return s.Name == name }
 	is, was := slices.IndexFunc(l.Sent, named), slices.IndexFunc(earlier.specs, named)
 	return is >= 0 && was >= 0 && !looksLike(l.Sent[is], earlier.specs[was])
 }
 
-// refusal returns why the server has refused a tool; "" if it has not.
+// refusal returns why the server has refused a tool, or "" if it has not.
 func (w *Writer) refusal(spec tools.Spec) string {
 	i := slices.IndexFunc(w.refused, func(r refusal) bool { return looksLike(r.spec, spec) })
 	if i < 0 {
@@ -186,8 +184,8 @@ func (w *Writer) refusal(spec tools.Spec) string {
 	return w.refused[i].why
 }
 
-// choose returns the tools to send, in their order, and those to leave out: what the server has refused, and
-// what is beyond its maximum. The program's own tools have room before those of MCP servers and skills.
+// choose returns the tools to send, in order, and those to leave out: the tools that the server has refused,
+// and those beyond its maximum. The program's own tools come before those of MCP servers and skills.
 func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
 	own := 0
 	for _, s := range specs {
@@ -219,17 +217,17 @@ func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []L
 	return sent, left
 }
 
-// isForeign reports whether a tool is one of an MCP server's or a skill's.
+// isForeign reports whether a tool belongs to an MCP server or a skill.
 func isForeign(s tools.Spec) bool { return strings.Contains(s.Name, "__") }
 
-// looksLike reports whether two tools are the same for a model: their name, description
-// and schema.
+// looksLike reports whether two tools are the same for a model: they have the same name, description and
+// schema.
 func looksLike(a, b tools.Spec) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 }
 
-// encode writes a list of tools as JSON; nil if there are none. A tool without a schema gets that of
-// an object without properties.
+// encode writes a list of tools as JSON; nil if there are none. A tool without a schema gets that of an object
+// without properties.
 func encode(specs []tools.Spec, f Form) ([]byte, error) {
 	if len(specs) == 0 {
 		return nil, nil

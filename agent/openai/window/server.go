@@ -15,16 +15,14 @@ import (
 	"parley/tools/plainjson"
 )
 
-// mostRead bounds how many bytes of a server's answer are read.
+// mostRead limits how many bytes of a server's answer are read.
 const mostRead = 16 << 20
 
-// ollamaDefault is the size of the window with which Ollama loads a model unless it is
-// told otherwise.
+// ollamaDefault is the size of the window with which Ollama loads a model unless it is told otherwise.
 const ollamaDefault = 4096
 
-// askServer asks the server in each way in which servers tell the size of a window, and
-// returns the smallest of the sizes found. answered reports whether the server could be
-// asked.
+// askServer asks the server in every way in which servers report the size of a window, and returns the smallest
+// size found. answered reports whether the server could be asked.
 func (f *Finder) askServer(ctx context.Context) (found Size, answered bool) {
 	listed, err := f.askList(ctx)
 	if err != nil {
@@ -33,12 +31,12 @@ func (f *Finder) askServer(ctx context.Context) (found Size, answered bool) {
 	if listed.Tokens > 0 && !llm.IsOwnServer(f.BaseURL) {
 		return listed, true
 	}
-	// A local server's list may give the model's largest possible window, and not the one
-	// that the model was started with.
+	// A local server's list may state the largest window that the model supports, and not the one that it was
+	// started with.
 	return least(listed, f.askLlamaCpp(ctx), f.askOllama(ctx), f.askOwnList(ctx), f.askLiteLLM(ctx)), ctx.Err() == nil
 }
 
-// sizes holds the fields in which lists of models give the size of a window.
+// sizes holds the fields in which lists of models state the size of a window.
 type sizes struct {
 	ContextLength    number `json:"context_length"`     // OpenRouter, Together
 	MaxModelLen      number `json:"max_model_len"`      // vLLM, SGLang
@@ -57,14 +55,14 @@ func (s sizes) least(from Source) Size {
 	return least(all...)
 }
 
-// askList returns the size in the model's entry in the protocol's list of models; the
-// zero Size if the list has none.
+// askList returns the size stated in the model's entry in the protocol's list of models; the zero Size if the
+// list states none.
 func (f *Finder) askList(ctx context.Context) (Size, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 			sizes
-			Best sizes `json:"top_provider"` // OpenRouter: the provider that it asks first
+			Best sizes `json:"top_provider"` // OpenRouter: the provider that it tries first
 			Meta struct {
 				Context number `json:"n_ctx"` // llama.cpp; n_ctx_train would be the largest possible
 			} `json:"meta"`
@@ -81,8 +79,8 @@ func (f *Finder) askList(ctx context.Context) (Size, error) {
 	return Size{}, nil
 }
 
-// askLlamaCpp returns the size of one slot of a llama.cpp server, which divides its
-// context among slots. It reads the server's properties.
+// askLlamaCpp returns the size of one slot of a llama.cpp server, which divides its context among slots. It
+// reads the server's properties.
 func (f *Finder) askLlamaCpp(ctx context.Context) Size {
 	var props struct {
 		Context number `json:"n_ctx"`
@@ -96,9 +94,9 @@ func (f *Finder) askLlamaCpp(ctx context.Context) Size {
 	return least(Size{int(props.Default.Context), LlamaCpp}, Size{int(props.Context), LlamaCpp})
 }
 
-// askOllama returns the size with which Ollama has loaded the model, or will load it; or
-// the configured one if each request asks for that. The largest size that the model could
-// have only bounds these, because Ollama silently cuts a longer request.
+// askOllama returns the size with which Ollama has loaded the model, or will load it; or the configured size if
+// each request asks for that. The largest size that the model supports is an upper limit for these, because
+// Ollama silently cuts a longer request.
 func (f *Finder) askOllama(ctx context.Context) Size {
 	var running struct {
 		Models []struct {
@@ -107,7 +105,7 @@ func (f *Finder) askOllama(ctx context.Context) Size {
 			Context number `json:"context_length"`
 		} `json:"models"`
 	}
-	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is not Ollama
+	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // not Ollama
 		return Size{}
 	}
 	f.mu.Lock()
@@ -146,8 +144,8 @@ func (f *Finder) askOllama(ctx context.Context) Size {
 	return will
 }
 
-// askOwnList returns the size in the list /api/v0/models, which some local servers have
-// beside that of the protocol. It gives the size with which a model is loaded.
+// askOwnList returns the size stated in the list /api/v0/models, which some local servers have in addition to
+// the protocol's. It states the size with which a model is loaded.
 func (f *Finder) askOwnList(ctx context.Context) Size {
 	var list struct {
 		Data []struct {
@@ -166,8 +164,8 @@ func (f *Finder) askOwnList(ctx context.Context) Size {
 	return Size{}
 }
 
-// askLiteLLM returns the size that a LiteLLM gateway gives. Its list in the protocol's
-// form has only names.
+// askLiteLLM returns the size that a LiteLLM gateway states. Its list in the protocol's form contains only
+// names.
 func (f *Finder) askLiteLLM(ctx context.Context) Size {
 	var list struct {
 		Data []struct {
@@ -180,24 +178,22 @@ func (f *Finder) askLiteLLM(ctx context.Context) Size {
 	}
 	found := Size{}
 	for _, m := range list.Data {
-		if m.Name == f.Model { // the gateway may choose any of several entries of one name
+		if m.Name == f.Model { // the gateway may choose any of several entries with the same name
 			found = least(found, m.Info.least(Gateway))
 		}
 	}
 	return found
 }
 
-// root returns the server's address without /v1, where servers have what is not in the
-// protocol.
+// root returns the server's address without /v1, where servers put what is not in the protocol.
 func (f *Finder) root() string { return strings.TrimSuffix(f.BaseURL, "/v1") }
 
-// sameModel reports whether two names are of the same model. Ollama's lists add the tag
-// to the name.
+// sameModel reports whether two names refer to the same model. Ollama's lists add the tag to the name.
 func sameModel(listed, asked string) bool {
 	return listed != "" && (listed == asked || listed == asked+":latest" || listed+":latest" == asked)
 }
 
-// get requests an address and decodes the JSON answer. See do.
+// get requests a URL and decodes the JSON answer. See do.
 func (f *Finder) get(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -220,9 +216,8 @@ func (f *Finder) post(ctx context.Context, address string, body, into any) error
 	return f.do(req, into)
 }
 
-// do sends a request and decodes the answer. It leaves into unchanged if the server
-// answers but does not know the address. It returns an error if the server cannot be
-// asked now.
+// do sends a request and decodes the answer. It leaves into unchanged if the server answers but doesn't know
+// the URL. It returns an error if the server can't be asked at the moment.
 func (f *Finder) do(req *http.Request, into any) error {
 	maps.Copy(req.Header, f.Header)
 	req.Header.Set("Accept", "application/json")
@@ -248,7 +243,7 @@ func (f *Finder) do(req *http.Request, into any) error {
 // A number is a size that servers may also write in quotes, or leave out.
 type number int
 
-// UnmarshalJSON reads a number. Anything else leaves 0.
+// UnmarshalJSON reads a number. Anything else leaves n unchanged.
 func (n *number) UnmarshalJSON(raw []byte) error {
 	read, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err == nil && read > 0 && read < 1<<31 {

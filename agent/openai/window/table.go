@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// A family is a group of models at one provider that have the same window.
+// A family is a group of models at one provider that have windows of the same size.
 type family struct {
-	host   string // a name, or the end of a name if it begins with a dot
+	host   string // a host name, or the end of one if it begins with a dot
 	prefix string // of the models' names; the longest that matches counts
 	tokens int
 }
 
-// publishedSizes returns the sizes that providers publish and their lists of models do
-// not give, as of November 2026. They hold for the providers' own servers only:
-// elsewhere a model of the same name may be started with a smaller window.
+// publishedSizes returns the sizes that providers publish but that are missing from their lists of models, as
+// of November 2026. They apply only to the providers' own servers: elsewhere a model with the same name may be
+// started with a smaller window.
 func publishedSizes() []family {
 	openai, azure := "api.openai.com", ".openai.azure.com"
 	google, deepseek, xai, moonshot := "generativelanguage.googleapis.com", "api.deepseek.com", "api.x.ai", "api.moonshot.ai"
 	var all []family
 	for _, host := range []string{openai, azure} {
 		all = append(all,
-			family{host, "gpt-5", 272_000}, // without the tokens of its answer
+			family{host, "gpt-5", 272_000}, // not counting the tokens of its answer
 			family{host, "gpt-5-chat", 128_000},
 			family{host, "gpt-4.1", 1_047_576},
 			family{host, "gpt-4o", 128_000},
@@ -44,8 +44,7 @@ func publishedSizes() []family {
 	)
 }
 
-// publishedSize returns the published size of a model's window at a server, or 0 if none
-// is known.
+// publishedSize returns the published size of a model's window at a server, or 0 if none is known.
 func publishedSize(base, model string) int {
 	u, err := url.Parse(base)
 	if err != nil {

@@ -1,8 +1,7 @@
 // Package window finds out how many tokens a model can read at once.
 //
-// window.go keeps the size that was found and decides when to ask again; server.go asks
-// servers, each kind in its own way; table.go has the sizes that providers publish and
-// their servers do not give.
+// window.go keeps the size that was found and decides when to ask again; server.go asks servers, each kind in
+// its own way; table.go lists the sizes that providers publish but their servers don't report.
 package window
 
 import (
@@ -17,7 +16,7 @@ import (
 	"parley/agent/llm"
 )
 
-// A Source says how the size of a window is known.
+// A Source says where the size of a window comes from.
 type Source string
 
 // The sources, in words for the people who run the bot.
@@ -35,28 +34,26 @@ const (
 	Assumed    Source = "assumed, because the server does not say"
 )
 
-// A Size is the number of tokens that a model can read, and how that is known. The zero
-// Size means that nothing is known.
+// A Size is the number of tokens that a model can read, and where that number comes from. The zero Size means
+// that nothing is known.
 type Size struct {
 	Tokens int
 	Source Source
 }
 
-// Least is smaller than the window of any useful model. A smaller number cannot be the
-// size of a window.
+// Least is smaller than the window of any useful model. A smaller number can't be the size of a window.
 const Least = 512
 
-// assumed is the size that is assumed for a local server that does not give one. Local
-// models are small, and some local servers silently drop what is too much for them.
+// assumed is the size that is assumed for a local server that doesn't report one. Local models are small, and
+// some local servers silently drop what doesn't fit.
 const assumed = 32_768
 
-// fewTokens is a size below which instructions and tools leave little room for a
-// conversation.
+// fewTokens is a size below which instructions and tools leave little room for a conversation.
 const fewTokens = 16_384
 
 // How long a Finder waits.
 const (
-	answerTimeout = 3 * time.Second  // for a server's answer, before a request
+	answerTimeout = 3 * time.Second  // for a server's answer, before a request is sent
 	askAgain      = 30 * time.Second // before a server that did not answer is asked again
 	loadedStay    = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
 )
@@ -64,30 +61,28 @@ const (
 // A Finder finds out the window of one model, and remembers it.
 type Finder struct {
 	HTTP       *http.Client
-	BaseURL    string      // the address of the chat protocol
+	BaseURL    string      // the base URL of the chat protocol
 	Header     http.Header // sent with each request
 	Model      string
-	Configured int // the configured size; 0 if none is
-	// Asks reports that each request to Ollama asks for the configured size, as its own
-	// protocol allows.
+	Configured int // the configured size; 0 if there is none
+	// Asks reports that each request to Ollama asks for the configured size, as its own protocol allows.
 	Asks bool
 	Log  *slog.Logger // gets a record of each new size
 
-	// held while the server is asked
+	// asking is held while the server is asked.
 	asking sync.Mutex
 
 	mu      sync.Mutex
 	found   Size // from the server, from the table, or assumed
-	refused int  // the smallest size that refusals have given; 0 if none
-	// when to ask the server again
+	refused int  // the smallest size that refusals have stated; 0 if none has
+	// due is when to ask the server again.
 	due     time.Time
 	looked  bool // the server was asked at least once
 	ollama  bool // the server is Ollama
-	settled bool // asking again is of no use
+	settled bool // asking again is pointless
 }
 
-// Known returns the size that is known by now: the smaller of the configured size and
-// the server's.
+// Known returns the size that is known so far: the smaller of the configured size and the server's.
 func (f *Finder) Known() Size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +103,7 @@ func (f *Finder) IsOllama() bool {
 	return f.ollama
 }
 
-// Learn records the size that the server gave when it refused a request.
+// Learn records the size that the server stated when it refused a request.
 func (f *Finder) Learn(tokens int) {
 	if tokens < Least {
 		return
@@ -124,9 +119,9 @@ func (f *Finder) Learn(tokens int) {
 	}
 }
 
-// Find returns what is known of the window. If nobody has asked the server yet it does so before,
-// and if others are just doing so it waits for them. It takes some seconds at most: a server that
-// does not answer is asked again later, by Answered.
+// Find returns what is known about the window. If nobody has asked the server yet, it asks first; if another
+// caller is asking at the moment, it waits for that. It takes at most a few seconds: a server that doesn't
+// answer is asked again later, by Answered.
 func (f *Finder) Find(ctx context.Context) Size {
 	if f.hasLooked() {
 		return f.Known()
@@ -139,8 +134,7 @@ func (f *Finder) Find(ctx context.Context) Size {
 	return f.findIfDue(ctx)
 }
 
-// findIfDue asks the server, unless another caller has asked meanwhile. The caller holds
-// f.asking.
+// findIfDue asks the server, unless another caller has done so in the meantime. The caller holds f.asking.
 func (f *Finder) findIfDue(ctx context.Context) Size {
 	if !f.isDue() {
 		return f.Known()
@@ -154,16 +148,16 @@ func (f *Finder) findIfDue(ctx context.Context) Size {
 	return now
 }
 
-// Answered must be called after the model has answered. A server that loads models on
-// demand has loaded the model now, and knows the size of its window; and a server that
-// was away is back. Answered asks the server again if it is time.
+// Answered must be called after the model has answered. A server that loads models on demand has loaded the
+// model now, and knows the size of its window; and a server that was unreachable is back. Answered asks the
+// server again if it is time to do so.
 func (f *Finder) Answered(ctx context.Context) {
 	f.mu.Lock()
 	if f.found.Source == ToBeLoaded {
 		f.due = time.Time{}
 	}
 	f.mu.Unlock()
-	if !f.hasLooked() || !f.isDue() || !f.asking.TryLock() { // no answer waits for what another finds out
+	if !f.hasLooked() || !f.isDue() || !f.asking.TryLock() { // no answer waits for another caller that is asking
 		return
 	}
 	defer f.asking.Unlock()
@@ -184,7 +178,7 @@ func (f *Finder) isDue() bool {
 	return !f.settled && !time.Now().Before(f.due)
 }
 
-// find finds out the size and records it, with the time at which to ask again.
+// find finds out the size and records it, along with the time at which to ask again.
 func (f *Finder) find(ctx context.Context) {
 	if tokens := publishedSize(f.BaseURL, f.Model); tokens > 0 {
 		f.record(Size{tokens, Published}, 0)
@@ -194,7 +188,7 @@ func (f *Finder) find(ctx context.Context) {
 	defer cancel()
 	found, answered := f.askServer(asking)
 	switch {
-	case !answered && ctx.Err() != nil: // nobody waits any more, and nothing was found out
+	case !answered && ctx.Err() != nil: // nobody is waiting any longer, and nothing was found out
 	case !answered:
 		f.record(f.fallback(), askAgain)
 	case found.Tokens == 0:
@@ -206,10 +200,9 @@ func (f *Finder) find(ctx context.Context) {
 	}
 }
 
-// fallback returns the size to assume for a server that does not give one: the last that
-// was found, or a small one for a local server. Otherwise it returns the zero Size,
-// because providers refuse a request that is too long, and the refusal gives the size;
-// local servers may not.
+// fallback returns the size to assume for a server that doesn't report one: the last one that was found, or a
+// small one for a local server. Otherwise it returns the zero Size, because providers refuse a request that is
+// too long, and the refusal states the size; local servers may not do that.
 func (f *Finder) fallback() Size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,8 +215,7 @@ func (f *Finder) fallback() Size {
 	return Size{}
 }
 
-// record keeps the size that was found. The server is asked again after the given time,
-// or never if that is 0.
+// record keeps the size that was found. The server is asked again after the given time, or never if that is 0.
 func (f *Finder) record(found Size, again time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,7 +242,7 @@ func (f *Finder) report(found Size) {
 	}
 }
 
-// least returns the smallest size of those that are known; the zero Size if none is.
+// least returns the smallest of the known sizes; the zero Size if none is known.
 func least(all ...Size) Size {
 	all = slices.DeleteFunc(all, func(f Size) bool { return f.Tokens < Least })
 	if len(all) == 0 {

@@ -11,13 +11,13 @@ import (
 	"parley/tools/plainjson"
 )
 
-// CallIDs has the ids of the calls of one request. A call and its result get the same.
+// CallIDs holds the ids of the calls in one request. A call and its result get the same id.
 type CallIDs struct {
 	Short bool // the ids must be nine letters and digits
 	known map[string]string
 }
 
-// Of returns the id of a call on the wire: the provider's, or else one made from ours.
+// Of returns the id of a call in the request: the provider's, or else one made from ours.
 func (ids *CallIDs) Of(b llm.Block) string {
 	if known, ok := ids.known[b.Call]; ok && b.Call != "" {
 		return known
@@ -39,23 +39,22 @@ func (ids *CallIDs) Of(b llm.Block) string {
 	return id
 }
 
-// WellFormed reports whether an id has a form that every server takes, except those that
-// want short ids.
+// WellFormed reports whether an id has a form that every server accepts, except those that require short ids.
 func WellFormed(id string) bool {
 	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	})
 }
 
-// digest returns n letters and digits that are the same for equal texts (a hash).
+// digest returns a hash of a text as n letters and digits.
 func digest(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
 }
 
-// WriteArgs returns a call's arguments as the text of a JSON object. Anything else is
-// wrapped in an object: some servers read the arguments, and would refuse for ever a
-// conversation in which a model once wrote something else.
+// WriteArgs returns a call's arguments as the text of a JSON object. It wraps anything else in an object: some
+// servers parse the arguments, and would forever refuse a conversation in which a model once wrote something
+// else.
 func WriteArgs(args json.RawMessage) string {
 	trimmed := bytes.TrimSpace(args)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
@@ -67,8 +66,8 @@ func WriteArgs(args json.RawMessage) string {
 	return `{"not_an_object":` + string(trimmed) + `}`
 }
 
-// ReadArgs returns the arguments that a model wrote as a JSON object. If the text is no
-// JSON, it returns the text as a JSON string.
+// ReadArgs returns the arguments that a model wrote as a JSON object. If the text is not JSON, it returns the
+// text as a JSON string.
 func ReadArgs(written string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(written))
 	if IsEmpty(raw) {

@@ -6,12 +6,12 @@ import (
 	"parley/agent/llm"
 )
 
-// ReasonWord returns a server's reason as StopOf and AnnouncesCalls expect it: in lower case and without
-// spaces around it.
+// ReasonWord returns a server's reason in the form that StopOf and AnnouncesCalls expect: in lower case and
+// without surrounding spaces.
 func ReasonWord(reason String) string { return strings.ToLower(strings.TrimSpace(string(reason))) }
 
-// StopOf translates a finish_reason. Servers have many words for the same reason. An
-// unknown word does not count as the end of a whole answer.
+// StopOf translates a finish_reason. Servers have many words for the same reason. An unknown word doesn't count
+// as the end of a complete answer.
 func StopOf(reason string) llm.Stop {
 	if AnnouncesCalls(reason) {
 		return llm.StopWhole

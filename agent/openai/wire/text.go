@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is a piece of a longer text, which some servers cut within a character: the escape of one
-// half of a surrogate pair ends a piece, and that of the other half begins the next. Such a half
-// becomes three bytes that are not UTF-8; a Joiner makes a character of two. Otherwise a Text is
-// read as a String.
+// A Text is a piece of a longer text. Some servers cut the text within a character: the escape of one half of a
+// surrogate pair ends a piece, and that of the other half begins the next. UnmarshalJSON turns such a half into
+// three bytes that are not valid UTF-8; a Joiner joins two of them into a character. Apart from that, a Text is
+// read like a String.
 type Text string
 
 // UnmarshalJSON reads a piece of a text.
@@ -29,8 +29,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// cutHalves removes, from a JSON string, the second half of a pair at its beginning and the first
-// half of one at its end; 0 stands for none.
+// cutHalves removes from a JSON string a low surrogate's escape at its beginning (first) and a high surrogate's
+// escape at its end (last); 0 means that there is none.
 func cutHalves(b []byte) (first, last rune, rest []byte) {
 	const size = len(`\udc00`)
 	if r := escaped(b[1 : len(b)-1]); isSecond(r) {
@@ -50,7 +50,7 @@ func cutHalves(b []byte) (first, last rune, rest []byte) {
 	return first, last, b
 }
 
-// escaped returns the code unit whose escape begins a text; 0 if none does.
+// escaped returns the code unit whose escape is at the beginning of a text; 0 if there is none.
 func escaped(b []byte) rune {
 	if len(b) < len(`\udc00`) || b[0] != '\\' || b[1] != 'u' {
 		return 0
@@ -65,10 +65,10 @@ func escaped(b []byte) rune {
 func isFirst(r rune) bool  { return r >= 0xd800 && r < 0xdc00 }
 func isSecond(r rune) bool { return r >= 0xdc00 && r < 0xe000 }
 
-// lead is the first byte of a half, and of some characters.
+// lead is the first byte of an encoded half, and of some characters.
 const lead = 0xed
 
-// half returns the three bytes of a half; "" for 0.
+// half returns the three bytes that encode a half; "" for 0.
 func half(r rune) string {
 	if r == 0 {
 		return ""
@@ -76,7 +76,7 @@ func half(r rune) string {
 	return string([]byte{lead, 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f})
 }
 
-// halfAt returns the half with which a text begins; 0 if none does.
+// halfAt returns the half at the beginning of a text; 0 if there is none.
 func halfAt(text string) rune {
 	if len(text) < 3 || text[0] != lead || text[1] < 0xa0 || text[1] > 0xbf || text[2]&0xc0 != 0x80 {
 		return 0
@@ -85,10 +85,10 @@ func halfAt(text string) rune {
 }
 
 // A Joiner joins pieces of one text.
-type Joiner struct{ held rune } // the first half of a pair, with which the last piece has ended
+type Joiner struct{ held rune } // the high surrogate at the end of the last piece
 
-// Add returns a piece with its halves made whole. It holds back a first half at the end, and makes
-// a replacement character of a half that is alone.
+// Add returns a piece in which halves are joined to characters. It holds back a high surrogate at the end, and
+// replaces a half without a partner by a replacement character.
 func (j *Joiner) Add(piece Text) string {
 	if j.held == 0 && strings.IndexByte(string(piece), lead) < 0 {
 		return string(piece)

@@ -9,7 +9,7 @@ import (
 	"parley/agent/llm"
 )
 
-// A Usage is the field "usage" of an answer, of either of OpenAI's protocols.
+// A Usage is the field "usage" of an answer, in either of OpenAI's protocols.
 type Usage struct {
 	Prompt     Tokens         `json:"prompt_tokens"`
 	Completion Tokens         `json:"completion_tokens"`
@@ -18,29 +18,29 @@ type Usage struct {
 	CacheRead  Tokens         `json:"cached_tokens"` // Moonshot
 	Details    *read          `json:"prompt_tokens_details"`
 	Completed  *outputDetails `json:"completion_tokens_details"`
-	// The Responses API has other names for the same.
+	// The Responses API has different names for the same numbers.
 	Input         Tokens         `json:"input_tokens"`
 	Output        Tokens         `json:"output_tokens"`
 	InputDetails  *read          `json:"input_tokens_details"`
 	OutputDetails *outputDetails `json:"output_tokens_details"`
-	// Cost is the price that some providers charge: dollars, or an object with the sum. In
-	// other providers' answers this field is a text or something else.
+	// Cost is what some providers charge: a number of dollars, or an object with the total. In other providers'
+	// answers this field is a text or something else.
 	Cost json.RawMessage `json:"cost"`
-	// Own is "true" if OpenRouter used the account's own key at the provider behind it.
-	// The provider's charge then comes beside Cost.
+	// Own is "true" if OpenRouter used the account's own key for the provider behind it. Then that provider's
+	// charge is reported in addition to Cost.
 	Own     String `json:"is_byok"`
 	Charges *struct {
 		Upstream json.RawMessage `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
-	// Ticks is the price at xAI; 10,000 ticks are a micro-dollar.
+	// Ticks is what xAI charges; 10,000 ticks are a micro-dollar.
 	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
 // Tokens is a number of tokens.
 type Tokens float64
 
-// UnmarshalJSON reads a number, which some servers write in quotes. An integer, which nearly all servers send, is read here: to have it
-// read as a fraction takes 1 KB more of the stack, at the deepest place of a turn.
+// UnmarshalJSON reads a number, which some servers write in quotes. Integers, which nearly all servers send,
+// are parsed here: parsing them as floats takes 1 KB more of the stack, at the deepest place of a turn.
 func (t *Tokens) UnmarshalJSON(b []byte) error {
 	if n, err := strconv.ParseInt(string(b), 10, 53); err == nil {
 		*t = Tokens(n)
@@ -52,8 +52,7 @@ func (t *Tokens) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// read is the part of a Usage that says how many tokens of the prompt came from the
-// provider's cache.
+// read is the part of a Usage that says how many tokens of the prompt came from the provider's cache.
 type read struct {
 	Cached Tokens `json:"cached_tokens"`
 }
@@ -63,8 +62,8 @@ type outputDetails struct {
 	Reasoning Tokens `json:"reasoning_tokens"`
 }
 
-// UsageOf returns the numbers of tokens that the server counted. If it counted none, UsageOf
-// estimates them as one for every four bytes of the request and of the answer.
+// UsageOf returns the numbers of tokens that the server counted. If it counted none, UsageOf estimates them as
+// one for every four bytes of the request and of the answer.
 func UsageOf(report *Usage, requestSize, answerSize int) llm.Usage {
 	if report == nil {
 		report = &Usage{}
@@ -90,9 +89,9 @@ func UsageOf(report *Usage, requestSize, answerSize int) llm.Usage {
 	return use
 }
 
-// Void returns the usage of an answer that was broken off, as an answer without blocks: what the
-// server counted, or else an estimate of what had come of it by then. It returns nil if the server
-// counted nothing and nothing had come: then there may be nothing to pay for.
+// Void returns the usage of a broken-off answer, as an answer without blocks: what the server counted, or else
+// an estimate for the part that had arrived. It returns nil if the server counted nothing and nothing had
+// arrived: then there may be nothing to pay for.
 func Void(report *Usage, requestSize, answerSize int) *llm.Answer {
 	if report == nil && answerSize == 0 {
 		return nil
@@ -100,8 +99,7 @@ func Void(report *Usage, requestSize, answerSize int) *llm.Answer {
 	return &llm.Answer{Usage: UsageOf(report, requestSize, answerSize)}
 }
 
-// inOneForm returns the report with the names of the Responses API replaced by those of
-// chat completions.
+// inOneForm returns the report with the names of the Responses API replaced by those of chat completions.
 func (u *Usage) inOneForm() *Usage {
 	one := *u
 	if u.Prompt == 0 && u.Completion == 0 {
@@ -116,11 +114,11 @@ func (u *Usage) inOneForm() *Usage {
 	return &one
 }
 
-// mostDollars bounds the cost of one answer. A larger number is not a price.
+// mostDollars limits the cost of one answer. A larger number is not a price.
 const mostDollars = 10_000
 
-// cost returns the provider's price of the answer in micro-dollars; false if the
-// provider gives none that can be read.
+// cost returns what the provider charges for the answer, in micro-dollars; false if it states nothing that can
+// be read.
 func (u *Usage) cost() (micro int64, ok bool) {
 	dollars, ok := parseNumber(u.Cost)
 	if upstream, own := u.upstreamCost(); ok && own {
@@ -142,11 +140,11 @@ func (u *Usage) cost() (micro int64, ok bool) {
 	if !ok || dollars < 0 || dollars > mostDollars {
 		return 0, false
 	}
-	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // the subtrahend absorbs errors of the floating point
+	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // subtracting 1e-6 makes up for floating-point errors
 }
 
-// upstreamCost returns the charge, in dollars, of the provider behind OpenRouter to the
-// account itself; false if there is none.
+// upstreamCost returns what the provider behind OpenRouter charges the account directly, in dollars; false if
+// there is no such charge.
 func (u *Usage) upstreamCost() (float64, bool) {
 	if u.Own != "true" || u.Charges == nil {
 		return 0, false
@@ -154,7 +152,7 @@ func (u *Usage) upstreamCost() (float64, bool) {
 	return parseNumber(u.Charges.Upstream)
 }
 
-// parseNumber reads a number, which may stand in quotes; false if raw is none.
+// parseNumber reads a number, which may be in quotes; false if raw is not a number.
 func parseNumber(raw json.RawMessage) (float64, bool) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `"`)
 	var n json.Number
@@ -165,8 +163,8 @@ func parseNumber(raw json.RawMessage) (float64, bool) {
 	return f, err == nil
 }
 
-// uncountedReasoning returns how many tokens of reasoning the server's count of the
-// answer lacks: xAI counts them apart, and Gemini includes them only in the total.
+// uncountedReasoning returns how many tokens of reasoning are missing from the server's count for the answer:
+// xAI counts them separately, and Gemini includes them only in the total.
 func (u *Usage) uncountedReasoning() Tokens {
 	reasoning := Tokens(0)
 	if u.Completed != nil {

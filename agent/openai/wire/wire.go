@@ -1,7 +1,7 @@
-// Package wire reads and writes what both of OpenAI's protocols have in common, in the forms that
-// servers use: JSON that has more than one form for the same field (wire.go), texts that come in pieces
-// (text.go), the ids and the arguments of tool calls (calls.go), the tokens that an answer took
-// (usage.go), and the words that say why it ended (ending.go).
+// Package wire reads and writes what both of OpenAI's protocols have in common, in the forms that servers use:
+// JSON that has more than one form for the same field (wire.go), texts that arrive in pieces (text.go), the ids
+// and the arguments of tool calls (calls.go), the tokens that an answer used (usage.go), and the words that say
+// why it ended (ending.go).
 package wire
 
 import (
@@ -14,7 +14,7 @@ import (
 // An Int is a whole number that some servers write in quotes or as a fraction.
 type Int int
 
-// UnmarshalJSON reads a number, which may stand in quotes. It leaves an empty value as it is.
+// UnmarshalJSON reads a number, which may be in quotes. An empty value leaves n unchanged.
 func (n *Int) UnmarshalJSON(b []byte) error {
 	text := Unquoted(b)
 	if text == "" || text == "null" {
@@ -32,7 +32,7 @@ func (n *Int) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Unquoted returns a JSON value without quotes and spaces around it.
+// Unquoted returns a JSON value without surrounding quotes and spaces.
 func Unquoted(b []byte) string {
 	b = bytes.TrimSpace(b)
 	if len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' {
@@ -41,11 +41,10 @@ func Unquoted(b []byte) string {
 	return string(b)
 }
 
-// A String is a string that some servers write as a number, or as null.
+// A String is a string that some servers write as a number or as null.
 type String string
 
-// UnmarshalJSON reads a string, or keeps the JSON text of any other value; an empty
-// value becomes "".
+// UnmarshalJSON reads a string, or keeps the JSON text of any other value; an empty value becomes "".
 func (f *String) UnmarshalJSON(b []byte) error {
 	*f = ""
 	switch {
@@ -59,12 +58,12 @@ func (f *String) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// isPlain reports whether a JSON string stands for what it is written as.
+// isPlain reports whether a JSON string contains no escapes, so that its content is exactly what is written.
 func isPlain(b []byte) bool {
 	return len(b) >= 2 && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b)
 }
 
-// IsEmpty reports whether a field is absent or has an empty value.
+// IsEmpty reports whether a field is missing or has an empty value.
 func IsEmpty(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "false", `""`, "{}", "[]":
