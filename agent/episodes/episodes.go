@@ -1,4 +1,5 @@
-// Package episodes says in short what a turn with tools was about, from the log alone and without a model.
+// Package episodes makes episodes: short records of what a turn with tools did. It makes them from the log
+// alone, without a model.
 package episodes
 
 import (
@@ -14,26 +15,26 @@ import (
 	"parley/tools"
 )
 
-// How many bytes the parts of an episode have at most, of sessions.MaxEpisode together. What the others leave is for
-// what was found.
+// The most bytes that the parts of an episode have, out of sessions.MaxEpisode for all of them. What was found
+// gets what the other parts leave.
 const (
 	mostAsked = 100
 	mostDone  = 120
 	mostWith  = 48
 )
 
-// A Maker makes episodes of the turns of one session.
+// A Maker makes the episodes of one session's turns.
 type Maker struct {
 	Agent   *agent.Agent
 	Redact  agent.Redactor
 	Records []journal.Record // of the session, as the log has them
-	// Untrusted says that strangers may have written some of what the agent has read by now.
+	// Untrusted says that strangers may have written some of what the agent has read so far.
 	Untrusted bool
 }
 
-// Of returns the entry with the episode of a turn that is about to end in that state with these entries; false if the
-// turn has used no tools. The same turn gives the same entry. Secrets are taken out before anything is cut, so that no
-// part of one stays.
+// Of returns an entry with the episode of a turn that is about to end in that state with these entries; false
+// if the turn used no tools. The same turn always gives the same entry. Secrets are taken out before anything
+// is cut, so that no part of one remains.
 func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions.Entry, bool) {
 	if !t.HasCalls() {
 		return sessions.Entry{}, false
@@ -46,7 +47,7 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 	if asked, said, ok := m.asked(t.ID); ok {
 		of, e.Entry = asked.Cause, asked.N
 		switch {
-		case said.Untrusted: // they are not the person's words
+		case said.Untrusted: // not the person's own words
 		case said.Text == "":
 			e.Asked = m.oneLine(m.spoken(asked.Cause), mostAsked)
 		default:
@@ -60,7 +61,7 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 	return entry, true
 }
 
-// asked returns the message of a turn that says the most; false if it has none.
+// asked returns the longest message of a turn; false if it has none.
 func (m Maker) asked(turn string) (asked journal.Record, said sessions.User, ok bool) {
 	for _, r := range m.Records {
 		if d, is := r.Data.(sessions.User); is && r.Turn == turn && (!ok || len(d.Text) > len(said.Text)) {
@@ -70,7 +71,7 @@ func (m Maker) asked(turn string) (asked journal.Record, said sessions.User, ok 
 	return asked, said, ok
 }
 
-// spoken returns the words of a voice message, as far as the person who sent it has spoken them.
+// spoken returns the words in a message's recordings that the sender spoke, not those in what they forwarded.
 func (m Maker) spoken(message string) string {
 	var words []string
 	for _, r := range m.Records {
@@ -81,7 +82,7 @@ func (m Maker) spoken(message string) string {
 	return strings.Join(words, " ")
 }
 
-// addDeeds adds what the turn did, tool by tool, as far as there is room.
+// addDeeds adds what the turn did, tool by tool, as long as there is room.
 func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Entry) {
 	outcomes := t.Outcomes(ending)
 	for _, step := range t.Steps {
@@ -108,7 +109,7 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 	}
 	for len(e.Done(true)) > mostDone {
 		last := len(e.Did) - 1
-		if last == 0 { // a long name alone
+		if last == 0 { // only a name, and it is too long
 			e.Did[0].Tool, e.Did[0].With = tools.Beginning(e.Did[0].Tool, mostWith), ""
 			break
 		}
@@ -117,7 +118,7 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 	}
 }
 
-// answerIn returns the text of the answer among the entries with which a turn ends.
+// answerIn returns the text of the answer among a turn's last entries.
 func answerIn(ending []sessions.Entry) string {
 	var texts []string
 	for _, e := range ending {
@@ -131,9 +132,9 @@ func answerIn(ending []sessions.Entry) string {
 	return strings.Join(texts, " ")
 }
 
-// oneLine returns the beginning of a text on one line, without secrets and invisible characters: at most that many
-// bytes, on whole characters, and where that is possible on whole words. A secret that invisible characters had parted
-// is one only without them.
+// oneLine returns the beginning of a text on one line, without secrets and invisible characters: at most that
+// many bytes, cut between characters, and between words where possible. It removes the invisible characters
+// before the secrets, because a secret that contains some can't be recognized.
 func (m Maker) oneLine(text string, most int) string {
 	const ellipsis = "…"
 	text = strings.Map(visible, strings.ToValidUTF8(m.Redact.Text(text), ""))
@@ -149,7 +150,8 @@ func (m Maker) oneLine(text string, most int) string {
 	return line + ellipsis
 }
 
-// visible drops a character that is invisible or changes the direction of a text, but keeps those that join others.
+// visible drops a character that is invisible or changes the direction of a text, but keeps the characters that
+// join others.
 func visible(r rune) rune {
 	if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' {
 		return -1

@@ -1,8 +1,8 @@
-// Package frames marks in the text that a model reads what is whose: the words of people, files, what
-// an agent remembers, and what the system says stand in frames, and no text within a frame can make one.
+// Package frames puts each text that a model reads into a frame that says whose it is: the words of people,
+// files, what an agent remembers, and what the system says. No text within a frame can forge one.
 //
-// A frame is escaped where it is written, for a model: what is stored stays as it was said. The same text
-// always gives the same bytes, so that providers can reuse what they have read.
+// A text is escaped when it is written for a model; it is stored as it was said. The same text always gives the
+// same bytes, so that providers can reuse what they have cached.
 package frames
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The tags of all frames. Only the functions of this package and their callers write them.
+// The tags of all frames. Only the functions of this package and their callers write these.
 const (
 	Message    = "message"
 	Quote      = "quote"
@@ -34,20 +34,18 @@ const (
 	maxLongAttribute = 400
 )
 
-// WriteAttribute writes an attribute, unless its value is empty. It makes the value one
-// line of at most maxAttribute visible characters, without those that could end the
-// attribute or the tag.
+// WriteAttribute writes an attribute, unless its value is empty. It reduces the value to one line of at most
+// maxAttribute visible characters, without those that could end the attribute or the tag.
 func WriteAttribute(b *strings.Builder, name, value string) {
 	writeUpTo(b, name, value, maxAttribute)
 }
 
-// WriteLongAttribute is WriteAttribute with more room, for paths and descriptions of
-// files.
+// WriteLongAttribute does the same as WriteAttribute with more room, for paths and descriptions of files.
 func WriteLongAttribute(b *strings.Builder, name, value string) {
 	writeUpTo(b, name, value, maxLongAttribute)
 }
 
-// writeUpTo does what WriteAttribute does, with room for most characters.
+// writeUpTo does the same as WriteAttribute for at most most characters.
 func writeUpTo(b *strings.Builder, name, value string, most int) {
 	if !isPlain(value, most) {
 		value = plain(value, most)
@@ -62,9 +60,8 @@ func writeUpTo(b *strings.Builder, name, value string, most int) {
 	b.WriteByte('"')
 }
 
-// isPlain reports whether a value certainly needs no change by plain. It is cheap and
-// true for nearly all values. That matters because each message of a log is framed
-// whenever the model is asked.
+// isPlain reports whether plain would certainly not change a value. It is fast, and true for nearly all values.
+// That matters because each message of a log is framed whenever the model is asked.
 func isPlain(value string, most int) bool {
 	if len(value) > most {
 		return false
@@ -80,7 +77,7 @@ func isPlain(value string, most int) bool {
 	return value == "" || !space
 }
 
-// plain returns a value without the characters that an attribute must not have.
+// plain returns a value without the characters that are not allowed in an attribute.
 func plain(value string, most int) string {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
@@ -95,8 +92,7 @@ func plain(value string, most int) string {
 	return value
 }
 
-// Escape returns a text without anything that could be read as one of our tags: "&lt;" stands in place of
-// the "<" of each.
+// Escape returns a text in which nothing can be read as one of our tags: it replaces the "<" of each by "&lt;".
 func Escape(text string) string {
 	if strings.IndexByte(text, '<') < 0 && !strings.Contains(text, "＜") && !strings.Contains(text, "﹤") { // fast, since it is done for each text of a log
 		return text
@@ -115,7 +111,7 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// looksLikeTag reports whether the text after a "<" could be read as one of our tags, even if written in
+// looksLikeTag reports whether the text after a "<" could be read as one of our tags, even if it is written in
 // capitals, with invisible characters, or in letters that look alike.
 func looksLikeTag(text string) bool {
 	const longest = 64 // characters looked at
@@ -136,7 +132,7 @@ func looksLikeTag(text string) bool {
 			latin = true
 		case unicode.IsLetter(r):
 			foreign = true
-			// Letters made to look like Latin ones.
+			// These blocks hold variants of Latin letters.
 			latin = latin || '\uFF21' <= r && r <= '\uFF5A' || 0x1D400 <= r && r <= 0x1D7FF
 		default:
 			ended = true
@@ -146,15 +142,15 @@ func looksLikeTag(text string) bool {
 		}
 		word.WriteRune(unicode.ToLower(r))
 	}
-	if latin && foreign || seen > longest { // as long as that is no word, but a word may hide in it
+	if latin && foreign || seen > longest { // too long for a word, but a word may hide in it
 		return true
 	}
 	return isTag(word.String(), hidden)
 }
 
-// isTag reports whether a word could be read as one of our tags. Words that begin with a tag count too, but
-// for File: it begins many words that people write in code, as in <filename>. hidden says that characters
-// were left out of the word, which may have been two.
+// isTag reports whether a word could be read as one of our tags. Words that begin with a tag count too, except
+// with File, because people write many such words in code, as in <filename>. hidden says that characters were
+// left out of the word, which may have separated two words.
 func isTag(word string, hidden bool) bool {
 	for _, tag := range tags() {
 		if strings.HasPrefix(word, tag) && (tag != File || word == tag || hidden) {
@@ -164,8 +160,7 @@ func isTag(word string, hidden bool) bool {
 	return false
 }
 
-// Cut returns the first n characters of a text, and the number of characters
-// after them.
+// Cut returns the first n characters of a text, and how many characters follow them.
 func Cut(text string, n int) (string, int) {
 	count := utf8.RuneCountInString(text)
 	if count <= n {

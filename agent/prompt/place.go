@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// A Place is where a conversation takes place, as far as that stays the same for all of it.
+// A Place describes where a conversation takes place, as far as that never changes during the conversation.
 type Place struct {
 	Channel  string // its configured name
-	Platform string // what the platform is called; "" for a channel that is on none
+	Platform string // what the platform is called; "" for a channel that isn't on a platform
 	Private  bool   // nobody but one person and the bot reads it
 	Thread   bool   // it is a thread, and the rest of the chat is not part of it
-	Length   int    // the most characters of one message; 0 if there is no bound
+	Length   int    // the most characters in one message; 0 if there is no limit
 	Files    bool   // files can be sent there
-	Buttons  bool   // requests to people are shown with buttons
-	Edits    bool   // people see an answer grow while it is made
+	Buttons  bool   // asks are shown with buttons
+	Edits    bool   // people see an answer grow while it is written
 }
 
-// File returns what the model is told of the place; the zero File if nothing is known.
+// File returns what the model is told about the place; the zero File if nothing is known.
 func (p Place) File() File {
 	if p.Platform == "" {
 		return File{}

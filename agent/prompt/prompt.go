@@ -1,10 +1,9 @@
-// Package prompt makes the text that a model reads first: who it is, and what its people
-// want it to know.
+// Package prompt makes the text that a model reads first: who it is, and what the people who use it want it to
+// know.
 //
-// The text stays the same from call to call as long as its sources do, which lets
-// providers reuse what they have read of it. It has no time and nobody's name: those
-// stand with each message. What the agent remembers changes more often, and stands in the conversation: see
-// Memory of package transcript.
+// The text stays the same from call to call as long as its sources do, so providers can reuse what they have
+// cached. It contains no time and nobody's name: these are in each message. What the agent remembers changes
+// more often, so it is in the conversation: see Memory in package transcript.
 package prompt
 
 import (
@@ -22,8 +21,7 @@ import (
 	"parley/agent/frames"
 )
 
-// The greatest numbers of characters that are read: from one file, and from all files
-// together.
+// The most characters that are read from one file, and from all files together.
 const (
 	MaxFile  = 12_000
 	MaxTotal = 60_000
@@ -32,29 +30,29 @@ const (
 // A File is a text that somebody wrote for the agent.
 type File struct {
 	Name string // the file's name, such as "AGENTS.md"
-	From string // the place where it is, such as "workspace"
+	From string // where the file is, such as "workspace"
 	Text string
 }
 
-// A Source returns the files for a session, in the order in which the model reads them.
-// It may return none. If it returns an error, no prompt is made.
+// A Source returns the files for a session, in the order in which the model reads them. It may return none. If
+// it returns an error, no prompt is made.
 type Source func(ctx context.Context, session string) ([]File, error)
 
 // A Builder makes prompts from instructions and files.
 type Builder struct {
-	// Instructions are the operator's own text, from the configuration.
+	// Instructions are the operator's own text from the configuration.
 	Instructions string
-	// Sources give the files that follow the instructions.
+	// Sources provide the files that follow the instructions.
 	Sources []Source
-	// Toolless leaves out what is said of tools: the model takes none.
+	// Toolless leaves out what the prompt says about tools, for a model that can't use any.
 	Toolless bool
-	// Cache, if set, keeps the prompts that were used last, so that the same instructions and files
-	// give the same string in memory and not a copy of it.
+	// Cache, if set, keeps recently used prompts, so that the same instructions and files give the same string
+	// in memory and not a copy of it.
 	Cache *Cache
 }
 
-// The beginning of every agent's prompt, in parts. A model that takes no tools gets those alone that say
-// nothing of tools.
+// The beginning of every agent's prompt, in parts. A model that can't use tools gets only the parts that don't
+// mention tools.
 const (
 	identity = `You are Parley, an assistant that people reach through chat: Slack, Discord, Telegram, a terminal, a web page.
 
@@ -107,8 +105,7 @@ func (b Builder) Build(ctx context.Context, session string) (string, error) {
 	return b.Cache.find(b.Toolless, b.Instructions, files), nil
 }
 
-// write returns the prompt that is made of instructions and files, for a model that takes no tools if
-// toolless says so.
+// write returns the prompt made from instructions and files. toolless says that the model can't use tools.
 func write(toolless bool, instructions string, files []File) string {
 	var out strings.Builder
 	if toolless {
@@ -124,20 +121,20 @@ func write(toolless bool, instructions string, files []File) string {
 	for _, f := range files {
 		left -= f.write(&out, left)
 	}
-	// Most sessions of an agent have the same prompt, and thousands of turns may wait at once.
+	// Most sessions of an agent have the same prompt, and thousands of turns may be waiting at once.
 	return unique.Make(out.String()).Value()
 }
 
-// maxCached is how many prompts a Cache keeps: agents, platforms and kinds of chats have their own.
+// maxCached is how many prompts a Cache keeps: each agent, platform and kind of chat has its own.
 const maxCached = 8
 
-// A Cache keeps the prompts that were used last, with what they are made of. The zero Cache is empty.
+// A Cache keeps recently used prompts, with what they were made from. The zero Cache is empty.
 type Cache struct {
 	mu      sync.Mutex
-	prompts []cachedPrompt // the one that was used last comes first
+	prompts []cachedPrompt // most recently used first
 }
 
-// A cachedPrompt is a prompt and what it is made of.
+// A cachedPrompt is a prompt with what it was made from.
 type cachedPrompt struct {
 	toolless     bool
 	instructions string
@@ -145,14 +142,14 @@ type cachedPrompt struct {
 	text         string
 }
 
-// Clear forgets all prompts, as when the words of people are erased: they may be in them.
+// Clear forgets all prompts. It is called when people's words are erased, because prompts may contain them.
 func (l *Cache) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.prompts = nil
 }
 
-// find returns the prompt that write makes of the same, and makes it if need be.
+// find returns the prompt that write makes from the same arguments, and makes it if it isn't cached.
 func (l *Cache) find(toolless bool, instructions string, files []File) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +169,7 @@ func (l *Cache) find(toolless bool, instructions string, files []File) string {
 	return found.text
 }
 
-// Shown returns what a model is shown of a file beside the prompt: no more than MaxFile characters of its text.
+// Shown returns what a model is shown of a file outside of the prompt: at most MaxFile characters of its text.
 func (f File) Shown() string {
 	text, more := frames.Cut(clean(f.Text), MaxFile)
 	if more > 0 {
@@ -181,13 +178,13 @@ func (f File) Shown() string {
 	return unique.Make(text).Value() // as write does
 }
 
-// remark says, after the text of a file, that there is more.
+// remark returns a note, to be put after the text of a file, that there is more.
 func (f File) remark() string {
 	return "\n[" + f.Name + " is longer than fits here and was cut; the rest is not shown]"
 }
 
-// write adds a file to the prompt, in a frame that names it, but at most left characters of
-// its text. It returns how many characters it added.
+// write adds a file to the prompt, in a frame that names it, with at most left characters of its text. It
+// returns how many characters it added.
 func (f File) write(out *strings.Builder, left int) int {
 	text := clean(f.Text)
 	if text == "" {
@@ -205,8 +202,8 @@ func (f File) write(out *strings.Builder, left int) int {
 	return utf8.RuneCountInString(text)
 }
 
-// clean removes invisible differences from a text: byte order marks, zero bytes, kinds
-// of line ends, and space around it.
+// clean removes invisible differences from a text: byte order marks, zero bytes, different line endings, and
+// surrounding space.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -215,8 +212,8 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Read reads those of the named files that exist. If one exists and cannot be read, its
-// text says that instead, because such a file must not silence the agent.
+// Read reads those of the named files that exist. If one exists but can't be read, its text says so, because
+// such a file must not keep the agent from answering.
 func Read(open func(name string) (io.ReadCloser, error), from string, names ...string) []File {
 	var files []File
 	for _, name := range names {
@@ -235,7 +232,7 @@ func Read(open func(name string) (io.ReadCloser, error), from string, names ...s
 // read reads the beginning of one file.
 func read(open func(name string) (io.ReadCloser, error), name string) (string, error) {
 	r, err := open(name)
-	if errors.Is(err, fs.ErrNotExist) { // as most of these files do not
+	if errors.Is(err, fs.ErrNotExist) { // most of these files don't exist
 		return "", fs.ErrNotExist
 	}
 	if err != nil {

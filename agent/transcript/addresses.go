@@ -12,12 +12,11 @@ import (
 	"parley/tools"
 )
 
-// FindAddress finds a URL in what people said or in a tool's result, among the records before entry n
-// that a model is shown. It has to be a complete address there, not part of a longer one. Once that
-// model has read untrusted text, only results of tools for which brings returns true count: tools
-// that the model cannot make print a text of its choice. Even such a result does not count if the
-// address was in the arguments of its call. own is as for Untrusted. People's words take precedence
-// over results.
+// FindAddress looks for a URL in what people said or in a tool's result, among the records before entry n that
+// a model is shown. The URL has to be a complete address there, not part of a longer one. Once that model has
+// read untrusted text, the only results that count are those of tools for which brings returns true: tools that
+// the model can't make print a text of its choice. Even such a result doesn't count if the address was in the
+// arguments of its call. own is as for Untrusted. People's words take precedence over results.
 func FindAddress(records []journal.Record, own string, n int64, address string, brings func(tool string) bool) tools.Sighting {
 	var first tools.Sighting
 	if address == "" {
@@ -48,8 +47,7 @@ type addressSearch struct {
 	influenced bool                        // the model has read untrusted text
 }
 
-// inEntry reports where one entry contains the address, and remembers calls and untrusted
-// summaries.
+// inEntry reports where an entry contains the address, and remembers calls and untrusted summaries.
 func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool) tools.Sighting {
 	switch d := r.Data.(type) {
 	case sessions.Summary:
@@ -73,8 +71,8 @@ func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool)
 	return tools.Sighting{}
 }
 
-// mayBeIn reports whether a text in a JSON value may contain the address: whether the value has
-// the address's host, in plain letters. This avoids decoding most results.
+// mayBeIn reports whether a text in a JSON value may contain the address, by looking for the address's host in
+// plain letters. This avoids decoding most results.
 func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
 	_, host, found := strings.Cut(h.address, "://")
 	if !found {
@@ -86,7 +84,7 @@ func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
 	return bytes.Contains(content, []byte(host))
 }
 
-// isIn reports whether a text in a JSON value holds the address.
+// isIn reports whether a text in a JSON value contains the address.
 func (h *addressSearch) isIn(content json.RawMessage) bool {
 	var value any
 	if json.Unmarshal(content, &value) != nil {
@@ -95,8 +93,7 @@ func (h *addressSearch) isIn(content json.RawMessage) bool {
 	return anyText(value, func(text string) bool { return holdsAddress(text, h.address) })
 }
 
-// anyText reports whether the function holds returns true for one of the texts of a JSON value, the
-// names of its fields included.
+// anyText reports whether holds returns true for any string in a JSON value, including the names of its fields.
 func anyText(value any, holds func(string) bool) bool {
 	switch v := value.(type) {
 	case string:
@@ -117,7 +114,7 @@ func anyText(value any, holds func(string) bool) bool {
 	return false
 }
 
-// isQuoted reports whether one of the quotes holds the address.
+// isQuoted reports whether any of the quotes contains the address.
 func (h *addressSearch) isQuoted(quotes []sessions.Quote) bool {
 	for _, q := range quotes {
 		if holdsAddress(q.Text, h.address) {
@@ -127,7 +124,7 @@ func (h *addressSearch) isQuoted(quotes []sessions.Quote) bool {
 	return false
 }
 
-// holdsAddress reports whether a text has a URL as a complete address: it neither begins within
+// holdsAddress reports whether a text contains a URL as a complete address: the URL neither begins within
 // another word nor continues after the match. A fragment may follow, because fragments are not sent.
 func holdsAddress(text, address string) bool {
 	for from := 0; ; {
@@ -144,9 +141,9 @@ func holdsAddress(text, address string) bool {
 	}
 }
 
-// endsAddress reports whether an address ends before rest: at the end of the text, at a character
-// that no address has, at punctuation followed by one of these, or at the closing parenthesis that
-// matches the one before it, as in Markdown.
+// endsAddress reports whether an address ends before rest: at the end of the text, at a character that no
+// address contains, at punctuation followed by one of these, or at the closing parenthesis that matches one
+// before the address, as in Markdown.
 func endsAddress(rest string, before rune) bool {
 	rest, fragment := strings.CutPrefix(rest, "#")
 	if fragment {
@@ -164,11 +161,11 @@ func endsAddress(rest string, before rune) bool {
 	return true
 }
 
-// continuesAddress reports whether a character can stand within an address. Letters of all scripts
-// can, so that the beginning of an address is never mistaken for all of it.
+// continuesAddress reports whether a character can be part of an address. Letters of all scripts can, so that
+// the beginning of an address is never mistaken for all of it.
 func continuesAddress(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r) || strings.ContainsRune("-_~%/:@&=+$?#", r)
 }
 
-// isClosing reports whether a character ends an address if no more of the address follows it.
+// isClosing reports whether a character ends an address if nothing more of the address follows it.
 func isClosing(r rune) bool { return strings.ContainsRune(".,;:!?)]'*_~", r) }

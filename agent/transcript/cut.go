@@ -10,22 +10,20 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Budgets says how many tokens of the log stay word for word when a summary replaces the
-// rest.
+// Budgets says how many tokens of the log stay unchanged when a summary replaces the rest.
 type Budgets struct {
-	Steps int // of the newest steps, after the part that the summary covers
-	// Unread is the budget of the newest step alone. No model has read the results of that
-	// step yet, so it stays even if it is longer than Steps.
+	Steps int // for the newest steps, after the part that the summary covers
+	// Unread is the budget for the newest step alone. No model has read that step's results yet, so the step
+	// stays even if it is longer than Steps.
 	Unread int
-	Own    int // of what people said in the current turn
-	Said   int // of what people said before the current turn
-	Lately int // of what the turns that it covers were about
+	Own    int // for what people said in the current turn
+	Said   int // for what people said before the current turn
+	Lately int // for the episodes of the turns that the summary covers
 }
 
-// Cut decides what a summary must cover so that the newest steps stay within their budget, and
-// which entries within that part it keeps. Cut never separates a call from its result. own is the
-// current turn, and withinTurn says whether its beginning may be covered too. Cut returns false if
-// there is nothing to summarize.
+// Cut decides what a summary must cover so that the newest steps stay within their budget, and which of the
+// covered entries are kept. It never separates a call from its result. own is the current turn, and withinTurn
+// says whether its beginning may be covered too. Cut returns false if there is nothing to summarize.
 func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sessions.Summary, bool) {
 	v := viewOf(records, own)
 	if v.alone != "" { // the newest summary belongs to another conversation
@@ -58,8 +56,7 @@ func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sess
 	return s, true
 }
 
-// coversAny reports whether a summary of the records up to entry covers would replace any
-// of them.
+// coversAny reports whether a summary of the records up to the entry covers would replace any of them.
 func coversAny(shown []journal.Record, covers int64) bool {
 	return slices.ContainsFunc(shown, func(r journal.Record) bool {
 		switch r.Kind {
@@ -70,9 +67,8 @@ func coversAny(shown []journal.Record, covers int64) bool {
 	})
 }
 
-// boundaries returns the entry numbers up to which a summary may cover, in ascending order: before
-// each turn, and, if withinTurn is true, in the turn own before each answer and after its last
-// result.
+// boundaries returns the numbers of the entries up to which a summary may cover, in ascending order: before
+// each turn, and, if withinTurn is true, in the turn own before each answer and after its last result.
 func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	var at []int64
 	answered, last := true, int64(0)
@@ -105,8 +101,8 @@ func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	return at
 }
 
-// newestStep returns the entry number before the newest step of the turn own, which is an
-// answer and the results of its calls; the greatest number if the turn has no step.
+// newestStep returns the number of the entry before the newest step of the turn own, which is an answer and the
+// results of its calls; the largest number if the turn has no step.
 func newestStep(shown []journal.Record, own string) int64 {
 	at, began := int64(math.MaxInt64), false
 	for _, r := range shown {
@@ -125,7 +121,7 @@ func newestStep(shown []journal.Record, own string) int64 {
 	return at
 }
 
-// sizeAfter estimates how many tokens the model reads of the records after entry n.
+// sizeAfter estimates how many tokens the model reads from the records after entry n.
 func sizeAfter(shown []journal.Record, n, cleared int64) int {
 	bytes := 0
 	for _, r := range shown {
@@ -137,8 +133,8 @@ func sizeAfter(shown []journal.Record, n, cleared int64) int {
 	return bytes / BytesPerToken
 }
 
-// sizeOf estimates how many bytes the model reads of a record. Results up to the entry
-// cleared are emptied.
+// sizeOf estimates how many bytes the model reads from a record. It counts a clearable result in an entry up to
+// number cleared as the placeholder that replaces it.
 func sizeOf(r journal.Record, cleared int64) int {
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
@@ -158,15 +154,15 @@ func sizeOf(r journal.Record, cleared int64) int {
 	return 0
 }
 
-// frameBytes estimates the length of a message's frame.
+// frameBytes is the estimated length of a message's frame.
 const frameBytes = 64
 
-// keptEntries returns the numbers of the entries that stay beside a summary: people's messages, the newest first until
-// the budgets are used up; the files that came with these; for each scope of the memory, the last entry that says what it
-// held; and the episodes of the last days. The first message of the current turn goes before all others, because it says
-// what the turn is about.
+// keptEntries returns the numbers of the entries that stay beside a summary: people's messages, newest first
+// until the budgets are used up; the files that came with these; for each scope of the memory, the newest entry
+// that marks it; and the episodes of the last days. The first message of the current turn comes before all
+// others, because it says what the turn is about.
 func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
-	var inOwn, before []journal.Record // what people said, the newest first
+	var inOwn, before []journal.Record // people's words, newest first
 	for _, r := range slices.Backward(records) {
 		switch {
 		case r.N > covers || !isSaid(r) || !v.shows(&r) && !v.keeps(&r):
@@ -202,25 +198,23 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 	}
 	for _, r := range before {
 		if !keep(r, &b.Said) {
-			break // the kept messages have no gaps
+			break // no gaps between the kept messages
 		}
 	}
 	return numbersOf(records, covers, said, kept)
 }
 
-// isSaid reports whether an entry holds a person's words: a message, or an answer to the
-// agent's question.
+// isSaid reports whether an entry contains a person's words: a message, or an answer to the agent's question.
 func isSaid(r journal.Record) bool {
 	d, ok := r.Data.(sessions.AskEnded)
 	return r.Kind == sessions.KindUser || ok && isAnswer(d)
 }
 
-// isAnswer reports whether an ask ended with an answer to a question. An approval is
-// none.
+// isAnswer reports whether an ask ended with an answer to a question. An approval doesn't count.
 func isAnswer(d sessions.AskEnded) bool { return d.Question != "" && d.Answer != "" }
 
-// numbersOf returns the numbers of the covered entries that are kept: the messages with
-// these causes, the files that came with them, and those that kept has.
+// numbersOf returns the numbers of the covered entries that are kept: the messages with the ids in said, the
+// files that came with them, and the entries in kept.
 func numbersOf(records []journal.Record, covers int64, said map[string]bool, kept map[int64]bool) []int64 {
 	var numbers []int64
 	for _, r := range records {
@@ -240,9 +234,9 @@ func numbersOf(records []journal.Record, covers int64, said map[string]bool, kep
 	return numbers
 }
 
-// Clear returns the entry up to which tool results may be emptied so that the newest ones
-// stay within a budget of tokens, and roughly how many tokens that saves. The results of
-// the newest step always stay, because the model has not read them yet.
+// Clear returns the number of the entry up to which tool results may be emptied so that the newest ones stay
+// within a budget of tokens, and roughly how many tokens that saves. The results of the newest step always
+// stay, because the model has not read them yet.
 func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
 	v := viewOf(records, own)
 	if v.alone != "" {
@@ -265,8 +259,8 @@ func Clear(records []journal.Record, own string, budget int) (upTo int64, saves 
 	return upTo, bytes / BytesPerToken
 }
 
-// WithSummary returns the records as they would be with a summary at their end, to see what
-// a request would save by it. The records themselves stay as they are.
+// WithSummary returns the records as they would be with a summary appended, so that the caller can see what a
+// request would save. It doesn't change the records themselves.
 func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record {
 	n := int64(1)
 	if len(records) > 0 {
@@ -279,8 +273,8 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	return append(slices.Clip(records), journal.NewRecord(sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, s))
 }
 
-// WithoutPast renders the log without its past: with what people say in the turn own, and its
-// newest step, whose results are cut if they are longer than limit tokens.
+// WithoutPast renders the log without its past: only what people say in the turn own, and its newest step,
+// whose results are cut to limit tokens each.
 func WithoutPast(records []journal.Record, own string, memory []Memory, limit int) []llm.Message {
 	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, Own: math.MaxInt}); ok {
 		records = WithSummary(records, s)

@@ -9,13 +9,13 @@ import (
 	"parley/sessions"
 )
 
-// A file came with a message. got is nil until the file is fetched.
+// A file is a file that came with a message. got is nil until it is fetched.
 type file struct {
 	sessions.Attached
 	got *sessions.Fetched
 }
 
-// fileLists holds the files of a log, by the message that they came with.
+// fileLists holds the files in a log, by the message that they came with.
 type fileLists struct {
 	byMessage map[string][]file
 	hasEntry  map[string]bool // messages that have an entry of their own
@@ -30,7 +30,7 @@ func newFileLists(records []journal.Record) *fileLists {
 		i       int
 	}
 	places := map[int64]place{}
-	if !haveFiles(records) { // as in most logs
+	if !haveFiles(records) { // most logs have none
 		return l
 	}
 	for _, r := range records {
@@ -49,7 +49,7 @@ func newFileLists(records []journal.Record) *fileLists {
 	return l
 }
 
-// haveFiles reports whether files came with any of the messages.
+// haveFiles reports whether any of the messages came with files.
 func haveFiles(records []journal.Record) bool {
 	for i := range records {
 		if records[i].Kind == sessions.KindAttached {
@@ -62,8 +62,8 @@ func haveFiles(records []journal.Record) bool {
 // filesOf returns the files that came with a message.
 func (l *fileLists) filesOf(message string) []file { return l.byMessage[message] }
 
-// orphans returns the files of a message that has no entry of its own. Later calls for
-// the same message return nil.
+// orphans returns the files of a message that has no entry of its own. Later calls for the same message return
+// nil.
 func (l *fileLists) orphans(message string) []file {
 	if l.hasEntry[message] || l.listed[message] {
 		return nil
@@ -72,8 +72,7 @@ func (l *fileLists) orphans(message string) []file {
 	return l.byMessage[message]
 }
 
-// frameFiles writes the frames of a message's files, with the words of those that were
-// transcribed.
+// frameFiles writes the frames of a message's files, including the words of transcribed recordings.
 func frameFiles(b *strings.Builder, files []file) {
 	for _, f := range files {
 		kind, size, words := f.Type, f.Size, ""
@@ -104,11 +103,10 @@ func frameFiles(b *strings.Builder, files []file) {
 	}
 }
 
-// addAttached adds the pictures that came with a message, if pictures of that turn are
-// still shown.
+// addAttached adds the pictures that came with a message, if pictures from that turn are still shown.
 func (r *rendering) addAttached(files []file, turn string) {
 	for _, f := range files {
-		if f.got == nil || f.got.Picture == nil || !r.shown[turn] { // the frame has its path
+		if f.got == nil || f.got.Picture == nil || !r.shown[turn] { // the frame already contains its path
 			continue
 		}
 		r.addPicture(*f.got.Picture, true)

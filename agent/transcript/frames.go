@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// The words of people and of the system reach the model in frames:
+// What people and the system say reaches the model in frames:
 //
 //	<message from="slack:U1" name="Alex" at="2026-11-22 10:00 UTC">
 //	can you translate this?
@@ -25,24 +25,24 @@ import (
 //	<notice>what the system says</notice>
 //
 // Only the agent writes these tags. No other text in a message, a quote, a notice or a
-// summary can contain one: its "<" is replaced by "&lt;" there. Thus nobody's words can
-// pass for somebody else's, or for the system's.
+// summary can contain one, because its "<" is replaced by "&lt;". So nobody can pass
+// their words off as somebody else's, or as the system's.
 
-// NoticeTold is the code of a notice about a message that the agent posted in this
-// conversation on behalf of somebody in another.
+// NoticeTold is the code of a notice about a message that the agent posted in this conversation on behalf of
+// somebody in another.
 const NoticeTold = "told"
 
 // How many characters of quotes the model is shown.
 const (
-	maxQuote  = 8_000  // of one quote
-	maxQuotes = 16_000 // of all quotes of one message
+	maxQuote  = 8_000  // in one quote
+	maxQuotes = 16_000 // in all quotes of one message
 )
 
-// frameRoom estimates how many bytes the frame of a message takes besides the text.
+// frameRoom is the estimated number of bytes of a message's frame, not counting the text.
 const frameRoom = 160
 
-// frameMessage returns a person's message in a frame that names the person and the time.
-// It depends on the entry and its files alone, and is therefore the same in every step.
+// frameMessage returns a person's message in a frame that names the person and the time. It depends only on the
+// entry and its files, so it is the same in every step.
 func frameMessage(person string, u sessions.User, files []file) string {
 	var b strings.Builder
 	b.Grow(len(u.Text) + frameRoom)
@@ -77,7 +77,7 @@ func frameAnswer(person string, d sessions.AskEnded) string {
 	return b.String()
 }
 
-// frameNotice returns a notice of the system in its frame.
+// frameNotice returns a notice from the system in its frame.
 func frameNotice(n sessions.Notice) string {
 	if len(n.Quotes) == 0 {
 		return "<" + frames.Notice + ">" + frames.Escape(n.Text) + "</" + frames.Notice + ">"
@@ -100,9 +100,8 @@ func FrameSummary(text string) string {
 		frames.Escape(text) + "\n</" + frames.Summary + ">"
 }
 
-// frameQuotes writes quotes for the model, each in a frame: lines that mark where another
-// person's words begin and end. The frame of a quote that was shortened says how much is
-// left out.
+// frameQuotes writes quotes for the model, each in a frame that marks where another person's words begin and
+// end. If a quote was shortened, its frame says how much is left out.
 func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	left := maxQuotes
 	for _, q := range quotes {
@@ -123,7 +122,7 @@ func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	}
 }
 
-// quoteKind returns the word for a kind of quote that the model is shown.
+// quoteKind returns the word by which the model is told the kind of a quote.
 func quoteKind(q sessions.Quote) string {
 	switch {
 	case q.Kind == bus.Answered:
@@ -136,7 +135,7 @@ func quoteKind(q sessions.Quote) string {
 	return q.Kind
 }
 
-// writeLine writes a text and a line's end, unless the text is empty.
+// writeLine writes a text and a line feed, unless the text is empty.
 func writeLine(b *strings.Builder, text string) {
 	if text != "" {
 		b.WriteString(text)
@@ -154,8 +153,8 @@ func writeTime(b *strings.Builder, at time.Time) {
 	}
 }
 
-// Words returns what people said themselves in a text with frames, message by message
-// and without quotes and files.
+// Words returns what people said themselves in a text with frames, one text per message, without quotes and
+// files.
 func Words(text string) []string {
 	const begin, end, quote, file = "<" + frames.Message + " ", "</" + frames.Message + ">", "<" + frames.Quote + " ", "<" + frames.Attachment + " "
 	var said []string
@@ -164,7 +163,7 @@ func Words(text string) []string {
 		if !found {
 			return said
 		}
-		_, rest, _ = strings.Cut(rest, ">\n") // the end of the tag: attributes hold none
+		_, rest, _ = strings.Cut(rest, ">\n") // the end of the tag; attributes don't contain it
 		words, after, _ := strings.Cut(rest, end)
 		words, _, _ = strings.Cut(words, quote)
 		words, _, _ = strings.Cut(words, file)

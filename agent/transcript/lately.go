@@ -12,15 +12,16 @@ import (
 	"parley/sessions"
 )
 
-// What a model is shown of turns that a conversation no longer has, after /new and after a summary: the episodes of the
-// last days. A summary keeps their numbers, so the log alone says which they are. They stand at the beginning, which
-// the summary has changed anyway, and stay the same up to the next summary: so they cost nothing else.
+// After /new and after a summary, a model is shown what it did in turns that the conversation no longer
+// contains: the episodes of the last days. The summary keeps their numbers, so the log alone determines which
+// ones. They are at the beginning, which the summary has changed anyway, and stay the same until the next
+// summary, so they don't invalidate a provider's cache any further.
 const (
 	lately     = 7 * 24 * time.Hour
 	mostLately = 20
-	// LatelyTokens is roughly how many tokens they have at most, whatever the room.
+	// LatelyTokens is roughly the most tokens that they have, however much room there is.
 	LatelyTokens = 1000
-	// latelyFrame estimates how many bytes a line has besides the texts of the episode.
+	// latelyFrame is the estimated number of bytes of a line, not counting the texts of the episode.
 	latelyFrame = 120
 )
 
@@ -29,8 +30,9 @@ const (
 	leftOut  = "what came of it, because strangers may have written some of that"
 )
 
-// KeepEpisodes returns the numbers of the episodes that a summary keeps that covers a log up to an entry and is made at
-// that time: the newest of the last days that have about so many tokens together.
+// KeepEpisodes returns the numbers of the episodes that a summary keeps. The summary covers the log up to an
+// entry and is made at the given time. The episodes are the newest of the last days that together have about
+// that many tokens.
 func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens int) []int64 {
 	var kept []int64
 	room := min(tokens, LatelyTokens) * BytesPerToken
@@ -49,7 +51,7 @@ func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens i
 	return kept
 }
 
-// episodeOf returns the episode that a record holds; nil if it holds none.
+// episodeOf returns the episode in a record; nil if there is none.
 func episodeOf(r *journal.Record) *sessions.Episode {
 	if n, ok := r.Data.(sessions.Notice); ok {
 		return n.Episode
@@ -71,8 +73,9 @@ func (r *rendering) addLately(records []journal.Record, v view) {
 	}
 }
 
-// writeEpisode writes an episode as a line of attributes, which nobody's words can end. It leaves out what strangers may
-// have written: /new would not end what they may have the agent do, if the next conversation began with it.
+// writeEpisode writes an episode as a line of attributes, which nobody's words can end. It leaves out what
+// strangers may have written: if the next conversation began with that, /new would not end their influence on
+// the agent.
 func writeEpisode(b *strings.Builder, rec *journal.Record, e *sessions.Episode) {
 	b.WriteByte('-')
 	frames.WriteAttribute(b, "entry", strconv.FormatInt(e.Entry, 10))

@@ -10,28 +10,29 @@ import (
 	"parley/sessions"
 )
 
-// A Memory is something that the agent remembers, as it was when the work on the turn began.
+// A Memory is one part of what the agent remembers, as it was when the work on the turn began.
 //
-// What is remembered stands in the conversation, and not in the prompt before it, so that a change costs only
-// what follows it: where a turn begins that reads something new for the first time, a notice in the log marks
-// how much of it the model has been shown up to there, and the next turns show that at the same place. What is
-// added stands at the next mark. If anything before a mark is no longer as it was, because it was changed or
-// forgotten, the mark counts no more, and the words stand at a newer one.
+// The memory is in the conversation, and not in the prompt before it, so that a change of it invalidates only
+// the part of a provider's cache that follows. When a turn begins and reads something new in the memory, a
+// notice in the log (a mark) records how much of the memory the model has been shown up to there, and later
+// turns show that part in the same place. Anything added later is shown at the next mark. If the part before a
+// mark has been changed or forgotten, the mark no longer counts, and the text is shown at a newer one.
 //
-// A turn that has begun to answer is told of no additions, just as if nobody had resumed it: a message that
-// comes after its calls could pass for a new request.
+// A turn that has begun to answer is not shown any additions, just as if nobody had resumed it: a message that
+// comes after its calls could be mistaken for a new request.
 type Memory struct {
 	Scope string // identifies the memory in marks
-	Of    string // what it is a memory of, for the model
-	File  string // the file in the workspace in which it is; "" if it is in none
+	Of    string // says for the model whose or what memory it is
+	File  string // the file in the workspace that contains it; "" if there is none
 	Text  string
 }
 
-// textMemory is what a release reads of a mark that does not know marks: it has the memory in its prompt.
+// textMemory is the text that an older release, which doesn't know marks, reads in a mark: it has the memory in
+// its prompt.
 const textMemory = "What you remember has changed. What stands above of it is up to date."
 
-// MarkMemory returns the notice that marks what the model is to be shown of its memory from the turn own on;
-// false if all of it stands at earlier marks, or if the turn has begun to answer.
+// MarkMemory returns the notice that marks what the model is shown of its memory from the turn own on. It
+// returns false if everything is shown at earlier marks, or if the turn has begun to answer.
 func MarkMemory(records []journal.Record, own string, memory []Memory) (sessions.Notice, bool) {
 	n := sessions.Notice{Code: sessions.NoticeMemory, Text: textMemory}
 	if hasAnswered(records, own) {
@@ -46,7 +47,7 @@ func MarkMemory(records []journal.Record, own string, memory []Memory) (sessions
 	return n, len(n.Memory) > 0
 }
 
-// EstimateMemory returns roughly how many tokens of a request's messages are memory.
+// EstimateMemory returns roughly how many tokens of a request's messages the memory takes.
 func EstimateMemory(memory []Memory) int {
 	n := 0
 	for _, m := range memory {
@@ -57,16 +58,17 @@ func EstimateMemory(memory []Memory) int {
 	return n / BytesPerToken
 }
 
-// A memoryPlacement says what of the memory stands where.
+// A memoryPlacement says where each piece of the memory is shown.
 type memoryPlacement struct {
-	before map[int64]string // by the entry before which it stands
-	first  string           // stands before everything else
-	shown  []int            // how many bytes of each memory stand at marks
-	holds  []bool           // whether each memory begins with all that it was at its newest mark
+	before map[int64]string // by the entry before which it is shown
+	first  string           // shown before everything else
+	shown  []int            // how many bytes of each memory are shown at marks
+	holds  []bool           // whether each memory still begins with what its newest mark covers
 }
 
-// placeMemory finds the places of the memory in a view of the log, for the turn own. What stands at no mark
-// comes first, or where the turn begins if it has begun to answer, when additions are left to the next turn.
+// placeMemory determines where the memory is shown in a view of the log, for the turn own. The part that no
+// mark covers comes first. If the turn has begun to answer, that part is left to the next turn if it was only
+// added; otherwise it is shown where the turn begins.
 func placeMemory(records []journal.Record, v view, own string, memory []Memory) memoryPlacement {
 	p := memoryPlacement{shown: make([]int, len(memory)), holds: make([]bool, len(memory))}
 	if len(memory) == 0 {
@@ -104,7 +106,7 @@ func placeMemory(records []journal.Record, v view, own string, memory []Memory) 
 	return p
 }
 
-// putBefore puts frames before an entry, after those that are there.
+// putBefore puts frames before an entry, after those already there.
 func (p *memoryPlacement) putBefore(at int64, framed string) {
 	if p.before == nil {
 		p.before = map[int64]string{}
@@ -112,7 +114,7 @@ func (p *memoryPlacement) putBefore(at int64, framed string) {
 	p.before[at] += framed
 }
 
-// hasAnswered reports whether the log has a part of the model's answer in a turn.
+// hasAnswered reports whether the log contains a part of the model's answer in a turn.
 func hasAnswered(records []journal.Record, turn string) bool {
 	for i := len(records) - 1; i >= 0; i-- {
 		r := &records[i]
@@ -130,7 +132,7 @@ func hasAnswered(records []journal.Record, turn string) bool {
 	return false
 }
 
-// beginningOf returns the entry with which a turn begins; 0 if the view does not show it.
+// beginningOf returns the number of a turn's first entry; 0 if the view doesn't show it.
 func beginningOf(records []journal.Record, v view, turn string) int64 {
 	for i := range records {
 		r := &records[i]
@@ -144,8 +146,8 @@ func beginningOf(records []journal.Record, v view, turn string) int64 {
 	return 0
 }
 
-// placesOfMarks returns the entries before which the marks that a view shows stand, by the marks' numbers: each
-// where its turn begins, because what is remembered precedes what people say.
+// placesOfMarks returns, by the numbers of the marks that a view shows, the entries before which their text is
+// shown. Each is the beginning of the mark's turn, because the memory comes before what people say.
 func placesOfMarks(records []journal.Record, v view) map[int64]int64 {
 	var places map[int64]int64
 	marks := map[string][]int64{} // by turn
@@ -171,7 +173,7 @@ func placesOfMarks(records []journal.Record, v view) map[int64]int64 {
 	return places
 }
 
-// framesAt returns what stands at a mark, in its frames, and notes that it is shown.
+// framesAt returns the text that is shown at a mark, in frames, and records that it is shown.
 func (p *memoryPlacement) framesAt(n sessions.Notice, memory []Memory) string {
 	var b strings.Builder
 	for _, mark := range n.Memory {
@@ -188,7 +190,8 @@ func (p *memoryPlacement) framesAt(n sessions.Notice, memory []Memory) string {
 	return b.String()
 }
 
-// begins reports whether the memory begins with what a mark was made of, and no line has become longer since.
+// begins reports whether the memory still begins with the text that a mark covers, with no line of it extended
+// since.
 func (m Memory) begins(mark sessions.MemoryMark) bool {
 	if mark.Bytes > len(m.Text) || mark.Bytes < len(m.Text) && m.Text[mark.Bytes] != '\n' {
 		return false
@@ -196,7 +199,7 @@ func (m Memory) begins(mark sessions.MemoryMark) bool {
 	return crc32.ChecksumIEEE([]byte(m.Text[:mark.Bytes])) == mark.Sum
 }
 
-// frameMemory returns a part of a memory in its frame, and an empty line after it.
+// frameMemory returns a part of a memory in its frame, followed by an empty line.
 func frameMemory(m Memory, from, to int) string {
 	text := strings.TrimSpace(m.Text[from:to])
 	if text == "" {
@@ -213,7 +216,7 @@ func frameMemory(m Memory, from, to int) string {
 	return b.String()
 }
 
-// addMemory adds what is remembered, in its frames.
+// addMemory adds text from the memory, which is already in frames.
 func (r *rendering) addMemory(framed string) {
 	if framed == "" {
 		return
@@ -222,8 +225,8 @@ func (r *rendering) addMemory(framed string) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: strings.TrimSpace(framed)})
 }
 
-// newestMarks returns the numbers of the covered entries that mark the memory last, for each scope. With
-// them alone all that was shown before stands at their place.
+// newestMarks returns the number of the newest covered entry that marks the memory, for each scope. These
+// entries alone are enough to show everything that was shown before.
 func newestMarks(records []journal.Record, v view, covers int64) map[int64]bool {
 	newest := map[string]int64{}
 	for _, r := range records {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// pictureTokens estimates the tokens that a model counts for a picture.
+	// pictureTokens estimates how many tokens a model counts for a picture.
 	pictureTokens = 1200
-	// pictureTurns is the number of turns in which a picture is shown: the one in which it
-	// came, and the next.
+	// pictureTurns is the number of turns in which a picture is shown: the one in which it arrived, and the
+	// next.
 	pictureTurns = 2
-	// maxPictures is the greatest number of pictures in a request; the newest are taken.
+	// maxPictures is the most pictures in a request; the newest are used.
 	maxPictures = 20
 )
 
-// turnsWithPictures returns the turns whose pictures are still shown: own, and the turn
-// that began last before it. Other turns have only the paths of their pictures.
+// turnsWithPictures returns the turns whose pictures are still shown: own, and the last turn that began before
+// it. Of other turns, only the paths of pictures are shown.
 func turnsWithPictures(records []journal.Record, own string) map[string]bool {
 	shown := map[string]bool{}
 	if own != "" {
@@ -32,8 +32,8 @@ func turnsWithPictures(records []journal.Record, own string) map[string]bool {
 	return shown
 }
 
-// addPicture adds a picture, or only its path if it is no longer shown. The path stands in the request as it
-// is here, outside of all frames, and strangers may have chosen it.
+// addPicture adds a picture, or only its path if it is no longer shown. The path appears in the request
+// unescaped and outside of all frames, and strangers may have chosen it.
 func (r *rendering) addPicture(p sessions.Picture, shown bool) {
 	if !shown {
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: NamePicture(p.Path, "it was shown before; the tool image shows it again")})
@@ -42,14 +42,12 @@ func (r *rendering) addPicture(p sessions.Picture, shown bool) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: frames.Escape(p.Path), View: p.View, Hash: p.Hash, Type: p.Type}})
 }
 
-// NamePicture returns the text that replaces a picture that is not in the request, and
-// gives the reason.
+// NamePicture returns the text that replaces a picture that is not in the request; it says why.
 func NamePicture(path, why string) string {
 	return frameNotice(sessions.Notice{Text: "[picture " + path + ": " + why + "]"})
 }
 
-// limitPictures keeps the newest pictures of a request, and replaces older ones with
-// their paths.
+// limitPictures keeps the newest pictures in a request, and replaces older ones with their paths.
 func limitPictures(messages []llm.Message) {
 	left := maxPictures
 	for i := len(messages) - 1; i >= 0; i-- {

@@ -6,16 +6,16 @@ import (
 	"parley/sessions"
 )
 
-// What the model is shown of a message without files, of a text or of a notice depends on nothing but its
-// record. It is made once, and kept with the record: each request shows all of them again. What depends on more
-// is made each time: results, which may be emptied or are still to come, messages with files, pictures, and
-// what is remembered.
+// What the model is shown of a message without files, of a text or of a notice depends only on its record. It
+// is made once and cached with the record, because each request shows all of it again. What depends on anything
+// else is made each time: results, which may be emptied or still be missing, messages with files, pictures, and
+// the memory.
 
-// A settled is what the model is shown of one record, whatever else is in the log. Messages share its list of one
-// block: nobody changes that, and who appends to it gets another.
+// A settled is what the model is shown of one record, whatever else the log contains. Messages share its list
+// of one block. Nobody changes that list, and appending to it makes a copy.
 type settled struct{ block [1]llm.Block }
 
-// settledOf returns what the model is shown of a record of a message without files, a text or a notice.
+// settledOf returns what the model is shown of the record of a message without files, a text or a notice.
 func settledOf(rec *journal.Record) []llm.Block {
 	if s, ok := rec.Made().(*settled); ok {
 		return s.block[:]

@@ -2,9 +2,8 @@ package transcript
 
 import "parley/agent/llm"
 
-// ShowPictures fills in the content of the pictures of messages with the function read, which is nil if
-// the model sees no pictures. A picture is replaced by a text if its file is missing or changed, or if
-// read is nil.
+// ShowPictures fills in the content of the pictures in messages, using the function read, which is nil if the
+// model sees no pictures. It replaces a picture by a text if its file is missing or changed, or if read is nil.
 func ShowPictures(messages []llm.Message, read func(llm.Picture) []byte) {
 	why := "it is not there any more as it was shown"
 	if read == nil {

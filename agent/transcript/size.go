@@ -7,14 +7,14 @@ import (
 	"parley/tools"
 )
 
-// BytesPerToken is a guess of how many bytes of text make one token, until a provider has
-// counted the tokens of a request.
+// BytesPerToken is a guess at how many bytes of text make one token. It is used until a provider has counted
+// the tokens of a request.
 const BytesPerToken = 4
 
-// clearable reports whether emptying a result saves room.
+// clearable reports whether emptying a result would save room.
 func clearable(content json.RawMessage) bool { return len(content) > 2*len(clearedResult) }
 
-// Estimate estimates the number of tokens of a request.
+// Estimate estimates how many tokens a request has.
 func Estimate(r *llm.Request) int {
 	r.Restore()
 	n := len(r.System)
@@ -24,8 +24,8 @@ func Estimate(r *llm.Request) int {
 	return n/BytesPerToken + EstimateMessages(r.Messages)
 }
 
-// EstimateMessages returns roughly how many tokens messages have, by their length in bytes plus
-// a fixed amount for each picture. It doesn't know the model; package estimate corrects for that.
+// EstimateMessages returns roughly how many tokens messages have, based on their length in bytes plus a fixed
+// amount for each picture. It doesn't know the model; package estimate corrects for that.
 func EstimateMessages(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -39,9 +39,8 @@ func EstimateMessages(messages []llm.Message) int {
 	return n / BytesPerToken
 }
 
-// TruncateResults shortens messages that together have more than limit tokens: it cuts each
-// tool's result that has more than a quarter of limit. The same messages and limit give the
-// same bytes.
+// TruncateResults shortens messages that together have more than limit tokens: it cuts each tool result that
+// has more than a quarter of limit. The same messages and limit give the same bytes.
 func TruncateResults(messages []llm.Message, limit int) {
 	if limit <= 0 || EstimateMessages(messages) <= limit {
 		return

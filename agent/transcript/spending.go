@@ -8,14 +8,14 @@ import (
 	"parley/tools"
 )
 
-// maxCarried bounds how many expenses a summary carries on. It is far more than any guard allows a
+// maxCarried limits how many expenses a summary carries forward. It is far more than any guard allows in one
 // conversation.
 const maxCarried = 400
 
-// Spent returns what a guard has recorded with the calls of a conversation since it began: the keys of
-// those in the turn own, and of all. The call but does not count. Each task whose text was written by a
-// model that had read untrusted text adds the key tools.UntrustedTask. A call that began several times
-// counts once.
+// Spent returns what a guard has recorded with the calls of a conversation since it began: the keys of the
+// calls in the turn own, and of all calls. The call with the id but doesn't count. Each task whose text was
+// written by a model that had read untrusted text adds the key tools.UntrustedTask. A call that began several
+// times counts once.
 func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	newest, _ := NewestSummary(records)
 	inAll = slices.Clone(newest.Spent)
@@ -32,8 +32,7 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	return inTurn, inAll
 }
 
-// Carry returns the expenses that a new summary has to carry on: all up to the entry that it
-// covers.
+// Carry returns the expenses that a new summary has to carry forward: all up to the entry that it covers.
 func Carry(records []journal.Record, covers int64) []string {
 	newest, _ := NewestSummary(records)
 	all := slices.Clone(newest.Spent)
@@ -45,15 +44,14 @@ func Carry(records []journal.Record, covers int64) []string {
 	return all[:min(len(all), maxCarried)]
 }
 
-// An expense is what one entry has spent.
+// An expense is what one entry has used up.
 type expense struct {
 	n    int64
 	turn string
 	keys []string
 }
 
-// expenses returns what was spent by the entries of a log, in their order, without those of the call
-// but.
+// expenses returns what the entries of a log have used up, in order, except for the call with the id but.
 func expenses(records []journal.Record, but string) []expense {
 	var all []expense
 	counted := map[string]bool{"": true, but: true}

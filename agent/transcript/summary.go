@@ -14,10 +14,9 @@ const summaryPrompt = `Summarise the conversation so far for yourself: you will 
 // shorterPrompt is for a model that did not finish its answer to summaryPrompt.
 const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
 
-// SumUp has the model summarize the past, in several pieces if it is longer than room,
-// in tokens. It returns "" if there is no summary that could replace the past: a summary
-// that was cut off is incomplete, and one that is hardly shorter saves nothing. ask asks
-// the model once and pays for the answer; its error is returned.
+// SumUp has the model summarize the past, in several pieces if it is longer than room, in tokens. It returns ""
+// if there is no usable summary: one that was cut off is incomplete, and one that is hardly shorter than the
+// past saves nothing. ask asks the model once and pays for the answer; its error is returned.
 func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Context, r llm.Request) (llm.Answer, error)) (string, error) {
 	if len(past.Told) == 0 {
 		return "", nil
@@ -36,14 +35,14 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	}
 }
 
-// A summarizer has the model summarize one past, whole or piece by piece.
+// A summarizer has the model summarize one Past, whole or piece by piece.
 type summarizer struct {
 	past Past
 	ask  func(ctx context.Context, r llm.Request) (llm.Answer, error)
 }
 
-// summarizePieces summarizes one piece after another. The model gets each piece with the
-// summary of the pieces before it, and with what people said in the current turn.
+// summarizePieces summarizes one piece after another. The model gets each piece along with the summary of the
+// pieces before it and with what people said in the current turn.
 func (s summarizer) summarizePieces(ctx context.Context, size int) (string, error) {
 	summary := s.past.Summary
 	head := shortenAll(s.past.Own, size/4)
@@ -61,8 +60,8 @@ func (s summarizer) summarizePieces(ctx context.Context, size int) (string, erro
 	return summary, nil
 }
 
-// askOnce asks the model for one summary, and for a shorter one if it did not finish that.
-// It returns "" if it did not finish the shorter one either.
+// askOnce asks the model for one summary, and for a shorter one if the model did not finish that. It returns ""
+// if the model did not finish the shorter one either.
 func (s summarizer) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
 		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})

@@ -11,28 +11,27 @@ import (
 	"parley/tools"
 )
 
-// Bounds of the texts that Retell and split return.
+// Limits on the texts that Retell and split return.
 const (
-	minPiece   = 2048 // the least size of a group, in bytes
+	minPiece   = 2048 // the smallest size of a group, in bytes
 	maxPieces  = 16   // groups
 	maxArgs    = 500  // bytes of a call's arguments
 	maxOutcome = 2000 // bytes of a call's result
-	// maxCleared is the same for a result that was emptied. The model read it long ago and has
-	// continued without it. In a small window, nearly all results are emptied, and would split the
-	// summary into many pieces.
+	// maxCleared limits a result that was emptied, in bytes. The model read it long ago and has continued
+	// without it. In a small window, nearly all results are emptied, and longer ones would split the summary
+	// into many pieces.
 	maxCleared = 200
 )
 
 // A Past is the text from which a summary is made.
 type Past struct {
-	Summary string      // the earlier summary, "" if there is none
+	Summary string      // the earlier summary, or "" if there is none
 	Own     []llm.Block // what people said in the current turn
-	Told    []llm.Block // everything else that happened, in its order
+	Told    []llm.Block // everything else that happened, in order
 }
 
-// Retell retells the entries up to upTo that the model is shown, each text as a block.
-// People's words in the turn own up to then are separate, and complete even if an earlier
-// summary covers some of them.
+// Retell retells the entries up to upTo that the model is shown, each text as a block. People's words in the
+// turn own are returned separately, and completely even if an earlier summary covers some of them.
 func Retell(records []journal.Record, own string, upTo int64) Past {
 	r := newRendering(records)
 	v := viewOf(records, own)
@@ -59,9 +58,8 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 	return past
 }
 
-// textOnly retells messages as texts without calls and results. Many providers refuse these in a
-// request that does not offer their tools. cleared reports whether a call's result was emptied for
-// the model.
+// textOnly retells messages as texts without calls and results. Many providers refuse these in a request that
+// doesn't offer their tools. cleared reports whether a call's result was emptied for the model.
 func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
@@ -69,7 +67,7 @@ func textOnly(messages []llm.Message, cleared func(call string) bool) []llm.Bloc
 		for _, b := range m.Blocks {
 			switch {
 			case b.Kind == llm.BlockText && m.Role == llm.RoleUser:
-				tell(b.Text) // framed already
+				tell(b.Text) // already in a frame
 			case b.Kind == llm.BlockText:
 				tell(framePast("your answer", b.Text))
 			case b.Kind == llm.BlockToolUse:
@@ -93,8 +91,8 @@ func framePast(what, text string) string {
 	return b.String()
 }
 
-// shortenWithin shortens a text to its beginning and its end, each cut between characters.
-// It keeps the end because that is where people often say what they want.
+// shortenWithin shortens a text to its beginning and its end, each cut between characters. It keeps the end
+// because people often say there what they want.
 func shortenWithin(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -107,9 +105,8 @@ func shortenWithin(text string, most int) string {
 	return begin + text[end:]
 }
 
-// split puts blocks into groups of about size bytes. It shortens a longer block to its
-// beginning and its end. If there are too many groups, it leaves out the oldest, and adds a
-// note that says so.
+// split divides blocks into groups of about size bytes. It shortens a longer block to its beginning and its
+// end. If there are too many groups, it leaves out the oldest, and adds a note that says so.
 func split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0
@@ -130,8 +127,7 @@ func split(blocks []llm.Block, size int) [][]llm.Block {
 	return all
 }
 
-// shortenAll shortens each block to its beginning and its end; together they then have
-// about size bytes.
+// shortenAll shortens each block to its beginning and its end, so that together they have about size bytes.
 func shortenAll(blocks []llm.Block, size int) []llm.Block {
 	shorter := make([]llm.Block, len(blocks))
 	for i, b := range blocks {
@@ -141,7 +137,7 @@ func shortenAll(blocks []llm.Block, size int) []llm.Block {
 	return shorter
 }
 
-// textLength returns the length of all texts together, in bytes.
+// textLength returns the total length of all texts, in bytes.
 func textLength(blocks []llm.Block) int {
 	n := 0
 	for _, b := range blocks {

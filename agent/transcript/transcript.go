@@ -1,14 +1,12 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages of the log's entries; settled.go keeps those parts of them that
-// depend on one entry alone; size.go estimates how large they are,
-// and cut.go decides which of them to drop if they are too large; pictures.go decides which
-// pictures are shown and which are only named; frames.go marks in the text who said what,
-// so that nobody can speak for somebody else; memory.go places
-// what is remembered; lately.go shows what was done before a summary; textonly.go retells messages without calls,
-// and summary.go has a model summarize these; untrusted.go finds out whether strangers may
-// have written some of the messages. The same log always gives the same bytes, so that
-// providers can reuse what they have read.
+// transcript.go makes messages from the log's entries; settled.go caches those parts that depend on one entry
+// alone; size.go estimates how large they are, and cut.go decides which of them to drop if they are too large;
+// pictures.go decides which pictures are shown and which are only named; frames.go marks in the text who said
+// what, so that nobody can speak for somebody else; memory.go places what the agent remembers; lately.go shows
+// what was done before a summary; textonly.go retells messages without calls, and summary.go has a model
+// summarize these; untrusted.go finds out whether strangers may have written some of the messages. The same log
+// always gives the same bytes, so that providers can reuse what they have cached.
 package transcript
 
 import (
@@ -24,19 +22,19 @@ import (
 // clearedResult replaces an old result that is emptied to save room.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
 
-// waitingResult is the result of a call as long as somebody is asked about it.
+// waitingResult is the result of a call that is still waiting for a person's decision.
 const waitingResult = `"[waiting: somebody is asked about this call and has not answered yet]"`
 
-// Render makes the messages for the model from the log, and from what is remembered. own is the current
-// turn, or "" if there is none. The same log and memory give the same bytes, which lets providers reuse
-// what they have read. Every call is followed by a result, even if the log has none.
+// Render makes the messages for the model from the log and the memory. own is the current turn, or "" if there
+// is none. The same log and memory give the same bytes, so that providers can reuse what they have cached.
+// Every call is followed by a result, even if the log has none.
 //
-// Entries that the newest summary covers are left out, except those that it keeps, which
-// come first. A turn that was parked when /new began a new conversation continues in the
-// old one: it sees only its own entries, and the new conversation sees none of them.
+// Entries that the newest summary covers are left out, except those that it keeps, which come first. A turn
+// that was parked when /new began a new conversation continues in the old one: it sees only its own entries,
+// and the new conversation sees none of them.
 func Render(records []journal.Record, own string, memory []Memory) []llm.Message {
 	r := newRendering(records)
-	r.messages = make([]llm.Message, 0, len(records)/2+1) // of a turn that only answers two of four records are messages
+	r.messages = make([]llm.Message, 0, len(records)/2+1) // in a short turn, two of four records become messages
 	r.shown = turnsWithPictures(records, own)
 	v := viewOf(records, own)
 	r.cleared = v.summary.Cleared
@@ -60,8 +58,8 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	return r.messages
 }
 
-// Again returns a function that recreates the messages that Render and TruncateResults made from
-// these arguments; nil if they show pictures, whose files may change meanwhile.
+// Again returns a function that recreates the messages that Render and TruncateResults made from these
+// arguments. It returns nil if the messages show pictures, whose files may change in the meantime.
 func Again(messages []llm.Message, records []journal.Record, own string, memory []Memory, room int) func() []llm.Message {
 	for _, m := range messages {
 		if slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockPicture }) {
@@ -78,12 +76,11 @@ func Again(messages []llm.Message, records []journal.Record, own string, memory 
 // A view is the part of a log that a model is shown.
 type view struct {
 	summary    sessions.Summary
-	leftBehind map[string]bool // turns of a conversation that was ended by /new
+	leftBehind map[string]bool // turns of a conversation that /new has ended
 	alone      string          // the current turn if it is one of leftBehind: only its entries are shown; otherwise ""
 }
 
-// viewOf returns the part of the log that is shown to a model that continues the turn own;
-// "" is no turn.
+// viewOf returns the part of the log that is shown to a model that continues the turn own; "" means no turn.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
 	v := view{summary: s, leftBehind: turnsLeftBehind(records, s)}
@@ -93,7 +90,7 @@ func viewOf(records []journal.Record, own string) view {
 	return v
 }
 
-// shows reports whether the view has a record unchanged, after the summary.
+// shows reports whether the view contains a record unchanged, after the summary.
 func (v view) shows(r *journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
@@ -101,14 +98,14 @@ func (v view) shows(r *journal.Record) bool {
 	return r.N > v.summary.Covers && !v.leftBehind[r.Turn]
 }
 
-// keeps reports whether a record is shown although the summary covers it.
+// keeps reports whether a record is shown even though the summary covers it.
 func (v view) keeps(r *journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
-// turnsLeftBehind returns the turns that began before the end of what a summary covers. If such a
-// turn continues after it, the turn belongs to a conversation that /new has ended. A turn with only
-// its beginning summarized is not among them: it belongs to the current conversation.
+// turnsLeftBehind returns the turns that began before the end of the part that a summary covers. If such a turn
+// continues after that, it belongs to a conversation that /new has ended. A turn of which a summary covers only
+// the beginning isn't returned: it belongs to the current conversation.
 func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 	if s.Covers == 0 {
 		return nil
@@ -133,8 +130,7 @@ func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bo
 	return left
 }
 
-// summaryWithin returns the newest summary that covers a part of a turn; the zero
-// Summary if there is none.
+// summaryWithin returns the newest summary that covers a part of a turn; the zero Summary if there is none.
 func summaryWithin(records []journal.Record, turn string) sessions.Summary {
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok && s.Turn == turn {
@@ -155,14 +151,14 @@ func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	return sessions.Summary{}, false
 }
 
-// A rendering is a list of messages that Render is making.
+// A rendering is the state of Render while it makes a list of messages.
 type rendering struct {
 	messages []llm.Message
 	calls    []llm.Block          // the calls of the last answer, in the order in which the model made them
-	results  map[string]llm.Block // results of all calls, by call
-	numbers  map[string]int64     // the entry numbers of these results, by call
+	results  map[string]llm.Block // results of all calls, by call id
+	numbers  map[string]int64     // the entry numbers of these results, by call id
 	waiting  map[string]bool      // calls that wait for people
-	came     bool                 // a result has come since the last answer
+	came     bool                 // a result was added since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
 	files    *fileLists
@@ -171,9 +167,8 @@ type rendering struct {
 	turn     string          // the turn of the last answer
 }
 
-// newRendering collects the results, and which calls wait for one. It does so in advance,
-// because what people say while a turn waits is before the results in the log, and after
-// them in the messages.
+// newRendering collects the results, and the calls that wait for one. It does so in advance, because what
+// people say while a turn waits comes before the results in the log, but after them in the messages.
 func newRendering(records []journal.Record) *rendering {
 	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, numbers: map[string]int64{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for i := range records {
@@ -206,7 +201,7 @@ func (r *rendering) addEntry(rec *journal.Record) {
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, files)})
 		r.addAttached(files, rec.Turn)
 	case sessions.Attached:
-		if files := r.files.orphans(d.Message); len(files) > 0 { // the message was an answer to an ask, and stands in a result
+		if files := r.files.orphans(d.Message); len(files) > 0 { // the message answered an ask: its text is in a result
 			r.addResults()
 			r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, sessions.User{}, files)})
 			r.addAttached(files, rec.Turn)
@@ -233,8 +228,8 @@ func (r *rendering) addEntry(rec *journal.Record) {
 	}
 }
 
-// addKept adds an entry that a summary covers and keeps. An answer to a question stands
-// alone there, because its call is covered.
+// addKept adds an entry that a summary covers but keeps. An answer to a question is shown by itself there,
+// because its call is covered.
 func (r *rendering) addKept(rec *journal.Record) {
 	if d, ok := rec.Data.(sessions.AskEnded); ok {
 		if isAnswer(d) {
@@ -245,8 +240,8 @@ func (r *rendering) addKept(rec *journal.Record) {
 	r.addEntry(rec)
 }
 
-// addSummary adds the summary of the past before everything that follows it, although it
-// comes later in the log.
+// addSummary adds the summary of the past before everything that follows, even though it comes later in the
+// log.
 func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return
@@ -254,12 +249,11 @@ func (r *rendering) addSummary(s sessions.Summary) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
-// add adds a block to the end of the last message if it has that role, otherwise as a new
-// message.
+// add adds a block to the end of the last message if that has the same role; otherwise it adds a new message.
 func (r *rendering) add(role llm.Role, b llm.Block) { r.addList(role, []llm.Block{b}) }
 
-// addList does what add does for a list of blocks, which the message may have for its own list. It has no room
-// for more.
+// addList does what add does for a list of blocks, which the message may use as its own list. The list must
+// have no spare capacity.
 func (r *rendering) addList(role llm.Role, blocks []llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
 		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
@@ -268,8 +262,7 @@ func (r *rendering) addList(role llm.Role, blocks []llm.Block) {
 	r.messages = append(r.messages, llm.Message{Role: role, Blocks: blocks})
 }
 
-// addAnswerBlock adds a block that the model wrote. If results have come, a new answer
-// begins.
+// addAnswerBlock adds a block that the model wrote. If results came before it, it begins a new answer.
 func (r *rendering) addAnswerBlock(b llm.Block) {
 	if r.came {
 		r.addResults()
@@ -277,8 +270,8 @@ func (r *rendering) addAnswerBlock(b llm.Block) {
 	r.add(llm.RoleAssistant, b)
 }
 
-// addResults adds the results of the last answer's calls, in the order of the calls, and
-// the pictures that they show.
+// addResults adds the results of the last answer's calls, in the order of the calls, and the pictures that they
+// show.
 func (r *rendering) addResults() {
 	for _, c := range r.calls {
 		b, ok := r.results[c.Call]

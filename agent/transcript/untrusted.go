@@ -10,11 +10,10 @@ import (
 	"parley/sessions"
 )
 
-// Untrusted reports whether a model that was shown the records before entry n has read text
-// from strangers, or a summary of such text. Such text is a result marked untrusted, or a
-// quote of somebody else's words. It counts until the past is dropped, because the model's
-// own words may repeat what it has read. own is the turn for which the model was asked;
-// nothing of that turn is dropped.
+// Untrusted reports whether a model that was shown the records before entry n has read text from strangers, or
+// a summary of such text. Text from strangers is a result marked as untrusted, or a quote of somebody else's
+// words. It counts until the past is dropped, because the model's own words may repeat what it has read. own is
+// the turn that the model was asked for; nothing in that turn is dropped.
 func Untrusted(records []journal.Record, own string, n int64) bool {
 	var newest sessions.Summary
 	for i := len(records) - 1; i >= 0; i-- {
@@ -34,14 +33,14 @@ func Untrusted(records []journal.Record, own string, n int64) bool {
 	return false
 }
 
-// isFromOthers reports whether an entry holds text that strangers may have written.
+// isFromOthers reports whether an entry contains text that strangers may have written.
 func isFromOthers(r journal.Record, records []journal.Record) bool {
 	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
 		return d.Untrusted
 	case sessions.Fetched:
-		return d.Picture != nil || d.Untrusted // a picture is shown; of another file the model sees nothing
+		return d.Picture != nil || d.Untrusted // a picture is shown; other files' contents are not
 	case sessions.User:
 		if d.Untrusted {
 			return true
@@ -55,9 +54,8 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 	})
 }
 
-// wasSaidByModel reports whether a text is part of what the model itself has said in this session.
-// A message that the bot has posted here is no proof, because the bot also posts other people's
-// messages.
+// wasSaidByModel reports whether a text is part of what the model itself has said in this session. A message
+// that the bot posted here proves nothing, because the bot also posts other people's messages.
 func wasSaidByModel(records []journal.Record, text string) bool {
 	text = lettersOf(text)
 	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {
@@ -66,8 +64,7 @@ func wasSaidByModel(records []journal.Record, text string) bool {
 	})
 }
 
-// lettersOf returns the letters and digits of a text, which stay the same however its
-// Markdown is shown.
+// lettersOf returns the letters and digits of a text, which stay the same however its Markdown is displayed.
 func lettersOf(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
