@@ -34,14 +34,13 @@ func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error
 	return list, nil
 }
 
-// Find implements jobs.Backend: it returns a job of a session, and the end of its output.
+// Find implements jobs.Backend: it returns a session's job, and the end of its output.
 func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, string, error) {
 	j, err := r.find(ctx, session, id)
 	return statusOf(j), j.Output, err
 }
 
-// find returns the record of a session's job; its error tells the model that there is no such
-// job.
+// find returns the record of a session's job. If there is none, the error tells the model so.
 func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, error) {
 	j, err := r.cfg.Store.Job(ctx, id)
 	if err == nil && j.Session == session {
@@ -65,8 +64,8 @@ func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, er
 	return sessions.Job{}, tools.Errorf(tools.InvalidArgs, "this conversation has no job %q: %s", tools.Clip(id, 64), there)
 }
 
-// Stop implements jobs.Backend: it asks a job to end, waits up to stopWait until it has, and returns
-// its state then.
+// Stop implements jobs.Backend: it asks a job to end, waits up to stopWait until it has ended, and returns its
+// state at that time.
 func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, error) {
 	j, err := r.find(ctx, session, id)
 	if err != nil || j.State != sessions.JobRunning {
@@ -96,8 +95,8 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 	}
 }
 
-// AskToStop asks a job to end because an operator wants it. Whichever process runs it obeys, and its session
-// is told of its end.
+// AskToStop asks a job to end because an operator wants it to. Whichever process runs the job ends it, and the
+// job's session is told.
 func (r *Runner) AskToStop(ctx context.Context, j sessions.Job) error {
 	if _, err := r.cfg.Store.StopJobs(ctx, j.Session, j.ID, causeOperator); err != nil {
 		return fmt.Errorf("ask job %s to end: %w", j.ID, err)
@@ -106,8 +105,8 @@ func (r *Runner) AskToStop(ctx context.Context, j sessions.Job) error {
 	return nil
 }
 
-// StopAll implements agent.Jobs: it asks all jobs of a session to end, records the cause, and
-// returns how many jobs there are; a repeated call returns the same.
+// StopAll implements agent.Jobs: it asks all jobs of a session to end, records the cause, and returns how many
+// jobs there are; a repeated call returns the same number.
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
 	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
 	if err == nil && n > 0 {
@@ -116,14 +115,14 @@ func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error
 	return n, err
 }
 
-// Count implements agent.Jobs: it returns how many jobs of a session run.
+// Count implements agent.Jobs: it returns how many jobs of a session are running.
 func (r *Runner) Count(ctx context.Context, session string) (int, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, session)
 	return len(all), err
 }
 
-// NetworkedJob returns the id of a running job, in the session of a call, that can reach the
-// network; "" if there is none.
+// NetworkedJob returns the id of a running job in the call's session that can reach the network, or "" if there
+// is none.
 func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {
@@ -138,7 +137,7 @@ func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, err
 	return "", nil
 }
 
-// RunsIn reports whether a job runs in the session of a call.
+// RunsIn reports whether a job is running in the call's session.
 func (r *Runner) RunsIn(ctx context.Context, call tools.Call) (bool, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {

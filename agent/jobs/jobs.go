@@ -1,17 +1,16 @@
-// Package jobs runs commands in the background: they go on after the turn that starts
-// them, until they end, are stopped, or this process ends.
+// Package jobs runs commands in the background: they continue after the turn that starts them, until they end,
+// are stopped, or this process ends.
 //
-// A job has an id that is made of its call's, a row in the store, and a hold on the bus
-// under the name job/ID. The row is written before the job is started, so an interrupted
-// call finds the job that it has begun. A process that loses the hold ends the job, and
-// the process that gets the hold next finds a row that says "running" and reports the job
-// as lost. The job's end is written to the row first, then published to the session under
-// an id made of the job's, and then recorded as reported; if a process dies in between,
-// the next holder does the rest.
+// A job has an id made from its call's id, a row in the store, and a hold on the bus under the name job/ID. The
+// row is written before the job is started, so an interrupted call finds the job that it started. A process
+// that loses the hold ends the job. The process that gets the hold next finds a row that says "running", and
+// reports the job as lost. The job's end is first written to the row, then published to the session under an id
+// made from the job's, and then recorded as reported; if a process dies in between, the next holder does the
+// rest.
 //
-// jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process
-// that others have stopped, and finds jobs whose process is gone; tell.go reports how a
-// job ended; backend.go answers questions about jobs; output.go keeps what a job prints.
+// jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process that others have
+// stopped, and finds jobs whose process is gone; tell.go reports how a job ended; backend.go answers questions
+// about jobs; output.go keeps what a job prints.
 package jobs
 
 import (
@@ -35,8 +34,8 @@ import (
 	"parley/tools/shell"
 )
 
-// A Bus carries the messages that report the ends of jobs. It also gives out the holds: a job
-// runs only while its process holds the job's name on the bus.
+// A Bus carries the messages that report the ends of jobs. It also gives out the holds: a job runs only while
+// its process has the job's hold on the bus.
 type Bus interface {
 	bus.Bus
 	bus.Holder
@@ -54,14 +53,13 @@ type Settings struct {
 type Config struct {
 	Store    sessions.Jobs
 	Bus      Bus
-	Sandbox  sandbox.Sandbox // nil: no jobs are run here
+	Sandbox  sandbox.Sandbox // if nil, no jobs are run here
 	Settings func() Settings
-	// Place returns where the commands of a call run: the folder, and what they may read and
-	// write.
+	// Place returns where the commands of a call run: the folder, and what the commands may read and write.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Create makes a file in a session's workspace, and opens it for writing.
 	Create func(ctx context.Context, session, path string) (*os.File, error)
-	// Networked reports whether the command of a call can reach any of the network.
+	// Networked reports whether the command of a call can reach any network.
 	Networked func(call tools.Call) bool
 	// Changed is called when a job may have changed files of a session.
 	Changed func(call tools.Call)
@@ -78,14 +76,14 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// maxAtOnce is how many jobs one process runs at most.
+// maxAtOnce is the most jobs that one process runs at the same time.
 const maxAtOnce = 50
 
-// A Runner runs commands in the background, and reports the ends of those whose process has died.
+// A Runner runs commands in the background, and reports the ends of jobs whose process has died.
 type Runner struct {
 	cfg   Config
 	nudge chan struct{} // wakes obey: this process has asked a job to end
-	ready chan struct{} // closed once Run has begun
+	ready chan struct{} // closed once Run has started
 
 	mu      sync.Mutex
 	base    context.Context //nolint:containedctx // of all jobs; it is Run's, which waits for them
@@ -94,7 +92,7 @@ type Runner struct {
 	jobs    sync.WaitGroup
 }
 
-// New makes a Runner, which starts to work with Run.
+// New makes a Runner. It starts jobs only while Run is running.
 func New(cfg Config) *Runner {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -109,14 +107,14 @@ func (r *Runner) Running() int {
 	return len(r.running)
 }
 
-// Why a job is ended before its program ends, besides its time limit and the loss of its hold.
+// The reasons for ending a job before its program ends, besides its time limit and the loss of its hold.
 var (
 	errStopped   = errors.New("somebody stopped the job")
 	errForgotten = errors.New("the job was forgotten")
 	errDrained   = errors.New("the process that ran the job has ended")
 )
 
-// jobIDFor returns the id of the job that a call starts: the same for each attempt of the call.
+// jobIDFor returns the id of the job that a call starts. It is the same for each attempt of the call.
 func jobIDFor(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
@@ -124,13 +122,13 @@ func jobIDFor(call tools.Call) string {
 
 const idLength = 10
 
-// Folder returns the folder of the session's workspace in which a job writes its files.
+// Folder returns the folder in the session's workspace in which a job writes its files.
 func Folder(id string) string { return "jobs/" + id }
 
-// File returns the path, in the session's workspace, of the file that collects what a job prints.
+// File returns the path, in the session's workspace, of the file that collects a job's output.
 func File(id string) string { return Folder(id) + "/output.txt" }
 
-// startedJSON is the result of a call that has started a job.
+// startedJSON is the result of a call that started a job.
 type startedJSON struct {
 	ID      string `json:"job_id"`
 	State   string `json:"state"`
@@ -145,8 +143,8 @@ func startedResult(j sessions.Job) startedJSON {
 		textGoesOn}
 }
 
-// Start implements shell.Background: it starts a job for a call, or returns the one that
-// an earlier attempt has started.
+// Start implements shell.Background: it starts a job for a call, or returns the job that an earlier attempt
+// started.
 func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if r.cfg.Sandbox == nil {
 		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
@@ -194,7 +192,7 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	}
 	r.cfg.Point("job:begun")
 	r.tellWatchers(j)
-	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // one output, in its order
+	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // both streams as one, in order
 	c.Writes, c.WritesAll = Folder(j.ID), set.Write
 	began = true
 	ctx = r.register(held, j.ID)
@@ -227,8 +225,8 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 // maxCommand is how many bytes of a job's command line are kept in its record.
 const maxCommand = 1000
 
-// enter waits until Run has begun, adds a job to those for which Run waits at its end, and
-// returns the context of all jobs.
+// enter waits until Run has started, adds a job to those that Run waits for when it ends, and returns the
+// context of all jobs.
 func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	select {
 	case <-r.ready:
@@ -247,9 +245,8 @@ func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	return r.base, nil
 }
 
-// hold acquires a job's hold, without which the job may not run. It waits for the hold until ctx
-// ends, which is the call's; the hold itself may last until base ends. The returned context ends
-// when the hold is lost.
+// hold acquires a job's hold, without which the job must not run. It waits for the hold until the call's ctx
+// ends; the hold itself may last until base ends. The returned context ends when the hold is lost.
 func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, func(), error) {
 	waiting, cancel := context.WithCancelCause(base)
 	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -259,7 +256,7 @@ func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, fu
 		cancel(nil)
 		return nil, nil, err
 	}
-	if !given() { // the call has ended meanwhile
+	if !given() { // the call has ended in the meantime
 		release()
 		cancel(nil)
 		return nil, nil, context.Cause(ctx)
@@ -269,9 +266,9 @@ func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, fu
 
 func holdName(id string) string { return "job/" + id }
 
-// begin writes the record of a job that is about to start. If the call is over by then it returns
-// an error and the job is not started, because whoever ended the turn has stopped the turn's jobs
-// already, and would miss this one.
+// begin writes the record of a job that is about to start. If the call is over by then, it returns an error and
+// the job is not started, because whoever ended the turn has already stopped the turn's jobs, and would miss
+// this one.
 func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error {
 	err := r.cfg.Store.BeginJob(ctx, j, set.Limits)
 	limit, full := errors.AsType[*sessions.JobLimitError](err)
@@ -292,8 +289,8 @@ func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error 
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// Started implements shell.Background: it returns the job that an earlier attempt of a
-// call has started; false if there is none.
+// Started implements shell.Background: it returns the job that an earlier attempt of a call started; false if
+// there is none.
 func (r *Runner) Started(ctx context.Context, call tools.Call) (any, bool, error) {
 	j, err := r.cfg.Store.Job(ctx, jobIDFor(call))
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -15,9 +15,8 @@ import (
 
 const (
 	noteEvery = 2 * time.Second // how often a job's output is written to the store
-	// endGrace is how long the ends of jobs may take to be recorded and reported after this
-	// process is asked to end, or the hold is lost. What is not done then is done by the next
-	// process that holds the job.
+	// endGrace is how long recording and reporting the ends of jobs may take after this process is asked to end,
+	// or the hold is lost. The next process that holds the job does the rest.
 	endGrace = 5 * time.Second
 )
 
@@ -32,8 +31,8 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	r.end(ctx, j, log)
 }
 
-// register adds a job to those that run in this process, and returns the job's context, which
-// ends when the job is to end.
+// register adds a job to those that run in this process, and returns the job's context, which ends when the job
+// has to end.
 func (r *Runner) register(held context.Context, id string) context.Context {
 	ctx, cancel := context.WithCancelCause(held)
 	r.mu.Lock()
@@ -49,8 +48,7 @@ func (r *Runner) deregister(id string) {
 	delete(r.running, id)
 }
 
-// runCommand runs the job's command, and returns the job's record with the state in which the
-// command ended.
+// runCommand runs the job's command, and returns the job's record with the state in which the command ended.
 func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *jobOutput, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
@@ -73,7 +71,7 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	return j
 }
 
-// noteOutput writes to the store, now and then, what a job has printed so far, and tells watchers that there is
+// noteOutput writes to the store, at intervals, what a job has printed so far, and tells watchers that there is
 // more, until ended is closed.
 func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobOutput, ended <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
@@ -106,7 +104,7 @@ func failedJob(j sessions.Job, why string) sessions.Job {
 	return j
 }
 
-// withEnd returns a job's record with the state in which its command has ended.
+// withEnd returns a job's record with the state in which its command ended.
 func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
 	j.Ended = time.Now()
 	switch {
@@ -154,7 +152,7 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 	}
 	log.Info("a job has ended", slog.String("state", j.State), slog.Duration("took", j.Ended.Sub(j.Started)), slog.Int64("bytes", j.Printed))
 	if !ours {
-		return // it was forgotten, or somebody else has told that it is lost
+		return // the job was erased, or another process has reported it as lost
 	}
 	r.cfg.Point("job:recorded")
 	r.tellWatchers(j)

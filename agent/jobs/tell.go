@@ -13,11 +13,11 @@ import (
 	"parley/sessions"
 )
 
-// The reasons that are recorded for stopping jobs. If a person's command stops one, the command's
-// id is recorded instead.
+// The reasons that are recorded when a job is stopped. If a person's command stops it, the command's id is
+// recorded instead.
 const (
-	causeOperator  = "operator"  // an operator stopped it over HTTP
-	causeTool      = "job_stop"  // the model stopped it, and knows from the call's result
+	causeOperator  = "operator"  // an operator stopped it through the HTTP API
+	causeTool      = "job_stop"  // the model stopped it, and learns of it from the call's result
 	causeForgotten = "forgotten" // its session was erased, and nobody is told
 )
 
@@ -26,13 +26,13 @@ const (
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
-	// Offline says that the job does not reach any of the network. It is false for jobs
-	// that an older release has started, of which that is not known.
+	// Offline says that the job can't reach any network. It is false for a job that an older release started,
+	// because that release didn't record it.
 	Offline bool `json:"offline,omitempty"`
 }
 
-// tellEnd publishes to the job's session how the job has ended, as the store records it, until
-// that succeeds. A repeated report is the same message, which is handled once.
+// tellEnd publishes to the job's session how the job ended, as recorded in the store, and retries until that
+// succeeds. A repeated report is the same message, so it is handled only once.
 func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	err := r.retryUntilDone(ctx, log, func() error {
 		j, err := r.cfg.Store.Job(ctx, id)
@@ -53,9 +53,9 @@ func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	}
 }
 
-// publishEnd publishes the end of a job to its session, where it starts a turn in which the
-// model reacts. It publishes nothing for a job that was stopped by the model or erased,
-// or whose person may not talk to the bot any more.
+// publishEnd publishes the end of a job to its session, where it starts a turn in which the model reacts. It
+// publishes nothing for a job that the model stopped or that was erased, or whose person may no longer talk to
+// the bot.
 func (r *Runner) publishEnd(ctx context.Context, j sessions.Job) error {
 	if j.Stop == causeForgotten || j.State == sessions.JobStopped && j.Stop == causeTool {
 		return nil
@@ -77,14 +77,13 @@ func (r *Runner) publishEnd(ctx context.Context, j sessions.Job) error {
 	}
 	err = bus.PublishInbound(ctx, r.cfg.Bus, j.Session, in, true)
 	if errors.Is(err, bus.ErrInvalid) {
-		return nil // no bus would ever take it
+		return nil // no bus would ever accept it
 	}
 	return err
 }
 
-// endText returns the message that says how a job has ended. It has nothing that the job
-// has printed, because strangers may have written that, and no command in which strangers
-// may have had a part.
+// endText returns the message that says how a job ended. It contains no output of the job, because strangers
+// may have written that, and no command that strangers may have influenced.
 func endText(j sessions.Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The job %s", j.ID)
@@ -103,8 +102,7 @@ func endText(j sessions.Job) string {
 	return b.String()
 }
 
-// endingText returns in words how a job has ended, such as can be put after its name in a
-// sentence.
+// endingText returns words that say how a job ended, to be put after its name in a sentence.
 func endingText(j sessions.Job) string {
 	switch j.State {
 	case sessions.JobExited:
@@ -125,7 +123,7 @@ func endingText(j sessions.Job) string {
 	return "is " + j.State
 }
 
-// tellWatchers tells those who watch the server in which state a job is now.
+// tellWatchers tells those who watch the server which state a job is in now.
 func (r *Runner) tellWatchers(j sessions.Job) {
 	r.cfg.Bus.Emit(bus.Event{Type: bus.JobMoved, Session: j.Session, Turn: j.Turn, News: &bus.News{ID: j.ID, State: j.State}})
 }

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	stopEvery  = 500 * time.Millisecond // how often a process checks whether its jobs must end
-	watchEvery = 3 * time.Second        // how often the process that watches lists the jobs whose process may be gone
+	stopEvery  = 500 * time.Millisecond // how often a process checks whether its jobs have to end
+	watchEvery = 3 * time.Second        // how often the watching process lists the jobs whose process may be gone
 	watchName  = "jobs"                 // the hold of the one process in a fleet that watches all jobs
 )
 
-// Run runs the jobs that are started here until ctx is done. Then it ends them, reports them as
-// lost, and returns when none is left. Besides, if no other process does so, it looks for jobs of
-// other processes that have died, and reports these jobs as lost.
+// Run runs the jobs that are started in this process until ctx is done. Then it ends them, reports them as
+// lost, and returns when none are left. Meanwhile, if no other process does so, it looks for jobs whose process
+// has died, and reports these as lost.
 func (r *Runner) Run(ctx context.Context) error {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	r.mu.Lock()
@@ -48,8 +48,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// obey ends those jobs of this process that somebody has asked to end, or whose session was
-// erased, whichever process was told so.
+// obey ends those jobs of this process that somebody has asked to end, or whose session was erased, no matter
+// which process received the request.
 func (r *Runner) obey(ctx context.Context) {
 	tick := time.NewTicker(stopEvery)
 	defer tick.Stop()
@@ -86,8 +86,7 @@ func (r *Runner) obey(ctx context.Context) {
 	}
 }
 
-// runningHere returns the jobs that run in this process, each with the function that ends
-// it.
+// runningHere returns the jobs that run in this process, each with the function that ends it.
 func (r *Runner) runningHere() map[string]context.CancelCauseFunc {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +95,8 @@ func (r *Runner) runningHere() map[string]context.CancelCauseFunc {
 	return mine
 }
 
-// watch waits for the hold of each job whose end was not reported, and reports the end
-// once it has the hold.
+// watch waits for the hold of each job whose end has not been reported, and reports the end once it has the
+// hold.
 func (r *Runner) watch(held context.Context) {
 	var mu sync.Mutex
 	watched := map[string]bool{}
@@ -133,12 +132,11 @@ func (r *Runner) watch(held context.Context) {
 	}
 }
 
-// takeOver waits until no process holds a job any more, and then does what the job's process has
-// left undone.
+// takeOver waits until no process holds a job any longer, and then finishes what the job's process left undone.
 func (r *Runner) takeOver(ctx context.Context, id string) {
 	held, release, err := r.cfg.Bus.Hold(ctx, holdName(id))
 	if err != nil {
-		return // this process watches no longer
+		return // this process no longer watches
 	}
 	defer release()
 	log := r.cfg.Log.With(slog.String("job", id))

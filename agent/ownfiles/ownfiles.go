@@ -1,11 +1,10 @@
 // Package ownfiles finds the old files in a conversation's folder that retention removes.
 //
-// The setting [retention] erases turns that ended long ago. The conversation goes on, and its
-// folder still has the files of these turns: attachments, pictures that a model was shown,
-// complete results that were too long for the model, and files from MCP servers. Parley itself
-// put them there, under names of its own. They're removed once they're older than the retention
-// period and no remaining log entry refers to them. Files that an agent made belong to the
-// conversation and stay.
+// The setting [retention] erases turns that ended long ago. The conversation continues, and its folder still
+// contains the files of these turns: attachments, pictures that a model was shown, complete results that were
+// too long for the model, and files from MCP servers. Parley itself put them there, under names that it chose.
+// They're removed once they're older than the retention period and no remaining log entry refers to them. Files
+// that an agent made belong to the conversation and stay.
 package ownfiles
 
 import (
@@ -21,19 +20,19 @@ import (
 
 // The folders of a session's directory in which Parley itself puts files.
 const (
-	Attachments = "attachments"   // what came with messages, named by the number of the message's entry in the log
+	Attachments = "attachments"   // files that came with messages, named by the number of their log entry
 	Pictures    = pictures.Folder // what models are shown, named by the hash of its content
 	Results     = ".agent/out"    // tool results too long for the model, named by the id of their call
-	Foreign     = ".agent/mcp"    // what MCP servers gave, named by the id of the call
+	Foreign     = ".agent/mcp"    // files that MCP servers returned, named by the id of the call
 )
 
 // Folders returns the names of all folders in a workspace to which Parley itself adds files.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
-// Unnamed returns the session's files that Parley itself has put there and to which none of the
-// log's entries refers any more. Such files may be removed.
+// Unnamed returns the session's files that Parley itself put there and that none of the log's entries refers to
+// any longer. Such files may be removed.
 func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
-	owners := map[string][]string{} // by what an entry would name
+	owners := map[string][]string{} // the key is what an entry would refer to
 	for _, file := range files {
 		if owner := ownerOf(file); owner != "" {
 			owners[owner] = append(owners[owner], file)
@@ -62,9 +61,9 @@ func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string
 	return unnamed, nil
 }
 
-// ownerOf returns the part of a file's name that says which entry the file belongs to: the number
-// of an attachment's entry, a picture's whole name, or the id of a tool call. It returns "" for a
-// file that Parley has not put there.
+// ownerOf returns the part of a file's name that says which entry the file belongs to: the number of an
+// attachment's entry, a picture's whole name, or the id of a tool call. It returns "" for a file that Parley
+// didn't put there.
 func ownerOf(file string) string {
 	folder, name := path.Dir(file), path.Base(file)
 	var shape string
@@ -90,12 +89,11 @@ func ownerOf(file string) string {
 	return "call/" + found[1]
 }
 
-// ownersIn returns what the names of files would say, as ownerOf reads them, if the files belong
-// to this entry.
+// ownersIn returns the owners, as ownerOf reads them from file names, of the files that belong to this entry.
 func ownersIn(e sessions.Entry) ([]string, error) {
 	switch e.Kind {
 	case sessions.KindAttached:
-		// It may be about to be fetched: a turn that was cut off long ago goes on now.
+		// The file may be about to be fetched: a turn that was cut off long ago may be continuing now.
 		return []string{fmt.Sprintf("%s/%d", Attachments, e.N)}, nil
 	case sessions.KindFetched:
 		f, err := sessions.Decode[sessions.Fetched](e)
@@ -117,9 +115,9 @@ func ownersIn(e sessions.Entry) ([]string, error) {
 	return nil, nil
 }
 
-// Missing returns a function that explains to a model why the file of a name may be missing:
-// Parley keeps such files for this many days only (0 is for ever). The function returns "" if
-// Parley does not put files of that name there.
+// Missing returns a function that explains to a model why the named file may be missing: Parley keeps such
+// files only for this many days (0 means forever). The function returns "" if Parley doesn't put files with
+// such names there.
 func Missing(days int) func(name string) string {
 	return func(name string) string {
 		if days <= 0 || ownerOf(name) == "" {
@@ -135,7 +133,7 @@ func Missing(days int) func(name string) string {
 	}
 }
 
-// period says a number of days in words for a model, such as "30 days".
+// period returns a number of days in words for a model, such as "30 days".
 func period(days int) string {
 	if days == 1 {
 		return "a day"

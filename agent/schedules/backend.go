@@ -15,23 +15,21 @@ import (
 	scheduletools "parley/tools/schedules"
 )
 
-// A Backend lets the agent's tool "schedule" add, list and cancel schedules.
+// A Backend lets the agent's schedule tool add, list and cancel schedules.
 type Backend struct{ Scheduler *Scheduler }
 
 var _ scheduletools.Backend = Backend{}
 
-// idLength is how many characters a schedule's id has: few, because people type it.
+// idLength is how many characters a schedule's id has. There are few because people type it.
 const idLength = 10
 
-// scheduleIDFor returns the id of the schedule that a call adds: the same for each attempt of the
-// call.
+// scheduleIDFor returns the id of the schedule that a call adds. It is the same for each attempt of the call.
 func scheduleIDFor(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
 
-// Add implements scheduletools.Backend: it stores a schedule of the call's person and sets its
-// timer.
+// Add implements scheduletools.Backend: it stores a schedule for the call's person and sets its timer.
 func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Request) (scheduletools.Entry, error) {
 	if e, ok, err := d.Added(ctx, call); err != nil || ok {
 		return e, err
@@ -48,7 +46,7 @@ func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Reque
 	if err != nil {
 		return scheduletools.Entry{}, d.explain(err, call)
 	}
-	if w.Zone != "" { // the person has said where they are
+	if w.Zone != "" { // the person has said which zone they are in
 		if err := c.Table.SetZone(ctx, call.Session, zone.String()); err != nil {
 			return scheduletools.Entry{}, err
 		}
@@ -62,7 +60,7 @@ func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Reque
 	return entry(s, call), nil
 }
 
-// explain turns an error that the model can do something about into one that says so.
+// explain rewords an error that the model can do something about, so that it says what to do.
 func (d Backend) explain(err error, call tools.Call) error {
 	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {
 		return tools.Errorf(tools.InvalidArgs, "%v", invalid)
@@ -78,8 +76,8 @@ func (d Backend) explain(err error, call tools.Call) error {
 	return err
 }
 
-// Added implements scheduletools.Backend: it returns the schedule that an earlier attempt of the
-// call has added; false if there is none.
+// Added implements scheduletools.Backend: it returns the schedule that an earlier attempt of the call added;
+// false if there is none.
 func (d Backend) Added(ctx context.Context, call tools.Call) (scheduletools.Entry, bool, error) {
 	s, ok, err := d.Scheduler.Added(ctx, scheduleIDFor(call), "")
 	if err != nil || !ok {
@@ -103,8 +101,8 @@ func (d Backend) List(ctx context.Context, call tools.Call) ([]scheduletools.Ent
 	return entries, nil
 }
 
-// Cancel implements scheduletools.Backend: it removes a schedule of the session, if the person
-// made it or is an owner.
+// Cancel implements scheduletools.Backend: it removes a schedule of the session, if the person made it or is an
+// owner.
 func (d Backend) Cancel(ctx context.Context, call tools.Call, id string) error {
 	s, err := d.Scheduler.Table.Get(ctx, id)
 	switch {
@@ -121,8 +119,8 @@ func (d Backend) Cancel(ctx context.Context, call tools.Call, id string) error {
 	return nil
 }
 
-// Known implements scheduletools.Backend: it reports whether the session has a schedule of that id, which
-// the model has named.
+// Known implements scheduletools.Backend: it reports whether the session has a schedule with the id that the
+// model named.
 func (d Backend) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
 	s, err := d.Scheduler.Table.Get(ctx, id)
 	if errors.Is(err, schedules.ErrNone) {
@@ -134,7 +132,7 @@ func (d Backend) Known(ctx context.Context, call tools.Call, id string) (bool, e
 	return s.Session == call.Session, nil
 }
 
-// entry returns a schedule as the model of a call sees it.
+// entry returns a schedule in the form in which the model that made a call sees it.
 func entry(s schedules.Schedule, call tools.Call) scheduletools.Entry {
 	e := scheduletools.Entry{ID: s.ID, When: s.When, Zone: s.Zone}
 	if s.Person != call.Person {

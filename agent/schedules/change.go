@@ -11,13 +11,13 @@ import (
 	"parley/sessions/schedules"
 )
 
-// Add makes a schedule, and sets its timer. Of s it reads ID, Session, Person, PersonName, Address, When,
-// Zone, Text and Request; without a zone, that of the conversation or the person holds. If there is a
-// schedule with the id already, it returns that one, but only while another one could be made too: who may
-// be repeating a request asks Added first.
+// Add makes a schedule, and sets its timer. It reads these fields of s: ID, Session, Person, PersonName,
+// Address, When, Zone, Text and Request. Without a zone, the conversation's or the person's is used. If a
+// schedule with the id exists already, Add returns that one, but only if a new one would be allowed at the
+// moment: a caller that may be repeating a request should first call Added.
 //
 // Its error is a *schedules.InvalidError, or ErrNotNow, ErrNotAdmitted, ErrTooMany or ErrOtherRequest of
-// that package, if the caller can do something about it.
+// package schedules, if the caller can do something about it.
 func (c *Scheduler) Add(ctx context.Context, s schedules.Schedule) (schedules.Schedule, error) {
 	at, err := bus.ParseAddress(s.Address)
 	if err != nil {
@@ -33,10 +33,10 @@ func (c *Scheduler) Add(ctx context.Context, s schedules.Schedule) (schedules.Sc
 	return c.keep(ctx, s, zone)
 }
 
-// Added returns the schedule of that id, even if it is over, with which an earlier attempt of the request has
-// been answered or cut off; false if there is none. request is what Add has got as Request. Time, rights and
-// limits do not count, because they have done so already. It returns ErrOtherRequest of package schedules if
-// another request has made that schedule.
+// Added returns the schedule with that id, even if it is over, that an earlier attempt of the request made,
+// whether or not the attempt got its answer; false if there is none. request is what Add got in Request. Time,
+// rights and limits are not checked again, because Add checked them. It returns ErrOtherRequest of package
+// schedules if a different request made that schedule.
 func (c *Scheduler) Added(ctx context.Context, id, request string) (schedules.Schedule, bool, error) {
 	s, err := c.Table.Get(ctx, id)
 	switch {
@@ -47,12 +47,12 @@ func (c *Scheduler) Added(ctx context.Context, id, request string) (schedules.Sc
 	case s.Request != request:
 		return schedules.Schedule{}, false, schedules.ErrOtherRequest
 	}
-	c.trySetTimer(ctx, s) // who was cut off may not have come to it
+	c.trySetTimer(ctx, s) // an attempt that was cut off may not have set it
 	c.tellWatchers(s, bus.StateAdded)
 	return s, true, nil
 }
 
-// Cancel removes a schedule. It returns ErrNone of package schedules if there is none of that id.
+// Cancel removes a schedule. It returns ErrNone of package schedules if there is none with that id.
 func (c *Scheduler) Cancel(ctx context.Context, id string) error {
 	s, err := c.Table.Get(ctx, id)
 	if err != nil {
@@ -65,7 +65,8 @@ func (c *Scheduler) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// admit returns with which rights a person may schedule something at an address now, or why they may not.
+// admit returns the rights with which a person may schedule something at an address now, or an error that says
+// why they may not.
 func (c *Scheduler) admit(ctx context.Context, who bus.Person, at bus.Address) (bus.Caller, error) {
 	why, err := c.Ready(ctx)
 	if err != nil {
@@ -84,8 +85,8 @@ func (c *Scheduler) admit(ctx context.Context, who bus.Person, at bus.Address) (
 	return caller, nil
 }
 
-// zoneOf returns the time zone of that name; without a name that of the conversation, the person or the
-// configuration.
+// zoneOf returns the time zone with that name. Without a name, it returns the zone of the conversation, the
+// person or the configuration.
 func (c *Scheduler) zoneOf(ctx context.Context, session, person, name string) (*time.Location, error) {
 	if name != "" {
 		return schedules.LoadZone(name)
@@ -102,7 +103,7 @@ func (c *Scheduler) zoneOf(ctx context.Context, session, person, name string) (*
 	return schedules.LoadZone(name)
 }
 
-// keep stores a schedule whose times are those of its When, and sets its timer.
+// keep stores a schedule with the times that its When gives, and sets its timer.
 func (c *Scheduler) keep(ctx context.Context, s schedules.Schedule, zone *time.Location) (schedules.Schedule, error) {
 	if err := schedules.CheckText(s.Text); err != nil {
 		return schedules.Schedule{}, err
@@ -121,16 +122,16 @@ func (c *Scheduler) keep(ctx context.Context, s schedules.Schedule, zone *time.L
 	return s, nil
 }
 
-// trySetTimer sets the timer of a schedule that is stored already. If that fails, the sweep finds
-// the slot when it is overdue, so it is only late.
+// trySetTimer sets the timer of a schedule that is already stored. If that fails, the schedule's slot is only
+// late: the sweep finds it when it is overdue.
 func (c *Scheduler) trySetTimer(ctx context.Context, s schedules.Schedule) {
 	if err := c.setTimer(ctx, s); err != nil {
 		c.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
 	}
 }
 
-// Change changes a schedule, and sets its timer. It returns ErrNone, ErrOver or a *InvalidError of package
-// schedules if that cannot be.
+// Change changes a schedule, and sets its timer. Its errors include ErrNone, ErrOver and a *InvalidError of
+// package schedules.
 func (c *Scheduler) Change(ctx context.Context, id string, to schedules.Change) (schedules.Schedule, error) {
 	for {
 		was, err := c.Table.Get(ctx, id)
@@ -154,9 +155,9 @@ func (c *Scheduler) Change(ctx context.Context, id string, to schedules.Change) 
 	}
 }
 
-// Say says a schedule's text to its agent now, beside its slots, and returns the id of that message. The
-// same name of a run says it only once, whenever it is repeated. It returns ErrNone, ErrOver, ErrNotNow or
-// ErrNotAdmitted of package schedules, or bus.ErrFull, if that cannot be.
+// Say sends a schedule's text to its agent now, in addition to its slots, and returns the id of that message.
+// Repeated calls with the same run send it only once. Its errors include ErrNone, ErrOver, ErrNotNow and
+// ErrNotAdmitted of package schedules, and bus.ErrFull.
 func (c *Scheduler) Say(ctx context.Context, id, run string) (message string, s schedules.Schedule, err error) {
 	if s, err = c.Table.Get(ctx, id); err != nil {
 		return "", s, err

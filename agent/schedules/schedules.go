@@ -1,14 +1,12 @@
-// Package schedules gives agents, when the time has come, the texts that people have scheduled for
-// them.
+// Package schedules sends agents the texts that people have scheduled for them, when they are due.
 //
-// A slot of a schedule is handled in these steps, each of which any process may repeat: its timer
-// is due, or the sweep finds that it should have been; the table records that the slot has begun,
-// with the slot after it; the message with the slot's own id is published to the session, and the
-// timer of the next slot; and the table records that the slot has ended. The session's log
-// refuses a second turn for the same id.
+// A slot of a schedule is handled in these steps, each of which any process may repeat: its timer is due, or
+// the sweep finds that it should have been; the table records that the slot has begun, along with the slot
+// after it; the message with the slot's own id is published to the session, and the timer of the next slot is
+// set; and the table records that the slot has ended. The session's log refuses a second turn for the same id.
 //
-// schedules.go fires schedules; change.go makes, changes and runs them for whoever asks; backend.go is
-// what the tool uses.
+// schedules.go fires schedules; change.go makes, changes and runs them on request; backend.go is what the tool
+// uses.
 package schedules
 
 import (
@@ -26,12 +24,12 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long a process that has received a slot's timer may take before the
-	// sweep handles the slot.
+	// sweepAge is how long a process that has received a slot's timer may take before the sweep handles the
+	// slot.
 	sweepAge = 15 * time.Second
-	// ahead is how far off a slot may be to have a timer already, so that the bus is not filled
-	// with what is due in years. Every renewEvery, the slots that have come nearer get their
-	// timers, and so do those whose timer the bus has lost.
+	// ahead is how near a slot must be to get a timer, so that the bus isn't filled with timers that are due in
+	// years. Every renewEvery, the slots that have come near enough get their timers, and so do slots whose
+	// timer the bus has lost.
 	ahead      = 26 * time.Hour
 	renewEvery = time.Hour
 	// lateAfter is how late a slot may be before people are told.
@@ -39,19 +37,19 @@ const (
 	fullRetry = 30 * time.Second
 )
 
-// What has become of a slot when its time came, for metrics and events.
+// What happened to a slot when its time came, for metrics and events.
 const (
 	Fired    = "fired"
-	NoAccess = "no_access" // the schedule's person may not talk to the bot now
+	NoAccess = "no_access" // the schedule's person may no longer talk to the bot
 	Missed   = "missed"    // no process ran at that time; only for metrics
-	Asked    = "asked"     // it was said because somebody asked for it, beside its slots; only for metrics
-	Failed   = "failed"    // the text can never be said; only for events
+	Asked    = "asked"     // it was sent on request, in addition to its slots; only for metrics
+	Failed   = "failed"    // the text can never be sent; only for events
 )
 
 // Limits are the limits of schedules and their default time zone, as configured now.
 type Limits struct {
 	Most  int           // the largest number of schedules of one person
-	Least time.Duration // the shortest time between two slots
+	Least time.Duration // the shortest allowed time between two slots
 	Zone  string        // for a conversation that has none of its own
 }
 
@@ -59,7 +57,7 @@ type Limits struct {
 func MachineZone() string {
 	name := os.Getenv("TZ")
 	if name == "" {
-		link, _ := os.Readlink("/etc/localtime") // not everywhere is it one
+		link, _ := os.Readlink("/etc/localtime") // on some systems it isn't a link
 		_, name, _ = strings.Cut(link, "zoneinfo/")
 	}
 	if !schedules.IsZone(name) {
@@ -68,7 +66,7 @@ func MachineZone() string {
 	return name
 }
 
-// A Bus carries the texts of schedules, their timers, and events for those who watch.
+// A Bus carries the texts of schedules, their timers, and events for watchers.
 type Bus interface {
 	bus.Bus
 	bus.Emitter
@@ -80,20 +78,18 @@ type Config struct {
 	Table  schedules.Table
 	Limits func() Limits
 	Admit  bus.Admit
-	// Zone returns the time zone of a person, as far as their platform knows it, else "".
-	// It may be nil.
+	// Zone returns a person's time zone if their platform knows it, otherwise "". It may be nil.
 	Zone func(ctx context.Context, person string) string
-	// Ready returns, for the model, why nothing can be scheduled now; "" if schedules can be
-	// made.
+	// Ready returns, for the model, why nothing can be scheduled now, or "" if schedules can be made.
 	Ready func(ctx context.Context) (why string, err error)
-	// Fired, if set, is called with what became of slots and how many there were.
+	// Fired, if set, is called with what happened to slots, and how many there were.
 	Fired func(result string, n int)
 	Log   *slog.Logger
 	// Point, if set, is called between the steps, where a test may kill the process.
 	Point func(name string)
 }
 
-// A Scheduler publishes what people have scheduled for agents, each text when it is due.
+// A Scheduler publishes each text that people have scheduled for agents when it is due.
 type Scheduler struct{ Config }
 
 // New makes a Scheduler.
@@ -110,8 +106,8 @@ func New(c Config) *Scheduler {
 	return &Scheduler{c}
 }
 
-// Run handles overdue schedules and renews the timers of schedules, until ctx is done. Several
-// processes may run it at a time. Timers that are due are handled by Fire.
+// Run handles overdue schedules and renews the timers of schedules, until ctx is done. Several processes may
+// run it at the same time. Fire handles timers that are due.
 func (c *Scheduler) Run(ctx context.Context) error {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
@@ -133,8 +129,8 @@ func (c *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// sweep handles the slots that are overdue because no timer came for them; if renew is true, it
-// also renews timers and removes old schedules.
+// sweep handles the slots that are overdue because their timer was not handled; if renew is true, it also
+// renews timers and removes old schedules.
 func (c *Scheduler) sweep(ctx context.Context, renew bool) error {
 	now := time.Now()
 	if renew {
@@ -156,14 +152,14 @@ func (c *Scheduler) sweep(ctx context.Context, renew bool) error {
 		return err
 	}
 	for _, s := range late {
-		if _, err := c.fire(ctx, s.ID); err != nil && ctx.Err() == nil { // the others do not wait for it
+		if _, err := c.fire(ctx, s.ID); err != nil && ctx.Err() == nil { // the others don't wait for it
 			c.Log.Warn("a schedule could not be fired; trying again", slog.String("schedule", s.ID), slog.Any("error", err))
 		}
 	}
 	return nil
 }
 
-// setTimer publishes the timer of a schedule's next slot, if that is near.
+// setTimer publishes the timer of a schedule's next slot, if the slot is near enough.
 func (c *Scheduler) setTimer(ctx context.Context, s schedules.Schedule) error {
 	if s.Next.IsZero() || s.Next.After(time.Now().Add(ahead)) {
 		return nil
@@ -172,14 +168,14 @@ func (c *Scheduler) setTimer(ctx context.Context, s schedules.Schedule) error {
 	return bus.PublishTimer(ctx, c.Bus, t, s.Next)
 }
 
-// Fire handles a timer of the kind bus.ScheduleTimer that has come due. If again is not 0, the
-// caller must call it again after that time.
+// Fire handles a timer of the kind bus.ScheduleTimer that is due. If again is not 0, the caller must call Fire
+// again after that time.
 func (c *Scheduler) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	return c.fire(ctx, t.ID)
 }
 
-// fire handles the slot that is due of the schedule with this id. If again is not 0, the caller
-// must try again after that time.
+// fire handles the slot that is due in the schedule with this id. If again is not 0, the caller must try again
+// after that time.
 func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, err error) {
 	for {
 		s, err := c.Table.Get(ctx, id)
@@ -204,13 +200,13 @@ func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, e
 			}
 			c.Point("schedule:begun")
 			if !ours {
-				continue // somebody else has: look again
+				continue // somebody else has moved on: look again
 			}
 			s = now
 		}
 		result, err := c.publishSlot(ctx, s)
 		if errors.Is(err, bus.ErrFull) {
-			return fullRetry, nil // it waits, and what comes due meanwhile is missed, and told
+			return fullRetry, nil // this slot waits; slots that come due in the meantime are missed, and people are told so
 		} else if err != nil {
 			return 0, err
 		}
@@ -226,8 +222,8 @@ func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, e
 	}
 }
 
-// publishSlot publishes a slot's text to its session, and tells people what was missed,
-// if the schedule's person may talk to the bot now. It returns what has become of the slot.
+// publishSlot publishes a slot's text to its session, and tells people which slots were missed, if the
+// schedule's person may talk to the bot now. It returns what happened to the slot.
 func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) (result string, err error) {
 	at, err := bus.ParseAddress(s.Address)
 	if err != nil {
@@ -259,13 +255,13 @@ func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) (resu
 	return Fired, nil
 }
 
-// tellWatchers tells those who watch the server what has become of a schedule.
+// tellWatchers tells those who watch the server what happened to a schedule.
 func (c *Scheduler) tellWatchers(s schedules.Schedule, state string) {
 	c.Bus.Emit(bus.Event{Type: bus.ScheduleMoved, Session: s.Session, News: &bus.News{ID: s.ID, State: state}})
 }
 
-// tellMissed tells people once which slots were missed, before the text of the slot that now
-// stands for all of them is published.
+// tellMissed tells people once which slots were missed. The text of the slot that replaces them all is
+// published afterwards.
 func (c *Scheduler) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
 	late := time.Since(s.Slot)
 	if s.Missed == 0 && late < lateAfter {

@@ -12,11 +12,11 @@ import (
 	"parley/tools/guard"
 )
 
-// Bounds of what is copied into a sub-agent's workspace.
+// Limits on what is copied into a sub-agent's workspace.
 const (
 	maxCopied      = 20 << 20 // bytes
 	maxCopiedFiles = 1000
-	ownFolder      = ".agent" // the folder in a workspace that Parley keeps for itself, and that is not copied
+	ownFolder      = ".agent" // Parley keeps this folder of a workspace for itself; it is not copied
 )
 
 // A Copier copies files from one workspace to another.
@@ -27,9 +27,8 @@ type Copier struct {
 	names []string
 }
 
-// Copy copies files, and folders with all that is in them, to the same names in the other
-// workspace. A file that may hold what strangers have written has a mark that says so; its copy
-// is marked before it is written.
+// Copy copies files, and folders with everything in them, to the same names in the other workspace. If a file
+// is marked as possibly written by strangers, its copy is marked before it is written.
 func (c *Copier) Copy(ctx context.Context, paths []string) error {
 	marks := guard.ReadMarks(c.From)
 	for _, p := range paths {
@@ -65,8 +64,8 @@ func (c *Copier) Copy(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// find collects the names of the plain files to copy: the one that is named, or all below it if
-// it is a folder.
+// find collects the names of the regular files to copy: the named file itself, or everything in it if it is a
+// folder.
 func (c *Copier) find(ctx context.Context, name string, info fs.FileInfo) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -92,7 +91,7 @@ func (c *Copier) find(ctx context.Context, name string, info fs.FileInfo) error 
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it is gone meanwhile
+			continue // it was removed in the meantime
 		}
 		if err != nil {
 			return tools.Errorf(tools.ExecutionFailed, "%v", err)
@@ -115,7 +114,7 @@ func (c *Copier) copyFile(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return tools.Errorf(tools.ExecutionFailed, "%v", err)
-	case int64(len(content)) > maxCopied: // it has grown meanwhile
+	case int64(len(content)) > maxCopied: // it has grown in the meantime
 		return tools.Errorf(tools.InvalidArgs, "%s has more than %d MB, which is the most that is copied", name, maxCopied>>20)
 	}
 	if err := c.To.Write(name, content); err != nil {

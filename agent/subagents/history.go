@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// An entryJSON is one entry of a session's log as a model is shown it.
+// An entryJSON is one entry of a session's log in the form that a model is shown.
 type entryJSON struct {
 	N    int64  `json:"n"`
 	At   string `json:"at"`
@@ -21,12 +21,12 @@ type entryJSON struct {
 type historyJSON struct {
 	Session string      `json:"session"`
 	Entries []entryJSON `json:"entries"`
-	Next    int64       `json:"next,omitempty"` // the number of the entry from which to read on
+	Next    int64       `json:"next,omitempty"` // the number of the next entry to read
 }
 
-// History implements subagenttools.Backend. What was said in other sessions than the conversation's own
-// and its sub-agents' is shown to the model in this turn only and not later ones, because whoever
-// said it may have it erased from the other session.
+// History implements subagenttools.Backend. It shows the model what was said in other sessions (except the
+// conversation's own and its sub-agents') only in this turn and not in later ones, because the people who said
+// it may have it erased from those sessions.
 func (d *Service) History(ctx context.Context, call tools.Call, session string, from int64) (any, error) {
 	t, err := d.find(ctx, call, session)
 	if err != nil {
@@ -55,9 +55,9 @@ func (d *Service) History(ctx context.Context, call tools.Call, session string, 
 	return shown, nil
 }
 
-// read returns a part of a session's log, from the entry with the number from on, and whether
-// strangers may have written some of it: also a model's own words may repeat what it had read
-// before that part.
+// read returns a part of a session's log, beginning with the entry number from, and whether strangers may have
+// written some of it. They count as authors of a model's own words, too, if these may repeat what the model had
+// read before that part.
 func (d *Service) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
 	h = historyJSON{Session: session, Entries: []entryJSON{}}
 	size := 0
@@ -83,7 +83,7 @@ func (d *Service) read(ctx context.Context, session string, from int64) (h histo
 	return h, foreign, nil
 }
 
-// clip cuts a text to the length that one entry may have.
+// clip shortens a text to the length that one entry may have.
 func clip(text string) string {
 	if r := []rune(text); len(r) > maxShown {
 		return string(r[:maxShown]) + "…"
@@ -91,8 +91,8 @@ func clip(text string) string {
 	return text
 }
 
-// textOf returns what a model is shown of an entry, "" for nothing, and whether strangers may
-// have written it.
+// textOf returns what a model is shown of an entry, or "" for nothing, and whether strangers may have written
+// it.
 func textOf(e sessions.Entry) (text string, untrusted bool, err error) {
 	if e.MarksMemory() || e.IsEpisode() {
 		return "", false, nil

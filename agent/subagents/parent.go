@@ -7,18 +7,17 @@ import (
 	"parley/sessions"
 )
 
-// IsSubAgent reports whether a session, given by its key, is one in which a sub-agent works.
+// IsSubAgent reports whether the session with this key is one that a sub-agent works in.
 func IsSubAgent(session string) bool {
 	key, err := sessions.ParseKey(session)
 	return err == nil && key.Channel == bus.SubAgents
 }
 
-// maxParents is how many sessions are held in memory with the session that each works for.
+// maxParents is how many sub-agents' sessions are kept in memory along with their parents.
 const maxParents = 10_000
 
-// Parent returns the session that has handed out the task on which a sub-agent's session works;
-// "" if the session is not a sub-agent's. It returns ErrNone of sessions/subagents for a sub-agent's session that
-// nobody knows.
+// Parent returns the session that handed out the task that a sub-agent's session works on, or "" if the session
+// is not a sub-agent's. It returns ErrNone of sessions/subagents for an unknown sub-agent's session.
 func (d *Service) Parent(ctx context.Context, session string) (string, error) {
 	if !IsSubAgent(session) {
 		return "", nil
@@ -37,8 +36,8 @@ func (d *Service) Parent(ctx context.Context, session string) (string, error) {
 	return t.Parent, nil
 }
 
-// SessionsFor returns the sessions of sub-agents that belong to one of these sessions (parents)
-// or, if person is not "", to that person.
+// SessionsFor returns the sub-agents' sessions that belong to one of these parents or, if person is not "", to
+// that person.
 func (d *Service) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
 	return d.cfg.Table.SessionsFor(ctx, person, parents...)
 }

@@ -14,16 +14,15 @@ import (
 	"parley/tools"
 )
 
-// maxReport is how many bytes of a sub-agent's report are given to the agent that handed out the
-// task.
+// maxReport is how many bytes of a sub-agent's report the agent that handed out the task gets.
 const maxReport = 48 << 10
 
-// Report implements task.Tasks: it writes the report into the task's row, and publishes
-// it to the parent's session.
+// Report implements task.SubAgents: it writes the report into the task's row, and publishes it to the parent's
+// session.
 func (d *Service) Report(ctx context.Context, r task.Report) error {
 	t, err := d.cfg.Table.Get(ctx, r.ID)
 	if errors.Is(err, subagents.ErrNone) {
-		return nil // it was forgotten
+		return nil // the task was erased
 	}
 	if err != nil {
 		return err
@@ -36,8 +35,8 @@ func (d *Service) Report(ctx context.Context, r task.Report) error {
 	return d.tell(ctx, t)
 }
 
-// end records how a task has ended, unless it has ended before or was handed out since t was read, and returns
-// the task as it is recorded then. A task that was stopped by the very turn that waited for it is marked as
+// end records how a task ended, unless it has already ended or was handed out after t was read, and returns the
+// task as it is recorded then. If the turn that waits for a task stops the task itself, end marks the task as
 // reported, because nobody needs to be told.
 func (d *Service) end(ctx context.Context, t subagents.Task, state, report string) (subagents.Task, error) {
 	was := t.State
@@ -60,8 +59,8 @@ func (d *Service) end(ctx context.Context, t subagents.Task, state, report strin
 	return now, err
 }
 
-// tell publishes the report of a task to the session that has handed it out, unless the task
-// has not ended or that session knows.
+// tell publishes the report of a task to the session that handed it out, unless the task has not ended or the
+// session already knows.
 func (d *Service) tell(ctx context.Context, t subagents.Task) error {
 	if t.Told || t.IsOpen() {
 		return nil
@@ -69,8 +68,8 @@ func (d *Service) tell(ctx context.Context, t subagents.Task) error {
 	return d.publishReport(ctx, t)
 }
 
-// publishReport publishes the report of a task that has ended, to the parent's session. It may be
-// called again: the report has the same id then, and is handled once.
+// publishReport publishes the report of an ended task to the parent's session. It may be called again: the
+// report then has the same id, and is handled only once.
 func (d *Service) publishReport(ctx context.Context, t subagents.Task) error {
 	in, err := d.reportMail(ctx, t)
 	if err != nil {
@@ -81,14 +80,13 @@ func (d *Service) publishReport(ctx context.Context, t subagents.Task) error {
 	}
 	d.cfg.Point("task:told")
 	if t.Awaited {
-		return nil // the turn that waits for it notes that
+		return nil // the turn that waits for the report calls NoteTold
 	}
 	return d.cfg.Table.NoteTold(ctx, t.ID)
 }
 
-// reportMail returns the message that reports the end of a task. If no turn waits for the report,
-// the message begins a turn, but only if the person may still talk to the bot and if nobody has
-// stopped the task.
+// reportMail returns the message that reports the end of a task. If no turn waits for the report, the message
+// begins a turn, but only if the person may still talk to the bot and nobody has stopped the task.
 func (d *Service) reportMail(ctx context.Context, t subagents.Task) (bus.Inbound, error) {
 	var to route
 	if err := json.Unmarshal(t.Route, &to); err != nil {
@@ -120,18 +118,18 @@ func (d *Service) reportMail(ctx context.Context, t subagents.Task) (bus.Inbound
 	return in, nil
 }
 
-// NoteTold implements task.Tasks: it records in the task's row that the parent's session has
-// the report.
+// NoteTold implements task.SubAgents: it records in the task's row that the parent's session has the report.
 func (d *Service) NoteTold(ctx context.Context, id string) error {
 	return d.cfg.Table.NoteTold(ctx, id)
 }
 
-// tellWatchers tells those who watch the session that has handed a task out the task's state now.
+// tellWatchers tells those who watch the session that handed out a task what state the task is in.
 func (d *Service) tellWatchers(t subagents.Task) {
 	d.cfg.Bus.Emit(bus.Event{Type: bus.TaskMoved, Session: t.Parent, Turn: t.Turn, News: &bus.News{ID: t.ID, State: t.State}})
 }
 
-// tasksErased returns the event that tells those who watch a session that tasks of it are to be erased.
+// tasksErased returns the event that tells those who watch a session that some of its tasks are about to be
+// erased.
 func tasksErased(parent string) bus.Event {
 	return bus.Event{Type: bus.TaskMoved, Session: parent, News: &bus.News{State: bus.StateErased}}
 }

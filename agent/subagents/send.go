@@ -11,8 +11,8 @@ import (
 	"parley/tools"
 )
 
-// Send implements subagenttools.Backend: it gives a sub-agent more to do, or says something in
-// another session, on behalf of an owner. A repeated call is the same message.
+// Send implements subagenttools.Backend: it gives a sub-agent more to do, or says something in another session
+// on an owner's behalf. A repeated call sends the same message.
 func (d *Service) Send(ctx context.Context, call tools.Call, session, text string) (any, error) {
 	if session == call.Session {
 		return nil, tools.Errorf(tools.InvalidArgs, "that is this session: what is said here needs no message")
@@ -32,7 +32,7 @@ func (d *Service) Send(ctx context.Context, call tools.Call, session, text strin
 		ID: "sent:" + subagents.ID(call.Session, call.Key), Kind: bus.Said, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
 		At: at, Group: true, Mentioned: true, Text: text, SentAt: time.Now(),
 	}
-	if call.Untrusted { // these are not the owner's own words
+	if call.Untrusted { // then the text isn't the owner's own words
 		in.Text = "An agent has this told to you, which it has written after it had read what strangers may have written."
 		in.Quotes = []bus.Quote{{Kind: bus.Told, Text: text}}
 	}
@@ -46,8 +46,8 @@ func (d *Service) Send(ctx context.Context, call tools.Call, session, text strin
 	return map[string]string{"session": session, "message": "It is said there, and answered there."}, nil
 }
 
-// addressOf returns the address of the chat in which the session with this key takes place; false
-// if nobody can be spoken to there.
+// addressOf returns the address of the chat that the session with this key belongs to; false if nobody can be
+// reached there.
 func addressOf(session string) (bus.Address, bool) {
 	key, err := sessions.ParseKey(session)
 	if err != nil || key.Channel == bus.SubAgents {

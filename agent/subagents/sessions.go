@@ -20,16 +20,16 @@ const (
 	maxEntries = 100
 	maxShown   = 2000     // characters of one entry
 	maxHistory = 40 << 10 // bytes of all entries together
-	lookBack   = 200      // how many of a session's newest entries are read to see whether it is working or waiting
+	lookBack   = 200      // how many of a session's newest entries are read to find out whether it is working or waiting
 )
 
-// mayAll reports whether a tool call may see all sessions: only a call that an owner has caused,
-// in a chat in which nobody else reads.
+// mayAll reports whether a tool call may see all sessions: only a call that an owner has caused, in a chat that
+// nobody else reads.
 func mayAll(call tools.Call) bool { return call.Owner && call.Private && call.Parent == "" }
 
-// find returns the newest task of a session, if the call may see that session: its own, those of
-// its sub-agents or, where mayAll allows it, all. A session that is not a sub-agent's has no task,
-// and find returns the zero Task.
+// find returns the newest task of a session, if the call may see that session: its own, those of its sub-agents
+// or, if mayAll allows it, any. A session that is not a sub-agent's has no task; for it find returns the zero
+// Task.
 func (d *Service) find(ctx context.Context, call tools.Call, session string) (subagents.Task, error) {
 	if session == call.Session {
 		return subagents.Task{}, nil
@@ -69,8 +69,8 @@ func describe(t subagents.Task) sessionJSON {
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// List implements subagenttools.Backend: it lists the sub-agents of the call's session or, for an owner,
-// all sessions, a page at a time.
+// List implements subagenttools.Backend: it lists the sub-agents of the call's session or, for an owner, all
+// sessions, one page at a time.
 func (d *Service) List(ctx context.Context, call tools.Call, p subagenttools.Page) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
@@ -82,8 +82,8 @@ func (d *Service) List(ctx context.Context, call tools.Call, p subagenttools.Pag
 	return map[string]any{"sessions": append([]sessionJSON{{Session: call.Session, Is: "this one", Agent: call.Agent, State: subagents.Running}}, list...)}, nil
 }
 
-// subAgents describes the sub-agents of a session, each by its newest task, and returns how
-// many of their tasks have not ended.
+// subAgents describes the sub-agents of a session, each by its newest task, and returns how many of their tasks
+// are still open.
 func (d *Service) subAgents(ctx context.Context, session string) (list []sessionJSON, open int, err error) {
 	all, err := d.cfg.Table.Of(ctx, session, 4*maxListed)
 	if err != nil {
@@ -122,8 +122,8 @@ func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (a
 	return tools.Untrusted{Value: result}, nil // people name their chats
 }
 
-// Status implements subagenttools.Backend: it says whether a session works, waits or is idle, and lists
-// its tasks.
+// Status implements subagenttools.Backend: it says whether a session is working, waiting or idle, and lists its
+// tasks.
 func (d *Service) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)
@@ -148,18 +148,18 @@ func (d *Service) Status(ctx context.Context, call tools.Call, session string) (
 	return s, nil
 }
 
-// What a session does that is not known from a task, in words for the model.
+// What a session without a task is doing, in words for the model.
 const (
 	stateIdle    = "idle"
 	stateWorking = "working"
 	stateWaiting = "waiting for people, or for sub-agents"
 )
 
-// stateOf returns what a session does now, idle, working or waiting, by its newest entries, and
-// when the last of them was written.
+// stateOf determines from a session's newest entries whether it is idle, working or waiting, and when the last
+// of them was written.
 func (d *Service) stateOf(ctx context.Context, session string) (state, updated string, err error) {
 	info, err := d.cfg.Sessions.Info(ctx, session)
-	if errors.Is(err, sessions.ErrNotFound) { // a task that has not begun
+	if errors.Is(err, sessions.ErrNotFound) { // its task has not begun
 		return stateIdle, "", nil
 	}
 	if err != nil {
@@ -195,8 +195,8 @@ func (d *Service) stateOf(ctx context.Context, session string) (state, updated s
 	return state, stamp(info.Updated), nil
 }
 
-// Agents implements subagenttools.Backend: it describes the agent that asks, and the agents to which it
-// may hand tasks.
+// Agents implements subagenttools.Backend: it describes the calling agent, and the agents that it may hand
+// tasks to.
 func (d *Service) Agents(_ context.Context, call tools.Call) (any, error) {
 	type agentJSON struct {
 		Name         string             `json:"name"`

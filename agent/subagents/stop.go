@@ -8,12 +8,11 @@ import (
 	"parley/sessions/subagents"
 )
 
-// causeTurn is the reason that is recorded when tasks are stopped because the turn that handed
-// them out has ended.
+// causeTurn is the reason recorded for tasks that are stopped because the turn that handed them out has ended.
 const causeTurn = "turn_ended"
 
-// StopAll implements task.Tasks: it marks the tasks that a session has handed out as
-// stopped for a cause, asks their sessions to stop, and returns how many there were.
+// StopAll implements task.SubAgents: it marks the tasks that a session has handed out as stopped for a cause,
+// asks their sessions to stop, and returns how many there were.
 func (d *Service) StopAll(ctx context.Context, session, cause string) (int, error) {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", "", cause)
 	if err != nil {
@@ -22,8 +21,8 @@ func (d *Service) StopAll(ctx context.Context, session, cause string) (int, erro
 	return len(stopped), d.stopEach(ctx, stopped)
 }
 
-// EndTurn implements task.Tasks: it marks as stopped the tasks for which a turn waits, and those
-// that it has not handed out, and asks their sessions to stop.
+// EndTurn implements task.SubAgents: it marks as stopped the tasks that a turn waits for and those that it has
+// not handed out yet, and asks their sessions to stop.
 func (d *Service) EndTurn(ctx context.Context, session, turn string) error {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", turn, causeTurn)
 	if err != nil {
@@ -32,8 +31,8 @@ func (d *Service) EndTurn(ctx context.Context, session, turn string) error {
 	return d.stopEach(ctx, stopped)
 }
 
-// Drop implements task.Tasks: it marks the sessions of a session's sub-agents to be erased.
-// Run erases them.
+// Drop implements task.SubAgents: it marks the sessions of a session's sub-agents as to be erased. Run erases
+// them.
 func (d *Service) Drop(ctx context.Context, session, cause string) error {
 	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
 		return err
@@ -43,7 +42,7 @@ func (d *Service) Drop(ctx context.Context, session, cause string) error {
 	return nil
 }
 
-// wakeSweep has Run look through the tasks now, if it runs here.
+// wakeSweep makes Run check the tasks now, if it runs in this process.
 func (d *Service) wakeSweep() {
 	select {
 	case d.nudge <- struct{}{}:
@@ -51,8 +50,8 @@ func (d *Service) wakeSweep() {
 	}
 }
 
-// stopEach ends tasks that were marked as stopped: at once those that were not handed out yet,
-// and the others by a command to their sessions.
+// stopEach ends tasks that were marked as stopped: those that were not handed out yet, at once; the others, by
+// a command to their sessions.
 func (d *Service) stopEach(ctx context.Context, stopped []subagents.Task) error {
 	for _, t := range stopped {
 		var err error
@@ -69,7 +68,7 @@ func (d *Service) stopEach(ctx context.Context, stopped []subagents.Task) error 
 	return nil
 }
 
-// publishStop publishes the command to stop to the session that works on a task.
+// publishStop publishes the stop command to the session that works on a task.
 func (d *Service) publishStop(ctx context.Context, t subagents.Task) error {
 	return bus.PublishInbound(ctx, d.cfg.Bus, t.Session, bus.Inbound{
 		ID: "stop:" + t.ID, Kind: bus.Command, Text: "stop", From: bus.Person{ID: t.Person}, At: address(t), Mentioned: true,

@@ -1,14 +1,13 @@
-// Package subagents hands tasks to sub-agents, and brings back their reports.
+// Package subagents hands tasks to sub-agents, and delivers their reports.
 //
-// A task's row is written before anything else, with all that is needed to hand it out and
-// to report its end. Its message and its report have ids that are made of the call's, so
-// whatever a process leaves undone is done again by another, and counts once. Run does
-// that for those that nobody else comes back to.
+// A task's row is written before anything else, with everything that is needed to hand the task out and to
+// report its end. The ids of its message and of its report are made from the call's id, so whatever one process
+// leaves undone, another does again, and it counts only once. Run does that for tasks that nothing else would
+// finish.
 //
-// subagents.go hands tasks out, and copy.go files with them; report.go brings reports back;
-// stop.go ends tasks; sweep.go does what was left undone; parent.go says for whom a session
-// works; sessions.go and history.go show sessions to models, and send.go says something in
-// one.
+// subagents.go hands out tasks, and copy.go copies files for them; report.go delivers reports; stop.go ends
+// tasks; sweep.go does what was left undone; parent.go says which session another one works for; sessions.go
+// and history.go show sessions to models, and send.go says something in a session.
 package subagents
 
 import (
@@ -32,11 +31,11 @@ import (
 	"parley/tools/plainjson"
 )
 
-// MostOpen is how many sub-agents may work for one session at once.
+// MostOpen is how many sub-agents may work for one session at the same time.
 const MostOpen = 5
 
-// A Bus carries tasks and reports, gives out the hold of the process that sweeps, and tells watchers how
-// tasks stand.
+// A Bus carries tasks and reports, gives out the hold of the process that sweeps, and tells watchers what state
+// tasks are in.
 type Bus interface {
 	bus.Bus
 	bus.Holder
@@ -51,37 +50,36 @@ type Config struct {
 	Ready func(ctx context.Context) (why string, err error)
 	// MaySpawn returns the names of the agents that an agent may hand tasks to.
 	MaySpawn func(agent string) []string
-	// Copy copies files from the workspace of the session that made a tool call into that of the
-	// session to.
+	// Copy copies files from the workspace of the session that made a tool call into the workspace of session
+	// to.
 	Copy func(ctx context.Context, call tools.Call, to string, files []string) error
 	// Admit decides whether the person for whom a task was handed out may still talk to the
 	// bot.
 	Admit bus.Admit
 	// Sessions reads the logs of sessions.
 	Sessions sessions.Reader
-	// Describe returns what models are told of the agent with this name.
+	// Describe returns what models are told about the agent with this name.
 	Describe func(agent string) AgentInfo
 	// Listens reports whether an agent answers people at an address.
 	Listens func(at bus.Address) bool
-	// Erase erases sessions and all that belongs to them. It returns which were erased, also with an
-	// error.
+	// Erase erases sessions and everything that belongs to them. It returns which ones were erased, even along
+	// with an error.
 	Erase func(ctx context.Context, sessions []string) (erased []string, err error)
-	// Ended, if set, is called when a task has ended, with how it ended: for metrics.
+	// Ended, if set, is called when a task has ended, with its final state, for metrics.
 	Ended func(state string)
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
 }
 
-// AgentInfo is what models are told of an agent to which they may hand tasks.
+// AgentInfo is what models are told about an agent that they may hand tasks to.
 type AgentInfo struct {
-	Model        string // the name of its model; "" if it has the same as all agents
+	Model        string // the name of its model; "" if it is the same as all agents'
 	Capabilities []tools.Permission
-	Prompt       string // what the operator has told it
+	Prompt       string // the operator's instructions for the agent
 }
 
-// A Service hands out tasks, which are what an agent gives another one to do, and brings the reports
-// back.
+// A Service hands out tasks (work that one agent gives to another), and delivers the reports.
 type Service struct {
 	cfg     Config
 	nudge   chan struct{} // wakes the sweep
@@ -102,22 +100,22 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg, nudge: make(chan struct{}, 1)}
 }
 
-// A route says where the report of a task goes, and on whose behalf the task is done. The store
-// keeps it with the task as JSON.
+// A route says where the report of a task goes, and on whose behalf the task runs. The store keeps it with the
+// task as JSON.
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
 }
 
-// Prepare implements task.Tasks: it records a task for whose report the turn will wait, and
-// copies its files, but does not hand it out yet.
+// Prepare implements task.SubAgents: it records a task whose report the turn will wait for, and copies its
+// files, but doesn't hand it out yet.
 func (d *Service) Prepare(ctx context.Context, call tools.Call, what tools.Task) (sessions.Delegated, error) {
 	t, err := d.prepare(ctx, call, what, "")
 	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
 }
 
-// SpawnedTask is what the model is told of a task that it has handed out without waiting: the report
-// comes later, as a message.
+// SpawnedTask is what the model is told about a task that it has handed out without waiting: the report comes
+// later, as a message.
 type SpawnedTask struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
@@ -125,17 +123,16 @@ type SpawnedTask struct {
 	Message string `json:"message"`
 }
 
-// Spawn hands out a task without making the turn wait: the sub-agent's report comes later, as a
-// message.
+// Spawn hands out a task without making the turn wait: the sub-agent's report comes later, as a message.
 func (d *Service) Spawn(ctx context.Context, call tools.Call, what tools.Task) (any, error) {
 	return d.spawn(ctx, call, what, newSession)
 }
 
-// newSession, in the place of a session's key, asks for a new session for a task whose report
-// comes as a message.
+// newSession is passed instead of a session's key to ask for a new session for a task whose report comes as a
+// message.
 const newSession = "new"
 
-// spawn does what Spawn does. session is a session that a sub-agent has already, or newSession.
+// spawn does what Spawn does. session is an existing session of a sub-agent, or newSession.
 func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Task, session string) (any, error) {
 	t, err := d.prepare(ctx, call, what, session)
 	if err != nil {
@@ -143,8 +140,8 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Task, s
 	}
 	d.cfg.Point("spawn:prepared")
 	if err := ctx.Err(); err != nil {
-		// A turn that is stopped ends the task; where the lease was lost, the session's next holder
-		// repeats the call; where the call has taken too long, a sweep ends the task and tells it.
+		// If the turn is stopped, that ends the task; if the lease was lost, the session's next holder repeats
+		// the call; if the call has taken too long, a sweep ends the task and reports it.
 		return nil, err
 	}
 	if err := d.Start(ctx, t.ID); err != nil {
@@ -154,9 +151,8 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Task, s
 	return SpawnedTask{t.Session, t.Agent, subagents.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
 }
 
-// prepare records a task and copies its files, or returns the task that an earlier attempt of the
-// same call has recorded. session is as for spawn, or "" for a task for which the turn waits,
-// which gets a new session too.
+// prepare records a task and copies its files, or returns the task that an earlier attempt of the same call
+// recorded. session is as for spawn, or "" for a task that the turn waits for, which also gets a new session.
 func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task, session string) (subagents.Task, error) {
 	t, err := d.newTask(ctx, call, what, session)
 	if err != nil {
@@ -186,7 +182,7 @@ func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task,
 		return t, nil
 	}
 	err = d.cfg.Copy(ctx, call, t.Session, what.Files)
-	if _, refused := errors.AsType[*tools.Error](err); refused && ctx.Err() == nil { // else the call is made again
+	if _, refused := errors.AsType[*tools.Error](err); refused && ctx.Err() == nil { // otherwise the call is made again
 		if failed := d.cfg.Table.Discard(ctx, t.ID); failed != nil {
 			return t, failed
 		}
@@ -196,8 +192,7 @@ func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task,
 	return t, err
 }
 
-// newTask returns the task that a call asks for; its error tells the model why it cannot be
-// handed out.
+// newTask returns the task that a call asks for. Its error tells the model why the task can't be handed out.
 func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task, session string) (subagents.Task, error) {
 	if call.Parent != "" {
 		return subagents.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
@@ -246,17 +241,17 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 	return t, nil
 }
 
-// address returns the address of the session in which a sub-agent works. The address belongs to
-// no chat: no person reads or writes there.
+// address returns the address of the session that a sub-agent works in. It isn't a chat: no person reads or
+// writes there.
 func address(t subagents.Task) bus.Address {
-	key, _ := sessions.ParseKey(t.Session) // subagents.Key has made it
+	key, _ := sessions.ParseKey(t.Session) // subagents.Key made it, so it is valid
 	return bus.Address{Channel: bus.SubAgents, Chat: key.Chat, Thread: key.Thread}
 }
 
 // maxTitle is how many characters of a task's text a list of tasks shows.
 const maxTitle = 80
 
-// title returns the beginning of a task's text, in one line, for lists.
+// title returns the beginning of a task's text on one line, for lists.
 func title(prompt string) string {
 	words := []rune(strings.Join(strings.Fields(prompt), " "))
 	if len(words) > maxTitle {
@@ -265,15 +260,14 @@ func title(prompt string) string {
 	return string(words)
 }
 
-// Start implements task.Tasks: it hands out the task with this id, which Prepare has
-// recorded.
+// Start implements task.SubAgents: it hands out the task with this id, which Prepare has recorded.
 func (d *Service) Start(ctx context.Context, id string) error {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, subagents.ErrNone) {
-		return nil // it was forgotten
+		return nil // the task was erased
 	}
 	if err == nil && !t.IsOpen() && t.Awaited {
-		return d.publishReport(ctx, t) // the turn waits from now on, whatever was told before
+		return d.publishReport(ctx, t) // the turn waits from now on, so an earlier report doesn't count
 	}
 	if err != nil || !t.IsOpen() || t.Stop != "" {
 		return err
@@ -287,7 +281,7 @@ func (d *Service) Start(ctx context.Context, id string) error {
 	return d.publish(ctx, t)
 }
 
-// publish publishes a task as a message to the session of its sub-agent.
+// publish publishes a task as a message to its sub-agent's session.
 func (d *Service) publish(ctx context.Context, t subagents.Task) error {
 	var in bus.Inbound
 	if err := json.Unmarshal(t.Mail, &in); err != nil {
@@ -300,8 +294,8 @@ func (d *Service) publish(ctx context.Context, t subagents.Task) error {
 	return err
 }
 
-// Begin implements task.Tasks: it reports whether the task is still wanted, as its row in
-// the table says. A task that was stopped is not.
+// Begin implements task.SubAgents: it reports whether the task is still wanted, according to its row in the
+// table. A stopped task is not.
 func (d *Service) Begin(ctx context.Context, id string) (wanted bool, err error) {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, subagents.ErrNone) {
@@ -310,7 +304,7 @@ func (d *Service) Begin(ctx context.Context, id string) (wanted bool, err error)
 	return t.IsOpen() && t.Stop == "", err
 }
 
-// Count implements task.Tasks: it counts the tasks of a session that have not ended.
+// Count implements task.SubAgents: it counts the tasks of a session that have not ended.
 func (d *Service) Count(ctx context.Context, session string) (int, error) {
 	open, err := d.cfg.Table.OpenOf(ctx, session)
 	return len(open), err

@@ -14,19 +14,19 @@ import (
 const (
 	sweepName  = "tasks" // the hold of the one process in a fleet that sweeps
 	sweepEvery = 5 * time.Second
-	// sweepAge is how long the process that handed out a task, or ended it, may take for the rest
-	// of the work before the sweep does it.
+	// sweepAge is how long the process that handed out or ended a task may take for the rest of the work before
+	// the sweep does it.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often the message of each task is published again: a bus that was
-	// away never got it, and one that lost its data has lost it.
+	// renewEvery is how often the message of each task is published again: the bus may have been away and never
+	// received it, or may have lost its data.
 	renewEvery = time.Minute
 )
 
-// neverHandedOut is the report of a task that was recorded and that no sub-agent has got.
+// neverHandedOut is the report of a task that was recorded but never reached a sub-agent.
 const neverHandedOut = "It was never begun: the server was cut off from its store, or ended, when it was to be handed out. Hand it out again if it is still wanted."
 
-// Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and
-// erases the sessions that are to be erased. In a fleet one process does so at a time.
+// Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and erases the
+// sessions that are marked for that. In a fleet, one process at a time does this.
 func (d *Service) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, d.cfg.Bus, sweepName, func(held context.Context) error {
 		d.runSweeps(held)
@@ -60,8 +60,8 @@ func (d *Service) runSweeps(held context.Context) {
 	}
 }
 
-// sweep reports the ends of tasks that nobody has reported, and sends the commands to stop again.
-// If renew is true, it also publishes each open task again.
+// sweep reports the ends of tasks that nobody has reported, and sends the stop commands again. If renew is
+// true, it also publishes each open task again.
 func (d *Service) sweep(ctx context.Context, renew bool) error {
 	untold, err := d.cfg.Table.Untold(ctx, time.Now().Add(-sweepAge))
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Service) sweep(ctx context.Context, renew bool) error {
 	return errors.Join(failed, d.eraseDropped(ctx))
 }
 
-// eraseDropped erases the sessions that are to be erased.
+// eraseDropped erases the sessions that are marked to be erased.
 func (d *Service) eraseDropped(ctx context.Context) error {
 	dropped, err := d.cfg.Table.Dropped(ctx)
 	if err != nil || len(dropped) == 0 {
@@ -93,7 +93,7 @@ func (d *Service) sweepTask(ctx context.Context, t subagents.Task, renew bool) e
 		return d.tell(ctx, t)
 	case t.State == subagents.Prepared:
 		state, report := subagents.Cancelled, ""
-		if !t.Awaited && t.Stop == "" { // the call that hands it out has failed, or nobody has repeated it after a crash
+		if !t.Awaited && t.Stop == "" { // the call that hands it out failed, or nobody has repeated it after a crash
 			state, report = subagents.Failed, neverHandedOut
 		}
 		t, err := d.end(ctx, t, state, report)
@@ -102,8 +102,8 @@ func (d *Service) sweepTask(ctx context.Context, t subagents.Task, renew bool) e
 		}
 		return d.tell(ctx, t)
 	case t.Stop != "":
-		// The process that handed it out may have died before the task was on the bus, and
-		// only its session ends it.
+		// The process that handed it out may have died before the task was on the bus, and only the task's own
+		// session can end it.
 		return errors.Join(d.publish(ctx, t), d.publishStop(ctx, t))
 	case renew:
 		return d.publish(ctx, t)

@@ -13,8 +13,8 @@ import (
 	"parley/tools/guard"
 )
 
-// Dirs removes sessions' directories, or files in them, for good: the kept history of changes
-// goes too, because it may hold copies of what is removed.
+// Dirs removes sessions' directories, or files in them, for good: it also removes the kept history of changes,
+// because that may contain copies of what is removed.
 type Dirs struct {
 	*workspace.Workspaces
 	Store *snapshots.Store
@@ -28,7 +28,7 @@ func (d Dirs) Remove(ctx context.Context, key string) (bool, error) {
 	return d.Workspaces.Remove(ctx, key)
 }
 
-// Discard removes files of a session's directory.
+// Discard removes files from a session's directory.
 func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, error) {
 	if _, err := d.Store.Remove(ctx, key); err != nil {
 		return 0, err
@@ -37,8 +37,8 @@ func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, err
 	return n, errors.Join(err, d.dropMarks(key, n, paths))
 }
 
-// dropMarks drops the marks of files that were removed. A mark says that strangers may have written
-// a file; it holds the file's name, which has to go too.
+// dropMarks drops the marks of files that were removed. A mark says that strangers may have written a file; it
+// contains the file's name, which has to be removed too.
 func (d Dirs) dropMarks(key string, removed int, paths []string) error {
 	if removed == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (d Dirs) dropMarks(key string, removed int, paths []string) error {
 	return nil
 }
 
-// DiscardOld removes the files at these paths that were last written before a time, and returns how
-// many it has removed.
+// DiscardOld removes the files at these paths that were last written before a certain time, and returns how
+// many it removed.
 func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
 	if len(paths) > 0 {
 		if _, err := d.Store.Remove(ctx, key); err != nil {
@@ -70,8 +70,8 @@ const (
 	holdName   = "undo"
 )
 
-// Run removes, now and then, what is too old to be undone, until ctx is done. In a fleet only the
-// process that holds the name "undo" does so.
+// Run removes, from time to time, what is too old to be undone, until ctx is done. In a fleet only the process
+// that holds the name "undo" does so.
 func (d *History) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
@@ -91,15 +91,14 @@ func (d *History) Run(ctx context.Context, holder bus.Holder) error {
 	return nil
 }
 
-// Sent removes the files that wait to be sent.
+// Sent removes the files that are waiting to be sent.
 type Sent interface {
 	Remove(ctx context.Context, session string) (bool, error)
 	Forget(ctx context.Context, session string, messages []string) error
 	Release(message string, files []bus.FileRef) error
 }
 
-// Files removes the files that wait to be sent, together with the history of changes of
-// the same sessions.
+// Files removes the files that are waiting to be sent, and the history of changes of the same sessions.
 type Files struct {
 	Sent
 	Store *snapshots.Store
@@ -113,8 +112,8 @@ func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Sent.Remove(ctx, session)
 }
 
-// Forget removes the files that wait to be sent with certain messages of a session. The session's
-// history of changes is removed whole, because nobody can tell whose words a file in it had.
+// Forget removes the files that are waiting to be sent with certain messages of a session. It also removes the
+// session's whole history of changes, because nobody can tell whose words a file in it contained.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	if _, err := f.Store.Remove(ctx, session); err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	"parley/sessions/snapshots"
 )
 
-// How much is listed in one message to a chat.
+// How much of a list is shown in one chat message.
 const (
 	mostNamed  = 12
 	mostListed = 10
 	mostName   = 80 // bytes
 )
 
-// A speaker puts the answers to /undo into words, for a chat in which commands begin with prefix.
+// A speaker words the answers to /undo, for a chat in which commands begin with prefix.
 type speaker struct{ prefix string }
 
 func (s speaker) usageText() string {
@@ -47,7 +47,7 @@ func (s speaker) waitingText() string {
 	return fmt.Sprintf("I haven't finished that yet: I'm waiting for an answer. Answer me or say `%sstop` first, and then undo.", s.prefix)
 }
 
-// undoneText returns the answer that says what an undo has done.
+// undoneText returns the answer that says what an undo has changed.
 func (s speaker) undoneText(own, undone snapshots.Record) string {
 	if own.Result == nil {
 		return fmt.Sprintf("I can't undo that: %s.", undone.Problem)
@@ -79,8 +79,8 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 	return b.String()
 }
 
-// splitRemoved returns the paths that an undo has restored, and those that it has removed because
-// the undone turn had made them.
+// splitRemoved returns the paths that an undo restored, and those that it removed because the undone turn had
+// created them.
 func splitRemoved(all []snapshots.RestoredPath) (back, removed []string) {
 	for _, d := range all {
 		name := quoted(displayPath(d.Path, d.Dir))
@@ -93,7 +93,7 @@ func splitRemoved(all []snapshots.RestoredPath) (back, removed []string) {
 	return back, removed
 }
 
-// writeNames writes a list of names, at most mostNamed of them.
+// writeNames writes a list of at most mostNamed names.
 func (s speaker) writeNames(b *strings.Builder, what string, names []string) {
 	if len(names) == 0 {
 		return
@@ -105,7 +105,7 @@ func (s speaker) writeNames(b *strings.Builder, what string, names []string) {
 	fmt.Fprintf(b, "\n- %s: %s%s", what, strings.Join(names, ", "), more)
 }
 
-// listText says what can be undone.
+// listText returns the answer that lists what can be undone.
 func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	var b strings.Builder
 	listed := 0
@@ -152,7 +152,7 @@ func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
 	return strings.Join(parts, "; ")
 }
 
-// agoText returns in words how long ago something was.
+// agoText says in words how long ago something happened.
 func agoText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -165,7 +165,7 @@ func agoText(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// displayPath returns a path as people and models see it.
+// displayPath returns a path in the form that people and models see.
 func displayPath(name snapshots.Name, dir bool) string {
 	text := strings.ToValidUTF8(string(name), "\uFFFD")
 	if dir {
@@ -174,8 +174,7 @@ func displayPath(name snapshots.Name, dir bool) string {
 	return text
 }
 
-// quoted returns a name in backquotes, without characters that could end the quotation or
-// begin a line.
+// quoted returns a name in backquotes, without characters that could end the quotation or begin a new line.
 func quoted(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '`' || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {

@@ -1,8 +1,7 @@
-// Package undo lets people undo what turns have changed in a workspace, and list it.
+// Package undo lets people undo the changes that turns have made in a workspace, and list them.
 //
-// undo.go records in the history of a workspace when a turn begins and ends to change it,
-// and carries out /undo; texts.go puts the results into words, and forget.go removes what
-// is erased or too old.
+// undo.go records in a workspace's history when a turn begins to change it and when it has ended, and carries
+// out /undo; texts.go words the answers, and forget.go removes what is erased or too old.
 package undo
 
 import (
@@ -28,16 +27,16 @@ import (
 // Config holds the parts that a History works with.
 type Config struct {
 	Store *snapshots.Store
-	// Open opens the directory that a session works in, and reports whether it is a person's own
-	// directory rather than one that Parley made.
+	// Open opens the directory that a session works in, and reports whether it is a person's own directory
+	// rather than one that Parley made.
 	Open func(session string) (dir *workspace.Dir, own bool, err error)
 	// Off reports whether the operator wants no history kept.
 	Off func() bool
 	Log *slog.Logger
 }
 
-// A History records what turns change in workspaces, and undoes it when people ask for that. It is
-// the agent.History of workers.
+// A History records what turns change in workspaces, and undoes it on request. It implements agent.History for
+// workers.
 type History struct{ cfg Config }
 
 // New makes a History.
@@ -51,8 +50,8 @@ func (d *History) openPlace(session string) (*workspace.Dir, snapshots.Place, er
 	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
 }
 
-// Begin implements agent.History: it records the state in which a turn finds the workspace,
-// before the turn's first call of a tool that may change files.
+// Begin implements agent.History: it records the workspace's state before the turn's first call of a tool that
+// may change files.
 func (d *History) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || !call.Touch().MayWrite() {
 		return nil
@@ -77,7 +76,7 @@ func (d *History) End(ctx context.Context, session, turn string) error {
 	return d.cfg.Store.End(ctx, place, turn)
 }
 
-// Undo implements agent.History: it carries out a person's command /undo, and returns the answer.
+// Undo implements agent.History: it carries out a person's /undo command, and returns the answer.
 func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error) {
 	s := speaker{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
@@ -117,8 +116,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	return s.undoneText(made, undone), nil
 }
 
-// refusal returns, for the person, why the turn with the number n is not undone now; "" if it may
-// be.
+// refusal tells the person why the turn with the number n can't be undone now, or returns "" if it can.
 func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil
@@ -147,9 +145,8 @@ func (d *History) marksNow(dir *workspace.Dir) json.RawMessage {
 	return raw
 }
 
-// restoreMarks marks those files again that were marked, when the undone turn began, as possibly
-// written by strangers, because their content may be back. It also has the directory's size
-// measured again.
+// restoreMarks restores the marks of files that were marked as possibly written by strangers when the undone
+// turn began, because their content may be back. It also has the directory's size measured again.
 func (d *History) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
@@ -176,8 +173,8 @@ func (d *History) list(w agent.UndoCommand, s speaker) (string, error) {
 	return s.listText(all, time.Now()), nil
 }
 
-// Changes returns what turns have changed in a session's workspace, the newest first, for the
-// tool workspace_changes.
+// Changes returns what turns have changed in a session's workspace, newest first, for the tool
+// workspace_changes.
 func (d *History) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
 	_, place, err := d.openPlace(call.Session)
 	if err != nil {
