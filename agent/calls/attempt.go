@@ -12,11 +12,11 @@ import (
 	"parley/tools"
 )
 
-// leaveAfter is how long after its deadline a pure call may still return.
+// leaveAfter is how long after its deadline a pure call may still return a result that counts.
 const leaveAfter = 250 * time.Millisecond
 
-// An outcome is a call's result or its failure. If it is a failure, the result says only
-// whether strangers may have written parts of the failure.
+// An outcome is a call's result or its failure. With a failure, the result only says whether strangers may have
+// written parts of the failure.
 type outcome struct {
 	result tools.Result
 	failed *tools.Error
@@ -27,16 +27,16 @@ func failedWith(code tools.Code, format string, args ...any) outcome {
 	return outcome{failed: tools.Errorf(code, format, args...)}
 }
 
-// runOnce runs a tool once, within its deadline. If a pure call does not return in time, runOnce
-// leaves it to itself and drops its result, because nothing depends on it. It waits for
-// any other call, because nobody else may know what the call does. The result beside a
-// failure is marked as untrusted if the failure may quote strangers.
+// runOnce runs a tool once, within its deadline. If a pure call doesn't return in time, runOnce stops waiting
+// for it and drops its result, because nothing depends on it. It waits for any other call, because no other
+// process can find out what the call does. The result beside a failure is marked as untrusted if the failure
+// may quote strangers.
 func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
 	out := attempt(ctx, log, tool, use)
 	return out.result, out.failed
 }
 
-// attempt does what runOnce says, and returns the result and the failure as one value.
+// attempt does the work of runOnce, and returns the result and the failure as one value.
 func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
 	limit := callTimeout(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -1,8 +1,8 @@
 // Package calls runs the tool calls of a turn.
 //
-// calls.go takes a call through its stages in order, and audits it; decide.go says whether it runs,
-// with which arguments, and whether a person has to approve it; share.go shares among the calls of a
-// step what the model is shown of their results.
+// calls.go takes a call through its stages in order, and audits it; decide.go decides whether a call runs, with
+// which arguments, and whether a person has to approve it; share.go divides among the calls of a step how much
+// of their results the model is shown.
 package calls
 
 import (
@@ -26,59 +26,59 @@ import (
 	"parley/tools"
 )
 
-// A Runner runs the tool calls of a session's turns. Its fields decide about a call
-// and handle the result; the tools know none of them.
+// A Runner runs the tool calls of a session's turns. Its fields decide about a call and handle the result; the
+// tools know nothing about them.
 type Runner struct {
 	*turn.Session
 	Tools *tools.Set // the turn's
-	// guard decides about each call before it runs; nil: all are allowed.
+	// guard decides about each call before it runs; nil allows all calls.
 	guard  func(ctx context.Context, use tools.Call) tools.Verdict
 	before []func(ctx context.Context, use tools.Call) tools.Verdict
 	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
 	// held returns an error if the lease is lost. It is called right before a tool runs.
 	held func(ctx context.Context) error
-	// redact takes secrets out of results, and of what others are told of a call.
+	// redact takes secrets out of results, and out of what others are told about a call.
 	redact agent.Redactor
-	// keep stores a result that is too long for the model; nil: it is not stored.
+	// keep stores a result that is too long for the model; if nil, such results are not stored.
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
-	// overtaken tells people that a call that was approved does not run, because something has changed.
+	// overtaken tells people that an approved call does not run because something has changed.
 	overtaken func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
-	// HandedOut are the tasks that were prepared, by call.
+	// HandedOut are the tasks that were prepared, by the id of their call.
 	HandedOut map[string]sessions.Delegated
-	// PromptUntrusted reports that strangers may have written some of what the model reads as remembered.
+	// PromptUntrusted reports that strangers may have written some of the memory that the model reads.
 	PromptUntrusted bool
 }
 
-// NewRunner makes a runner for a session's turns, with these tools. overtaken tells people of an
-// approved call that it does not run.
+// NewRunner makes a runner for a session's turns, with these tools. overtaken tells people that an approved
+// call does not run.
 func NewRunner(s *turn.Session, set *tools.Set, overtaken func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
 	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, held: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, overtaken: overtaken, HandedOut: map[string]sessions.Delegated{}}
 }
 
-// A Prepared is a call of a turn, with what is known before it runs.
+// A Prepared is a call of a turn with everything that is known before it runs.
 type Prepared struct {
 	*turn.Call
-	input   tools.Call      // the input of the tool, with repaired or changed arguments
-	args    json.RawMessage // as they were before the guard and the hooks may have changed them
+	input   tools.Call      // what the tool gets, with repaired or changed arguments
+	args    json.RawMessage // the arguments before the guard and the hooks may have changed them
 	note    string          // what was repaired or changed in the arguments
 	tool    tools.Tool      // nil if no tool has that name
-	Granted bool            // the agent has the tool
-	invalid *tools.Error    // the arguments do not fit, or there is no such tool; nil if all is well
-	// flushProgress reports the rest of the progress that was held back.
+	Granted bool            // whether the agent has the tool
+	invalid *tools.Error    // why the arguments don't fit, or that there is no such tool; nil if the call is valid
+	// flushProgress reports the progress that was held back.
 	flushProgress func()
-	Ahead         []*Prepared    // those of the same answer that stand before it
-	Share         *Share         // of what the model is shown of the results of this step
-	Effect        tools.Effect   // of running the call once more; Pure without a tool
-	verdict       tools.Decision // the guard's
-	spends        []string       // what the call uses up if it runs unasked
-	// approved is the hash of what somebody has approved; "" if no approval was needed.
+	Ahead         []*Prepared    // the calls of the same answer that come before it
+	Share         *Share         // limits how much of the results of this step the model is shown
+	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
+	verdict       tools.Decision // what the guard decided
+	spends        []string       // what the call uses up if it runs without approval
+	// approved is the hash of what a person has approved; "" if no approval was needed.
 	approved string
 	approver string // who approved it
-	// overtaken reports that what was approved has changed before the call could run.
+	// overtaken reports that what was approved changed before the call could run.
 	overtaken bool
 }
 
-// addNote adds to the note that tells the model how its arguments were changed.
+// addNote extends the note that tells the model how its arguments were changed.
 func (p *Prepared) addNote(note string) {
 	if note == "" {
 		return
@@ -89,9 +89,9 @@ func (p *Prepared) addNote(note string) {
 	p.note += note
 }
 
-// Prepare finds the tool of a call, and repairs and validates its arguments. It also
-// finds a tool that the agent does not have: the agent may have had it when the call was
-// begun. A call that was begun keeps the arguments that it was begun with.
+// Prepare finds the tool of a call, and repairs and validates its arguments. It also finds a tool that the
+// agent no longer has: the agent may have had it when the call began. A call that has begun keeps the arguments
+// that it began with.
 func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 	p := &Prepared{Call: c, Effect: tools.Pure, input: tools.Call{
 		ID: c.ID, Key: c.Key(t.ID), Name: c.Use.Name, Args: c.Use.Args, Attempt: c.Attempts + 1,
@@ -127,7 +127,7 @@ func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 	return p
 }
 
-// spending returns what other calls of the conversation have spent, and which of those that the model
+// spending returns what other calls of the conversation have used up, and which of the calls that the model
 // asked for before this one have not begun.
 func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
 	records := r.Journal.Records()
@@ -148,10 +148,10 @@ func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
 	return s
 }
 
-// newProgress returns functions that report to watchers how far a call is. What tell is given
-// is whole, and watchers see it whole: it ends a line for the redaction, which holds back
-// only what a secret of several lines could begin with, until the next report or until rest is
-// called at the end of the call.
+// newProgress returns functions that report a call's progress to watchers. Each text passed to tell is
+// complete, and watchers see it completely: for the redaction it ends a line. The redaction holds back only
+// what could be the beginning of a secret of several lines, until the next report, or until rest is called at
+// the end of the call.
 func (r *Runner) newProgress(t *turn.Turn, c *turn.Call) (tell func(text string), rest func()) {
 	var mu sync.Mutex
 	next := r.redact.Stream()
@@ -165,8 +165,8 @@ func (r *Runner) newProgress(t *turn.Turn, c *turn.Call) (tell func(text string)
 	return func(text string) { say(text+"\n", false) }, func() { say("", true) }
 }
 
-// write appends entries of a call to the log. Those of a pure one share a flush with what
-// follows: after a crash it may run again, whatever the log knows of it.
+// write appends entries of a call to the log. Those of a pure call share a flush with the entries that follow:
+// after a crash the call may run again, whatever the log says about it.
 func (p *Prepared) write(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
 	if p.Effect == tools.Pure {
 		return j.AppendSoon(ctx, entries...)
@@ -174,10 +174,9 @@ func (p *Prepared) write(ctx context.Context, j *journal.Journal, entries ...ses
 	return j.Append(ctx, entries...)
 }
 
-// Run takes a call through all its stages in order; each stage is called here and
-// nowhere else. It returns an error only if that ends the run or the turn; the failure
-// of a call is a result. If people have to be asked about the call, Run does nothing and
-// returns the ask.
+// Run takes a call through all its stages in order; each stage is called here and nowhere else. It returns an
+// error only if that ends the run or the turn; the failure of a call is a result. If people have to be asked
+// about the call first, Run does nothing and returns the ask.
 func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.Ask, error) {
 	began := time.Now()
 	out, maybeDone, err := r.reconcile(ctx, p) // the outcome of an earlier holder's attempt, regardless of what is allowed now
@@ -238,8 +237,8 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 	return nil, nil
 }
 
-// execute records the start of a call (C4), checks the lease and the approval, and runs
-// the tool. ran reports whether the tool ran.
+// execute records the start of a call (C4), checks the lease and the approval, and runs the tool. ran reports
+// whether the tool ran.
 func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *turn.Outcome, ran bool, err error) {
 	if err := r.recordFiles(ctx, p); err != nil {
 		return nil, false, err
@@ -257,9 +256,8 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 	return out, true, nil
 }
 
-// recordFiles records the session's files before a call that may change them. That does
-// not count as the call's own time. If it fails, the call runs all the same, and its
-// result says that the changes cannot be undone.
+// recordFiles records the session's files before a call that may change them. The time this takes doesn't count
+// as the call's. If it fails, the call runs anyway, and its result says that the changes can't be undone.
 func (r *Runner) recordFiles(ctx context.Context, p *Prepared) error {
 	if p.Effect == tools.Pure || r.Config.History == nil {
 		return nil
@@ -283,10 +281,9 @@ func unknownOutcome(name, more string) *tools.Error {
 	return tools.Errorf(tools.OutcomeUnknown, "%s", strings.TrimSpace(text+" "+more))
 }
 
-// reconcile decides what became of a call that was cut off. It goes by the call's effect
-// alone, because what the agent may do now says nothing about what has happened. If out
-// is nil, the call is to run, for the first time or again; maybeDone reports that it may
-// have had its effect already.
+// reconcile decides what happened to a call that was cut off. It looks only at the call's effect, because what
+// the agent may do now says nothing about what has happened. If out is nil, the call has to run, for the first
+// time or again; maybeDone reports that it may have had its effect already.
 func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome, maybeDone bool, err error) {
 	if p.Attempts == 0 {
 		return nil, false, nil
@@ -322,16 +319,16 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 	return unknown, false, nil
 }
 
-// recordStart writes the start of a call (C4), and then checks the lease. A tool runs
-// only after both: what is not in the log must not happen, and after the lease is lost
-// the next holder may run the same call. It returns the time of the check.
+// recordStart writes the start of a call (C4), and then checks the lease. A tool runs only after both: what is
+// not in the log must not happen, and after the lease is lost the next holder may run the same call. It returns
+// the time of the check.
 func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
 	r.Point("c4:before")
 	started := sessions.ToolStarted{Attempt: p.input.Attempt}
 	if p.note != "" { // the arguments are not those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
-	if p.approved == "" { // what somebody has approved is free
+	if p.approved == "" { // what somebody has approved isn't counted
 		started.Spends = p.spends
 	}
 	e := journal.NewEntry(t.ID, sessions.KindToolStarted, started)
@@ -349,8 +346,8 @@ func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (he
 	return held, nil
 }
 
-// hidePictures removes the pictures of a result if the log must not record them, and
-// tells the model. The call is over; therefore no error here ends the run.
+// hidePictures removes the pictures from a result if the log must not record them, and tells the model. The
+// call is over, so no error here ends the run.
 func (r *Runner) hidePictures(ctx context.Context, p *Prepared, out *turn.Outcome) {
 	if len(out.Result.Pictures) == 0 || r.Agent.MayNote == nil {
 		return
@@ -365,8 +362,8 @@ func (r *Runner) hidePictures(ctx context.Context, p *Prepared, out *turn.Outcom
 	}
 }
 
-// shapeResult returns a result in the form that the model sees. If it is shortened, the
-// whole result is kept.
+// shapeResult returns a result in the form that the model sees. If it shortens the result, the whole result is
+// stored.
 func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) json.RawMessage {
 	content := r.redact.JSON(o.Content())
 	limit := p.Share.Take(len(content))
@@ -386,9 +383,8 @@ func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) 
 	return tools.Annotate(content, p.note)
 }
 
-// report reports to the log, metrics and watchers a call that has its result. Metrics
-// get "unknown" in place of a name that is not a tool's, because a model can make up any
-// name.
+// report tells the log, metrics and watchers about a call that has its result. Metrics get "unknown" instead of
+// a name that is not a tool's, because a model can make up any name.
 func (r *Runner) report(t *turn.Turn, p *Prepared, failed *tools.Error, d time.Duration) {
 	result := turn.ResultCode(failed)
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.Use.Name, Call: p.ID}
@@ -405,7 +401,7 @@ func (r *Runner) report(t *turn.Turn, p *Prepared, failed *tools.Error, d time.D
 	r.Emit(t, e)
 }
 
-// shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.
+// shownArgs returns the call's arguments as JSON, even if the model didn't write valid JSON.
 func (p *Prepared) shownArgs() json.RawMessage {
 	if p.invalid != nil { // the arguments are as the model wrote them
 		return tools.AsJSON(p.input.Args)
@@ -413,9 +409,9 @@ func (p *Prepared) shownArgs() json.RawMessage {
 	return p.input.Args
 }
 
-// verdictOf returns for the audit what was decided about a call: by the guard, or by the
-// checks before it. It is "" if nothing was decided now, because an earlier process had
-// begun the call and its kind of effect alone says what became of it.
+// verdictOf returns for the audit what was decided about a call, by the guard or by the checks before it. It
+// returns "" if nothing was decided now, because an earlier process began the call and the call's effect alone
+// decides what happens to it.
 func (p *Prepared) verdictOf(executed bool, failed *tools.Error) tools.Decision {
 	switch {
 	case executed:

@@ -19,16 +19,15 @@ import (
 	"parley/tools"
 )
 
-// How often the same call may have the same result in a turn before it gets a warning,
-// and before it is refused.
+// How often the same call may have the same result in a turn before the model is warned, and before the call is
+// refused.
 const (
 	RepeatWarn   = 3
 	RepeatRefuse = 5
 )
 
-// decide returns why a call must not run, or the ask to people that has to come first.
-// If it returns neither, the call runs. maybeDone reports that an earlier attempt may
-// have had its effect.
+// decide returns why a call must not run, or the ask to people that has to come first. If it returns neither,
+// the call runs. maybeDone reports that an earlier attempt may have had its effect.
 func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
 	if failed := r.precheck(t, p); failed != nil {
 		return failed, nil, nil
@@ -48,7 +47,7 @@ func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDon
 	return r.prepareTask(ctx, p)
 }
 
-// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
+// questionOf returns the ask of a call whose tool only asks people a question; nil for other calls.
 func (r *Runner) questionOf(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
 	q, isQuestion, err := tools.QuestionOf(p.tool, p.input)
 	if !isQuestion {
@@ -72,7 +71,7 @@ func (r *Runner) questionOf(ctx context.Context, p *Prepared) (*tools.Error, *se
 	return nil, a, nil
 }
 
-// asToolError returns the failure of a call whose arguments its tool does not accept.
+// asToolError returns the failure of a call whose tool rejects its arguments.
 func asToolError(err error) *tools.Error {
 	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
 		return known
@@ -80,7 +79,7 @@ func asToolError(err error) *tools.Error {
 	return tools.Errorf(tools.InvalidArgs, "%v", err)
 }
 
-// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
+// whyCannotAsk returns why nobody can be asked now, or "" if people can be asked.
 func (r *Runner) whyCannotAsk(ctx context.Context) (string, error) {
 	why, err := r.Config.Asks.Ready(ctx)
 	if err != nil {
@@ -97,8 +96,8 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 	}
 }
 
-// prepareTask prepares the task that a call hands to a sub-agent, and returns the ask by which
-// the turn waits for it; nil for other calls.
+// prepareTask prepares the task that a call hands to a sub-agent, and returns the ask by which the turn waits
+// for it; nil for other calls.
 func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
 	d, given, err := tools.TaskOf(p.tool, p.input)
 	switch {
@@ -129,7 +128,7 @@ func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *s
 	return nil, &sessions.Ask{ID: task.MailID(of.ID), Call: p.ID, Kind: task.Kind}, nil
 }
 
-// precheck returns why a call is refused before the guard is asked; nil if it is not.
+// precheck returns why a call is refused even before the guard is asked; nil if it isn't.
 func (r *Runner) precheck(t *turn.Turn, p *Prepared) *tools.Error {
 	switch {
 	case p.tool != nil && !p.Granted:
@@ -146,17 +145,16 @@ func (r *Runner) precheck(t *turn.Turn, p *Prepared) *tools.Error {
 // maxChanges is how many times the guard may change the arguments of one call.
 const maxChanges = 3
 
-// A decision collects what the operator's rules (the guard) and the hooks say of a call
-// before it runs.
+// A decision collects what the guard (the operator's rules) and the hooks decide about a call before it runs.
 type decision struct {
 	*Prepared
 	maybeDone bool   // an earlier attempt may have had its effect
 	ask       bool   // a person has to approve the call
-	why       string // the reason for that, for people; "" if none is given
+	why       string // why, for people; "" if no reason is given
 }
 
-// consult asks the guard and the hooks about a call. It returns why the call must not
-// run, or nil. Changed arguments have to fit the schema and to pass the guard.
+// consult asks the guard and the hooks about a call. It returns why the call must not run, or nil. If they
+// change the arguments, the new ones have to fit the schema and to pass the guard.
 func (r *Runner) consult(ctx context.Context, d *decision) *tools.Error {
 	if refused := r.askGuard(ctx, d); refused != nil {
 		return refused
@@ -173,7 +171,7 @@ func (r *Runner) consult(ctx context.Context, d *decision) *tools.Error {
 	return nil
 }
 
-// askGuard asks the guard again until it does not change the arguments.
+// askGuard asks the guard again until it no longer changes the arguments.
 func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	if r.guard == nil {
 		return nil
@@ -187,8 +185,8 @@ func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", d.input.Name)
 }
 
-// applyVerdict applies what the guard or a hook has decided about a call. changed reports
-// whether that changed the call's arguments; refused is why the call must not run, or nil.
+// applyVerdict applies a decision of the guard or a hook to a call. changed reports whether that changed the
+// call's arguments; refused is why the call must not run, or nil.
 func (r *Runner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refused *tools.Error) {
 	d.verdict = cmp.Or(v.Decision, d.verdict)
 	if v.Spends != nil {
@@ -203,8 +201,8 @@ func (r *Runner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refus
 	return r.changeArgs(d.Prepared, v, d.maybeDone)
 }
 
-// changeArgs gives a call the arguments that the operator's rules want in place of its
-// own, and reports whether they differ. refused is why the call must not run with them.
+// changeArgs replaces a call's arguments with those that the operator's rules want, and reports whether they
+// differ. refused is why the call must not run with them, or nil.
 func (r *Runner) changeArgs(p *Prepared, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
 	if v.Args == nil {
 		return false, nil
@@ -231,15 +229,13 @@ func (r *Runner) changeArgs(p *Prepared, v tools.Verdict, maybeDone bool) (chang
 	return true, nil
 }
 
-// Untrusted reports whether the model had read text of strangers when it asked for a
-// call.
+// Untrusted reports whether the model had read text written by strangers when it asked for a call.
 func (r *Runner) Untrusted(ctx context.Context, t *turn.Turn, c *turn.Call) bool {
 	return r.PromptUntrusted || transcript.Untrusted(r.Journal.Records(), t.ID, c.Asked) ||
 		r.Agent.Untrusted != nil && r.Agent.Untrusted(ctx, r.Key())
 }
 
-// review calls the hooks with the outcome of a call that ran, and returns the outcome
-// after their changes.
+// review calls the hooks with the outcome of a call that ran, and returns the outcome with their changes.
 func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *turn.Outcome {
 	for _, hook := range r.after {
 		result := out.Result
@@ -265,9 +261,8 @@ func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *tu
 	return out
 }
 
-// decideApproval decides about a call that needs approval. The call runs if it was
-// approved, alone or for the session, and nothing has changed since. Otherwise people
-// are asked, if they can be.
+// decideApproval decides about a call that needs approval. The call runs if it was approved, by itself or for
+// the whole session, and nothing has changed since. Otherwise people are asked, if that is possible.
 func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
 	var like string
 	if p.Ask.IsApproved() {
@@ -322,14 +317,14 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 	return nil, a, nil
 }
 
-// errChanged marks the call as one that was overtaken, and returns its failure.
+// errChanged marks the call as changed since its approval, and returns its failure.
 func (p *Prepared) errChanged() *tools.Error {
 	p.overtaken = true
 	return asks.Changed(p.input.Name)
 }
 
-// stillApproved checks an approval once more right before the call runs. It returns an
-// error if something has changed.
+// stillApproved checks an approval once more right before the call runs. It returns an error if something has
+// changed.
 func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
 	if p.approved == "" {
 		return nil
@@ -340,9 +335,9 @@ func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
 	return nil
 }
 
-// approvalHash returns a hash of everything that an approval is about: the tool, its
-// arguments, the session, and the directory and what of its files the call may read. like is
-// the hash with which it is to be compared; "" for a new ask.
+// approvalHash returns a hash of everything that an approval covers: the tool, its arguments, the session, the
+// directory, and those of its files that the call may read. like is the hash that it will be compared with; ""
+// for a new ask.
 func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (string, error) {
 	if r.Agent.HashInput == nil {
 		return asks.Hash(p.input, asks.Inputs{}), nil
@@ -359,9 +354,9 @@ func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (st
 	return asks.Hash(p.input, on), nil
 }
 
-// RenewHashes makes the hashes of the asks about the calls of a step again, once all other calls of
-// it have run: what these have written is not a change. Where that fails, the old hash stays, and the
-// call will count as changed.
+// RenewHashes computes the hashes of the asks about a step's calls again, once all other calls of the step have
+// run: what these wrote doesn't count as a change. If that fails, the old hash stays, and the call will count
+// as changed.
 func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessions.Ask) {
 	if len(calls) < 2 {
 		return

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxResult is the greatest part of a result that a model is shown, in bytes.
+	// maxResult is the most that a model is shown of one result, in bytes.
 	maxResult = 65536
-	// leastResult is the part that is shown of each, however many results a step has.
+	// leastResult is how much is shown of each result, however many results a step has.
 	leastResult = 256
 )
 
-// A Share shares, among the calls of one step, what the model is shown of their results: a
-// quarter of the window for all of them together. Several long results would otherwise fill a small
-// window at once, and each step would need a summary of those before it. What short results leave
-// goes to those that come after them. It is safe for concurrent use.
+// A Share divides among the calls of one step how much of their results the model is shown: a quarter of the
+// window for all of them together. Otherwise several long results would fill a small window at once, and each
+// step would need a summary of the steps before it. What short results leave over goes to those that come after
+// them. A Share is safe for concurrent use.
 type Share struct {
 	mu    sync.Mutex
 	left  int // bytes
 	calls int // number of calls that have no result yet
 }
 
-// ShareOf returns the share of the calls of a turn's newest step that have no result yet.
+// ShareOf returns the Share for those calls of a turn's newest step that have no result yet.
 func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 	share := &Share{left: s.Room * transcript.BytesPerToken / 4}
 	if len(t.Steps) == 0 {
@@ -40,7 +40,7 @@ func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 	return share
 }
 
-// Take returns how many bytes the model is shown of a result of that size.
+// Take returns how many bytes of a result of that size the model is shown.
 func (s *Share) Take(size int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,19 +6,19 @@ import (
 	"parley/sessions"
 )
 
-// Over replaces the data of the record with which a turn began, once the turn is over. From then on
-// it only matters that the turn began there.
+// Over replaces the data of a turn's first record once the turn is over. From then on all that matters is where
+// the turn began.
 type Over struct{}
 
-// A finished is the part of a journal's records that comes before all that is still to be done: it has no record
-// of a turn that has not ended, and none that withoutCourse would remove. Whoever looks for such records need not
-// look there, so work on a turn takes no longer the more turns there were before it.
+// A finished is the beginning of a journal's records in which nothing is left to do: it contains no record of a
+// turn that has not ended, and none that withoutCourse would remove. Searches for such records can skip it, so
+// the work on a turn doesn't take longer the more turns there were before.
 type finished struct {
-	n    int // how many records it has
-	size int // of these, as sizeOf returns it
+	n    int // the number of its records
+	size int // their total size, by sizeOf
 }
 
-// grow adds all records that follow and belong to it.
+// grow adds as many of the following records as belong to it.
 func (f *finished) grow(records []Record) {
 	open := map[string]bool{}
 	for _, id := range Unfinished(records[f.n:]) {
@@ -33,11 +33,11 @@ func (f *finished) grow(records []Record) {
 	}
 }
 
-// withoutCourse removes records that only describe the progress of finished turns, because they make
-// a journal grow. Of the turns' beginnings and ends, it keeps only the places. It also keeps the
-// newest record, whose number is the length of the log, and the newest usage of a turn, from which
-// the next one is estimated. sessions.Peeker leaves out the same records. The slice is changed in
-// place, so the caller must be its only user. The first records, as many as finished, are left as they are.
+// withoutCourse removes records that only describe the progress of finished turns, because they make a journal
+// grow. Of the records with which turns began and ended, it removes only the data. It also keeps the newest
+// record, whose number is the length of the log, and the newest usage of a turn, which is used to estimate the
+// next one. sessions.Peeker leaves out the same records. The slice is changed in place, so nobody but the
+// caller may use it. The first finished records are left as they are.
 func withoutCourse(records []Record, finished int) []Record {
 	open := map[string]bool{"": true}
 	for _, id := range Unfinished(records[finished:]) {
@@ -57,7 +57,7 @@ func withoutCourse(records []Record, finished int) []Record {
 				continue
 			}
 		}
-		if len(kept) == i { // nothing was left out so far
+		if len(kept) == i { // nothing was removed so far
 			kept = records[:i+1]
 			continue
 		}
@@ -67,7 +67,7 @@ func withoutCourse(records []Record, finished int) []Record {
 	return kept
 }
 
-// newestUsage returns which record is the newest usage of a turn; -1 if there is none.
+// newestUsage returns the index of the newest usage of a turn; -1 if there is none.
 func newestUsage(records []Record) int {
 	for i := len(records) - 1; i >= 0; i-- {
 		if r := &records[i]; r.Kind == sessions.KindUsage && r.Turn != "" {
@@ -77,8 +77,9 @@ func newestUsage(records []Record) int {
 	return -1
 }
 
-// ReadTurn returns all records of a turn among the entries of a log, which begin with the turn. It reads
-// no further than to the turn's last entry: that its replies are published, or its end if it has none.
+// ReadTurn returns all records of a turn. The entries are from a log, beginning with the turn's first. It stops
+// reading at the turn's last entry: the one that says its replies are published, or the turn's end if it has no
+// replies.
 func ReadTurn(entries iter.Seq2[sessions.Entry, error], turn string) ([]Record, error) {
 	var records []Record
 	done := false
@@ -103,8 +104,8 @@ func ReadTurn(entries iter.Seq2[sessions.Entry, error], turn string) ([]Record, 
 	return records, nil
 }
 
-// IsOver reports whether a turn is over and the records no longer have its course. from is the number
-// of its first entry.
+// IsOver reports whether a turn is over and the records of its progress were removed. from is the number of its
+// first entry.
 func IsOver(records []Record, turn string) (from int64, is bool) {
 	for _, r := range records {
 		if _, over := r.Data.(Over); over && r.Turn == turn {

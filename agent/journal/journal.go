@@ -1,5 +1,5 @@
-// Package journal holds a session's log in memory while the session is worked on: it is
-// read and decoded once, and written to.
+// Package journal holds a session's log in memory while the session is worked on: the log is read and decoded
+// once, and written through the journal.
 package journal
 
 import (
@@ -18,8 +18,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Record is an entry with its data decoded. Thousands of sessions may be in memory with all their
-// records, so a record has no more fields than it needs; each is that of sessions.Entry with its name.
+// A Record is an entry with its data decoded. Thousands of sessions may be in memory with all their records, so
+// a record has no more fields than it needs. Each field is the one of sessions.Entry with that name.
 type Record struct {
 	N      int64
 	Turn   string
@@ -27,13 +27,13 @@ type Record struct {
 	Cause  string
 	Person string
 	Call   string
-	Data   any       // one of the shapes of package sessions; nil for a kind without data
-	Size   int       // how many bytes the entry's own Data has, the same as JSON
+	Data   any       // a type of package sessions; nil for a kind without data
+	Size   int       // size of the entry's Data as JSON, in bytes
 	micros int64     // when the entry was appended, in microseconds since 1970
-	made   *madeSlot // what was made of it; nil for kinds of which nothing is worth keeping
+	made   *madeSlot // what was made from the record; nil for kinds for which nothing is cached
 }
 
-// NewRecord makes the record of an entry whose data is decoded already.
+// NewRecord makes the record of an entry whose data is already decoded.
 func NewRecord(e sessions.Entry, data any) Record {
 	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro(), made: newSlot(e.Kind)}
 }
@@ -41,7 +41,7 @@ func NewRecord(e sessions.Entry, data any) Record {
 // At returns when the entry was appended.
 func (r Record) At() time.Time { return time.UnixMicro(r.micros).UTC() }
 
-// entry returns the entry of which the record was made.
+// entry returns the entry that the record was made from.
 func (r Record) entry() (sessions.Entry, error) {
 	raw, err := plainjson.Marshal(r.Data)
 	if err != nil {
@@ -50,9 +50,8 @@ func (r Record) entry() (sessions.Entry, error) {
 	return sessions.Entry{N: r.N, Turn: r.Turn, Kind: r.Kind, At: r.At(), Cause: r.Cause, Person: r.Person, Call: r.Call, Data: raw}, nil
 }
 
-// A Journal is a session's log together with the decoded entries that were read from it
-// and written to it. It is safe for concurrent use: tool calls that run side by side
-// write to it.
+// A Journal is a session's log together with the decoded entries that were read from it and written to it. It
+// is safe for concurrent use, because tool calls that run in parallel write to it.
 type Journal struct {
 	log  sessions.Log
 	slog *slog.Logger
@@ -61,14 +60,14 @@ type Journal struct {
 	next     int64
 	records  []Record
 	finished finished
-	fence    int64                          // the one with which ReopenLater was called last
-	assumed  bool                           // nobody has asked the store whether the log is still what the records are
-	owed     []sessions.Entry               // the newest of the records, which the next append writes first; see Owe
-	kept     map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
+	fence    int64                          // the fence of the last call of ReopenLater
+	assumed  bool                           // nobody has checked yet whether the log still matches the records
+	owed     []sessions.Entry               // the newest records, which the next append writes first; see Owe
+	kept     map[string]sessions.ToolResult // by call: the logged results that ShowResult has replaced
 }
 
-// Open reads a log. It returns an *UnknownKindError if a newer release has written an
-// entry of a kind that this release does not know.
+// Open reads a log. It returns an *UnknownKindError if a newer release has written an entry of a kind that this
+// release doesn't know.
 func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	j := &Journal{log: log, slog: logger, next: log.Next()}
 	entries := log.Entries()
@@ -85,22 +84,21 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	return j, nil
 }
 
-// Append writes entries to the log and adds them to the records. If the store gives no
-// clear answer, Append tries the same again until ctx ends: the store accepts the same
-// entries at the same place twice, and an append that did arrive is not written a second
-// time. Append holds the lock meanwhile, which makes other writers wait for their place.
+// Append writes entries to the log and adds them to the records. If the result is uncertain, Append tries again
+// until ctx ends: the store accepts the same entries at the same position twice, and doesn't write an append
+// that already arrived a second time. Append holds the lock meanwhile, so other writers wait.
 func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error {
 		return log.Append(ctx, at, entries...)
 	}, entries...)
 }
 
-// shortly is how long entries may wait for a flush that they share with those that follow.
+// shortly is how long entries may wait to share a flush with those that follow.
 const shortly = 10 * time.Millisecond
 
-// Soon returns the same log for appends that need not wait for the disk: their entries
-// become durable with those that are appended next, or a moment later. A log that cannot do
-// that is returned as it is; see [sessions.SoonLog].
+// Soon returns a view of the log for appends that don't need to wait for the disk: their entries become durable
+// together with the next ones that are appended, or a moment later. A log that can't do that is returned
+// unchanged; see [sessions.SoonLog].
 func Soon(log sessions.Log) sessions.Log {
 	if s, ok := log.(sessions.SoonLog); ok {
 		return s.Soon(shortly)
@@ -108,8 +106,8 @@ func Soon(log sessions.Log) sessions.Log {
 	return log
 }
 
-// Publishing returns the same log as one whose appends also publish mail, in the same write. It
-// returns false if the log cannot do that; see [sessions.Publisher].
+// Publishing returns a view of the log whose appends also publish mail, in the same write. It returns false if
+// the log can't do that; see [sessions.Publisher].
 func Publishing(log sessions.Log, mail ...sessions.Mail) (sessions.Log, bool) {
 	if p, ok := log.(sessions.Publisher); ok {
 		return p.Publishing(mail...)
@@ -123,21 +121,20 @@ func (j *Journal) Publishes() bool {
 	return ok
 }
 
-// AppendSoon does what Append does, but returns before the entries are durable; see Soon.
-// It is for entries whose loss in a crash would do no harm, because nothing but the work of
-// this process depends on them yet.
+// AppendSoon does what Append does, but returns before the entries are durable; see Soon. It is for entries
+// whose loss in a crash would do no harm, because only the work of this process depends on them so far.
 func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) error {
 	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error {
 		return Soon(log).Append(ctx, at, entries...)
 	}, entries...)
 }
 
-// openTries is how often an append that opens the log is tried again. A log that cannot be
-// opened is no reason to hold its session: its mail waits better on the bus.
+// openTries is how often an append that opens the log is tried again. If the log can't be opened, there is no
+// point in holding the session: its mail can wait on the bus.
 const openTries = 3
 
-// AppendBy does what Append does, by a function that writes the entries, and what is owed before
-// them, to the log in its own way. It may be called more than once, like the log's Append.
+// AppendBy does what Append does, but calls write to write the entries, and those owed before them, to the log
+// in its own way. write may be called more than once, like the log's Append.
 func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -176,7 +173,7 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 	return j.add(entries[owed:])
 }
 
-// add adds entries that the log has to the records. The caller holds the lock.
+// add adds entries that are in the log to the records. The caller holds the lock.
 func (j *Journal) add(entries []sessions.Entry) error {
 	j.makeRoom(len(entries))
 	for i, e := range entries {
@@ -191,9 +188,9 @@ func (j *Journal) add(entries []sessions.Entry) error {
 	return nil
 }
 
-// makeRoom makes room for n more records, and for what a turn without tools still writes after its
-// first append. The room that append makes would double what a journal takes in memory, and thousands
-// may be held at once. The caller holds the lock.
+// makeRoom makes room for n more records, and for what a turn without tools still writes after its first
+// append. The room that Go's append would make could double the memory that a journal takes, and thousands may
+// be held at once. The caller holds the lock.
 func (j *Journal) makeRoom(n int) {
 	if need := len(j.records) + n; need > cap(j.records) {
 		j.records = append(make([]Record, 0, need+roomForTurn+len(j.records)/16), j.records...)
@@ -203,7 +200,7 @@ func (j *Journal) makeRoom(n int) {
 // roomForTurn is how many records a turn without tools adds.
 const roomForTurn = 6
 
-// SetTitle gives the conversation a title in place of the words of entry n; see [sessions.Titler].
+// SetTitle sets the conversation's title, which replaces the words of entry n; see [sessions.Titler].
 func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
 	log, ok := j.log.(sessions.Titler)
 	if !ok {
@@ -214,8 +211,8 @@ func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
 	return log.SetTitle(ctx, n, title)
 }
 
-// EraseMessage empties the texts of a message that was deleted, in the log and in the records.
-// cause is the message's id.
+// EraseMessage empties the texts of a deleted message, in the log and in the records. cause is the message's
+// id.
 func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 	log, ok := j.log.(sessions.MessageEraser)
 	if !ok {
@@ -227,7 +224,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 		return err
 	}
 	j.assumed = false
-	blanked := slices.Clone(j.records) // other callers read the old ones
+	blanked := slices.Clone(j.records) // others still read the old slice
 	for i, r := range blanked {
 		e, err := r.entry()
 		if err != nil {
@@ -255,9 +252,8 @@ func (j *Journal) Records() []Record {
 	return slices.Clip(j.records)
 }
 
-// Current returns the records from the first one of a turn that has not ended, and some before it: all that
-// tells how far turns are that have not ended, or have since the journal began to rest last. The caller must not
-// change them.
+// Current returns the records of all turns that have not ended, or that ended since Rest was last called. It
+// may also return some records before these. The caller must not change them.
 func (j *Journal) Current() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -270,16 +266,15 @@ func (j *Journal) Since(n int64) []Record {
 	return records[sort.Search(len(records), func(i int) bool { return records[i].N >= n }):]
 }
 
-// Newest returns the number of the last entry, or that which the last one owed will have; 0 if there
-// is none.
+// Newest returns the number of the newest entry, even if it's still owed; 0 if there is none.
 func (j *Journal) Newest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.next - 1 + int64(len(j.owed))
 }
 
-// Forget removes the records that a summary hides, from memory only: the log keeps them.
-// The records of a turn that has not ended stay, as they do when a log is read.
+// Forget removes the records that a summary hides from memory; the log keeps them. Records of a turn that has
+// not ended stay, just as they do when a log is read.
 func (j *Journal) Forget(s sessions.Summary) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -301,8 +296,8 @@ func (j *Journal) Forget(s sessions.Summary) {
 	j.records, j.finished = kept, finished{}
 }
 
-// Find returns the first entry that a message has caused, by the message's id; false if
-// the log has none that was read.
+// Find returns the first entry that a message caused, given the message's id; false if no entry that was read
+// has it.
 func (j *Journal) Find(cause string) (Record, bool) {
 	records := j.Records()
 	for i := range records {
@@ -313,7 +308,7 @@ func (j *Journal) Find(cause string) (Record, bool) {
 	return Record{}, false
 }
 
-// decode returns an entry with its data decoded, in the Go type that belongs to its kind.
+// decode decodes an entry's data into the Go type for its kind.
 func decode(e sessions.Entry) (Record, error) {
 	if len(e.Data) == 0 { // sessions.Peeker leaves it out
 		switch e.Kind {
@@ -330,12 +325,11 @@ func decode(e sessions.Entry) (Record, error) {
 	return NewRecord(e, v), err
 }
 
-// An UnknownKindError is the error of a session that holds an entry or message of a kind
-// that this release does not know. Only a newer release knows the kind, and the session
-// is left to that.
+// An UnknownKindError is returned for a session that holds an entry or message of a kind that this release
+// doesn't know. Only a newer release does, so the session is left to that release.
 type UnknownKindError struct{ What, ID, Kind string }
 
-// Error says which entry or message has the unknown kind, and which kind that is.
+// Error says which entry or message is of the unknown kind, and what the kind is.
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("%s %s is of the unknown kind %q", e.What, e.ID, e.ShortKind())
 }
@@ -346,8 +340,7 @@ func (e *UnknownKindError) ShortKind() string {
 	return strings.ToValidUTF8(e.Kind[:min(len(e.Kind), most)], "")
 }
 
-// NewEntry is sessions.NewEntry for data that is a shape of package sessions, which
-// always encodes.
+// NewEntry is sessions.NewEntry for data of a type of package sessions, which can always be encoded.
 func NewEntry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {

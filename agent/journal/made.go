@@ -6,12 +6,13 @@ import (
 	"parley/sessions"
 )
 
-// A madeSlot holds what was made of a record. All copies of the record share it, so nobody who holds records
-// need know of it, and a record with other data has another: what it holds is always made of the data beside it.
+// A madeSlot caches what was made from a record. All copies of the record share it, so those who hold records
+// don't have to know about it. A record with other data gets another slot, so the slot's content always matches
+// the data beside it.
 type madeSlot struct{ is atomic.Value }
 
-// newSlot returns a slot for entries of a kind that the model is shown as a text; nil for others, of which
-// nothing is worth keeping.
+// newSlot returns a slot for an entry of a kind that the model is shown as text; nil for other kinds, for which
+// nothing is cached.
 func newSlot(kind sessions.Kind) *madeSlot {
 	switch kind {
 	case sessions.KindUser, sessions.KindText, sessions.KindNotice:
@@ -20,7 +21,7 @@ func newSlot(kind sessions.Kind) *madeSlot {
 	return nil
 }
 
-// Made returns what Keep was given last; nil if that was nothing.
+// Made returns what was last passed to Keep; nil if nothing was.
 func (r *Record) Made() any {
 	if r.made == nil {
 		return nil
@@ -28,9 +29,9 @@ func (r *Record) Made() any {
 	return r.made.is.Load()
 }
 
-// Keep keeps what was made of the record and of nothing else, for as long as a journal holds the record. Nobody
-// may change it any more, and all that is ever kept must be of one type. Keep does nothing for a record of
-// which nothing is worth keeping, or that no entry was decoded into.
+// Keep caches what was made from this record alone, for as long as a journal holds the record. Nobody may
+// change the value afterwards, and all cached values must have the same type. Keep does nothing for a record
+// for which nothing is cached, or that was not decoded from an entry.
 func (r *Record) Keep(made any) {
 	if r.made != nil {
 		r.made.is.Store(made)

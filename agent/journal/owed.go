@@ -8,9 +8,9 @@ import (
 	"parley/sessions"
 )
 
-// Owe adds an entry to the journal, and leaves it to the next append to write it, before the entries
-// of that append: so it costs no write of its own. The log does not have it until then, or until Pay
-// writes it. Owe returns false, and does nothing, if the log cannot be held open for a next append.
+// Owe adds an entry to the journal and lets the next append write it, before the append's own entries, so it
+// costs no write of its own. The log doesn't contain the entry until that append, or until Pay writes it. Owe
+// returns false, and does nothing, if the log can't be kept open for another append.
 func (j *Journal) Owe(e sessions.Entry) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -27,16 +27,16 @@ func (j *Journal) Owe(e sessions.Entry) (bool, error) {
 	return true, nil
 }
 
-// Owes reports whether the log does not have all of the records yet.
+// Owes reports whether some of the records are not in the log yet.
 func (j *Journal) Owes() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.owed) > 0
 }
 
-// Pay writes what is owed, if the session has no other holder by now: that one does without it. It
-// returns an error if the store gave no clear answer by the time ctx has ended; what is owed stays
-// owed then.
+// Pay writes what is owed. If another holder has the session by now, it does nothing, because that holder works
+// without these entries. It returns an error if the result was still uncertain when ctx ended; then the entries
+// are still owed.
 func (j *Journal) Pay(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// Unfinished returns the ids of the turns that have not ended, or whose replies are not
-// published, in the order in which they began.
+// Unfinished returns the ids of the turns that have not ended, or whose replies are not published, in the order
+// in which they began.
 func Unfinished(records []Record) []string {
 	var ids []string
 	open, done := map[string]bool{}, map[string]bool{}
@@ -21,11 +21,11 @@ func Unfinished(records []Record) []string {
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
 		case sessions.TurnDone:
-			if open[r.Turn] { // of most turns the beginning is known to be over; see Over
+			if open[r.Turn] { // most turns are known to be over from their first record; see Over
 				open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
 			}
 		}
-		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
+		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise this is an ask that a waiting turn published
 			open[r.Turn] = false
 		}
 	}
@@ -38,11 +38,11 @@ func Unfinished(records []Record) []string {
 	return kept
 }
 
-// Rest prepares a journal to stay in memory until its session is worked on again. It
-// removes the records that reading the log anew would not return either, because a summary
-// hides them or they only record the course of a turn that is over. It returns roughly how many bytes of memory the journal takes, and false if
-// the journal cannot be kept, because its log cannot be opened again. Whoever has got records must
-// not use them any more.
+// Rest prepares a journal to stay in memory until its session is worked on again. It removes the records that
+// reading the log again would not return either, because a summary hides them or they only record the progress
+// of a finished turn. It returns roughly how many bytes of memory the journal takes, and false if the journal
+// can't be kept, because its log can't be opened again. Callers must no longer use records that they got
+// before.
 func (j *Journal) Rest() (size int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -62,10 +62,9 @@ func (j *Journal) Rest() (size int, ok bool) {
 	return size, true
 }
 
-// Reopen opens the log of a journal that was kept, for the next work on its session. From
-// then on only holders of a lease with this fence or a higher one may write to it. Reopen
-// returns false if the log has changed since or cannot be opened again: then it must be
-// read anew.
+// Reopen opens the log of a journal that was kept, for the next work on its session. From then on only holders
+// of a lease with this fence or a higher one may write to it. Reopen returns false if the log has changed since
+// or can't be opened again: then it must be read again.
 func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -81,10 +80,9 @@ func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) 
 	return still, nil
 }
 
-// ReopenLater does what Reopen does, but with the first append, which returns
-// sessions.ErrConflict if the log has changed since. It returns false, and does nothing, if a
-// turn has not ended or the log cannot be reopened like that. Until the first append nothing
-// may be done but what leads to it.
+// ReopenLater does what Reopen does, but together with the first append, which returns sessions.ErrConflict if
+// the log has changed since. It returns false, and does nothing, if a turn has not ended or the log can't be
+// reopened that way. Until the first append succeeds, the caller may only do what leads to it.
 func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,23 +97,22 @@ func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	return true, nil
 }
 
-// IsAssumed reports whether the log has been reopened by ReopenLater, and nothing was appended
-// since.
+// IsAssumed reports whether ReopenLater has reopened the log and nothing was appended since.
 func (j *Journal) IsAssumed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.assumed
 }
 
-// Confirm reopens the log now if ReopenLater has left that to the first append. It returns
-// sessions.ErrConflict if the log has changed since.
+// Confirm reopens the log now if ReopenLater left that to the first append. It returns sessions.ErrConflict if
+// the log has changed since.
 func (j *Journal) Confirm(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.assumed {
 		return nil
 	}
-	switch still, err := j.log.(sessions.Reopener).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has found that it is one
+	switch still, err := j.log.(sessions.Reopener).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has checked the type
 	case err != nil:
 		return fmt.Errorf("reopen the log: %w", err)
 	case !still:
@@ -125,7 +122,7 @@ func (j *Journal) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// hideCovered removes the records that sessions.Log.Entries would not have: those that the newest summary
+// hideCovered removes the records that sessions.Log.Entries would leave out: those that the newest summary
 // hides, unless their turn has not ended. The caller holds the lock.
 func (j *Journal) hideCovered() {
 	newest, at := sessions.Summary{}, -1
@@ -152,13 +149,13 @@ func (j *Journal) hideCovered() {
 	}
 }
 
-// sizeOf returns roughly how much memory a record takes: its fields, its data, and what is made of it.
+// sizeOf returns roughly how much memory a record takes: its fields, its data, and what is cached with it.
 func sizeOf(r *Record) int {
 	const fields, made, frame = 250, 220, 160
 	size := fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
-	if r.made != nil { // whether or not it was shown already: before long it is
+	if r.made != nil { // counted even if nothing is cached yet: soon something will be
 		size += made
-		if r.Kind != sessions.KindText { // others are shown in a frame, with a copy of their text
+		if r.Kind != sessions.KindText { // others are shown in a frame, which copies their text
 			size += frame + r.Size
 		}
 	}

@@ -7,13 +7,12 @@ import (
 	"parley/sessions"
 )
 
-// ShowResult makes Records return content as the result of a call, in place of
-// what the log keeps of it, until HideResults is called. After a crash only what the log
-// keeps is left.
+// ShowResult makes Records return content as the result of a call, instead of what is in the log, until
+// HideResults is called. After a crash, only the log's version remains.
 func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.records = slices.Clone(j.records) // other callers read the old ones
+	j.records = slices.Clone(j.records) // others still read the old slice
 	for i, r := range j.records {
 		if d, ok := r.Data.(sessions.ToolResult); ok && r.Call == call {
 			if j.kept == nil {
@@ -26,16 +25,16 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	}
 }
 
-// LoggedRecords returns the records with all results as they are in the log, whatever ShowResult
-// has changed. Summaries are made of these.
+// LoggedRecords returns the records with all results as they are in the log, regardless of ShowResult.
+// Summaries are made from these.
 func (j *Journal) LoggedRecords() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.loggedRecords())
 }
 
-// loggedRecords does what LoggedRecords does, and leaves the room for further records. The caller holds the
-// lock.
+// loggedRecords does what LoggedRecords does, but keeps the spare room for further records. The caller holds
+// the lock.
 func (j *Journal) loggedRecords() []Record {
 	if j.kept == nil {
 		return j.records
@@ -49,8 +48,7 @@ func (j *Journal) loggedRecords() []Record {
 	return records
 }
 
-// HideResults ends what ShowResult has begun: from now on Records returns each result as it is in the
-// log.
+// HideResults ends the effect of ShowResult: from now on Records returns each result as it is in the log.
 func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	payAfter  = 2 * time.Second // what the next run of a session has not written by then is written
-	payTime   = 5 * time.Second // bounds one try
-	maxPaying = 64              // how many journals write at the same time, which shares a round trip to a server
+	payAfter  = 2 * time.Second // what the session's next run has not written by then, payDue writes
+	payTime   = 5 * time.Second // limits one try
+	maxPaying = 64              // how many journals write at the same time, sharing a round trip to a server
 )
 
-// debts are journals that owe their logs entries. The next run of their sessions writes these, or
-// else payDue.
+// debts are journals that owe their logs entries (see journal.Owe). The next run of their sessions writes
+// these, or otherwise payDue does.
 type debts struct {
-	paying sync.Mutex // held while debts are paid
+	paying sync.Mutex // locked while debts are being paid
 
 	mu    sync.Mutex
-	owing []debt      // the oldest first
+	owing []debt      // oldest first
 	timer *time.Timer // calls payDue; nil while nothing is owed
 }
 
-// A debt is a journal with the time since which it owes something.
+// A debt is a journal that owes something, and since when.
 type debt struct {
 	journal *journal.Journal
 	since   time.Time
@@ -41,14 +41,14 @@ func (d *debts) add(j *journal.Journal) {
 	d.schedule()
 }
 
-// schedule sets the timer to when the first debt is due. The caller holds d.mu.
+// schedule sets the timer for when the first debt is due. The caller holds d.mu.
 func (d *debts) schedule() {
 	if d.timer == nil && len(d.owing) > 0 {
 		d.timer = time.AfterFunc(time.Until(d.owing[0].since.Add(payAfter)), d.payDue)
 	}
 }
 
-// payDue pays the debts that are due, and calls itself again when the next ones will be.
+// payDue pays the debts that are due, and schedules its next call for when the next ones will be.
 func (d *debts) payDue() {
 	d.paying.Lock()
 	defer d.paying.Unlock()
@@ -65,8 +65,8 @@ func (d *debts) payDue() {
 	d.pay(context.Background(), due)
 }
 
-// payAll pays all debts. Those for which the store gives no answer are left to the next holders of
-// their sessions.
+// payAll pays all debts. If the store doesn't confirm some, these are left to the next holders of their
+// sessions.
 func (d *debts) payAll(ctx context.Context) {
 	d.paying.Lock()
 	defer d.paying.Unlock()
@@ -87,7 +87,7 @@ func (d *debts) takeAll() []debt {
 	return all
 }
 
-// pay pays debts, many at a time. Those for which the store gives no answer are paid later.
+// pay pays debts, many at the same time. If the store doesn't confirm some, these are paid later.
 func (d *debts) pay(ctx context.Context, due []debt) {
 	ctx, cancel := context.WithTimeout(ctx, payTime)
 	defer cancel()

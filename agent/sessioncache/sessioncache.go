@@ -1,9 +1,9 @@
-// Package sessioncache keeps sessions that were worked on lately in memory, so that their next
-// run need not read their logs.
+// Package sessioncache keeps recently used sessions in memory, so that their next run doesn't have to read
+// their logs.
 //
-// A journal is kept from the end of a run until the next run of its session begins. That
-// run asks the store whether the log is still what the journal holds: in a fleet another
-// process may have had the session meanwhile, and something may have been erased.
+// A journal is kept from the end of a run until the next run of its session begins. That run asks the store
+// whether the log still matches the journal: in a fleet, another process may have worked on the session in the
+// meantime, and something may have been erased.
 package sessioncache
 
 import (
@@ -19,31 +19,31 @@ import (
 	"parley/sessions"
 )
 
-// Bounds says how much is kept, and for how long. A zero field has its default.
+// Bounds says how much is kept, and for how long. A zero field stands for its default.
 type Bounds struct {
-	Sessions int           // one for each 8 KB of Bytes, and at least 4,096
-	Bytes    int           // 24 MB, roughly; one session may have a quarter of it
-	Idle     time.Duration // how long a session is kept that nobody works on: 10 minutes
-	// Age is how long ago a session may have been read from its log: one hour. A release
-	// that does not mark what it erases may work on the same store.
+	Sessions int           // default: one for each 8 KB of Bytes, and at least 4,096
+	Bytes    int           // roughly; default: 24 MB; one session may take a quarter of it
+	Idle     time.Duration // how long an idle session is kept; default: 10 minutes
+	// Age is how long ago a session may have been read from its log; default: one hour. A release that doesn't
+	// mark what it erases may be using the same store.
 	Age time.Duration
 }
 
-// Journals keeps journals by their sessions, those that were worked on last. Its methods
-// may be called at the same time.
+// Journals keeps the journals of the sessions that were used most recently. Its methods may be called
+// concurrently.
 type Journals struct {
 	bounds Bounds
 
 	mu     sync.Mutex
 	byKey  map[string]*list.Element // of a *kept
-	order  list.List                // the one that was worked on last comes first
+	order  list.List                // most recently used first
 	bytes  int
 	clears int         // how often everything was removed
-	sweep  *time.Timer // removes what has been idle for too long; nil while nothing is kept
+	sweep  *time.Timer // removes journals that have been idle for too long; nil while none is kept
 	debts  debts
 }
 
-// A keptJournal is a journal that nobody works on.
+// A keptJournal is a journal that nobody is working on.
 type keptJournal struct {
 	key     string
 	fence   int64
@@ -53,9 +53,9 @@ type keptJournal struct {
 	rested  time.Time
 }
 
-// Within returns the bounds for a process that may use so many bytes of memory: a sixteenth of it,
-// and at most 512 MB, because what is kept the garbage collector has to look through. If usable is 0,
-// the bounds are the default ones.
+// Within returns the bounds for a process that may use that many bytes of memory: a sixteenth of it, and at
+// most 512 MB, because the garbage collector has to scan what is kept. If usable is 0, the bounds are the
+// defaults.
 func Within(usable int64) Bounds {
 	if usable <= 0 {
 		return Bounds{}
@@ -83,10 +83,10 @@ type Run struct {
 	clears int       // when the run began
 }
 
-// Begin begins a run: it makes fence, the number of the session's lease, the lowest that
-// may write to the session's log. It reads the log, unless a journal is kept that still
-// holds the same. If soon is true, the run begins with an append, and that finds out
-// whether it does: if not, the append returns sessions.ErrConflict, and the run is begun anew.
+// Begin begins a run: fence, the number of the session's lease, becomes the lowest that may write to the
+// session's log. Begin reads the log, unless a kept journal still matches it. If soon is true, the check is
+// left to the run's first append: if the journal doesn't match, the append returns sessions.ErrConflict, and
+// the run has to begin again.
 func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, fence int64, soon bool, logger *slog.Logger) (*Run, error) {
 	r := j.take(key)
 	r.fence = fence
@@ -111,9 +111,9 @@ func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, 
 	return r, err
 }
 
-// peek reads the log as its last holder has left it, and opens it as if it had been kept: so a
-// session that is not kept costs no other writes than one that is. It returns false if the log has
-// changed in between, or if there is none yet.
+// peek reads the log as its last holder left it, and opens it as if it had been kept, so that a session that is
+// not in the cache needs no more writes than one that is. It returns false if the log has changed in between,
+// or if there is none yet.
 func (r *Run) peek(ctx context.Context, store sessions.Peeker, soon bool, logger *slog.Logger) (bool, error) {
 	log, ok, err := store.Peek(ctx, r.key)
 	if err != nil {
@@ -128,8 +128,8 @@ func (r *Run) peek(ctx context.Context, store sessions.Peeker, soon bool, logger
 	return reopen(ctx, r.Journal, r.fence, soon, logger)
 }
 
-// reopen opens the log of a journal that was read before, at once or, if soon is true and nothing
-// speaks against it, with the first append. It returns false if the log has changed since.
+// reopen opens the log of a journal that was read before: at once or, if soon is true and that is possible,
+// with the first append. It returns false if the log has changed since.
 func reopen(ctx context.Context, j *journal.Journal, fence int64, soon bool, logger *slog.Logger) (bool, error) {
 	if soon {
 		if still, err := j.ReopenLater(fence, logger); err != nil || still {
@@ -139,7 +139,7 @@ func reopen(ctx context.Context, j *journal.Journal, fence int64, soon bool, log
 	return j.Reopen(ctx, fence, logger)
 }
 
-// take removes the journal of a session, if it is kept and was not read too long ago.
+// take removes the journal of a session from the cache, if it is kept and was not read too long ago.
 func (j *Journals) take(key string) *Run {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -154,8 +154,8 @@ func (j *Journals) take(key string) *Run {
 	return r
 }
 
-// End ends a run after which the journal holds what the log does. The journal is kept for
-// the next run, unless something was erased meanwhile.
+// End ends a run whose journal matches the log. The journal is kept for the next run, unless something was
+// erased in the meantime.
 func (r *Run) End() {
 	r.all.debts.add(r.Journal)
 	if size, ok := r.Journal.Rest(); ok {
@@ -163,23 +163,23 @@ func (r *Run) End() {
 	}
 }
 
-// Fail ends a run whose journal is not kept.
+// Fail ends a run whose journal must not be kept.
 func (r *Run) Fail() { r.all.debts.add(r.Journal) }
 
-// PayAll writes what ended runs have left to be written with the next append (journal.Owe). It is
-// for a process that ends.
+// PayAll writes what ended runs have left for the next append to write (journal.Owe). It is for a process that
+// is about to end.
 func (j *Journals) PayAll(ctx context.Context) { j.debts.payAll(ctx) }
 
-// keep keeps a journal for its session's next run, and removes the journals for which there
-// is no room any more. clears is how often Clear had been called when the run began: if it
-// was called since, the journal may hold what was erased, and is not kept.
+// keep keeps a journal for its session's next run, and removes the journals for which there is no more room.
+// clears is how often Clear had been called when the run began: if it was called since then, the journal may
+// contain what was erased, and is not kept.
 func (j *Journals) keep(clears int, k *keptJournal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if clears != j.clears || k.size > j.bounds.Bytes/4 {
 		return
 	}
-	if at, ok := j.byKey[k.key]; ok { // a run that had lost its lease ends after the next one
+	if at, ok := j.byKey[k.key]; ok { // a run that lost its lease may end after the next one
 		if other := at.Value.(*keptJournal); other.fence >= k.fence { //nolint:forcetypeassert // the list holds nothing else
 			return
 		}
@@ -203,8 +203,8 @@ func (j *Journals) remove(at *list.Element) *keptJournal {
 	return k
 }
 
-// removeIdle removes the journals that have been idle for too long, and calls itself
-// again when the next one will be.
+// removeIdle removes the journals that have been idle for too long, and schedules its next call for when the
+// next one will have been.
 func (j *Journals) removeIdle() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -219,7 +219,7 @@ func (j *Journals) removeIdle() {
 	}
 }
 
-// Clear removes all journals. Those of runs that have begun already are not kept either.
+// Clear removes all journals. Journals of runs that are in progress are not kept either.
 func (j *Journals) Clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -232,7 +232,7 @@ func (j *Journals) Clear() {
 	}
 }
 
-// Size returns how many journals are kept, and roughly how much memory they take.
+// Size returns how many journals are kept, and roughly how much memory they use.
 func (j *Journals) Size() (n, bytes int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 	"parley/tools"
 )
 
-// A Session is what the parts of a run share: the lease, the log, the agent that
-// answers, and the ways to the outside.
+// A Session holds what the parts of a run share: the lease, the log, the agent that answers, and the
+// connections to the outside.
 type Session struct {
 	Config  *agent.Config
 	Lease   bus.Lease
@@ -32,35 +32,36 @@ type Session struct {
 	Audits  *audit.Queue // the audit records of calls
 	// Room is roughly how many tokens of messages fit into a request to the model.
 	Room int
-	// Ceiling is the greatest number of tokens of a request, learned from a refusal; 0 if
-	// none.
+	// Ceiling is the most tokens that a request may have, as learned from a refusal; 0 if nothing was learned.
 	Ceiling int
 	Count   estimate.Count
-	// Trusted is the id of the turn for which the agent was found to remember nothing that strangers may have written.
+	// Trusted is the id of the turn for which it was found that strangers have written nothing that the agent
+	// remembers.
 	Trusted string
-	Payer   Payer // the sender of the turn that was counted last
-	// folded is the turn that was folded last: each message has its turn folded several times,
-	// often with nothing written in between.
+	Payer   Payer // the sender of the turn that was last counted
+	// folded is the last folded turn: each message has its turn folded several times, often with nothing written
+	// in between.
 	folded atomic.Pointer[foldedTurn]
 }
 
-// ErrBusAway is the error of what cannot go on because the bus, or what is beside it, gives no answer.
+// ErrBusAway is returned if work can't continue because the bus, or something that belongs to it, doesn't
+// respond.
 var ErrBusAway = errors.New("the bus is away")
 
-// A foldedTurn is a turn with the records of which it was made.
+// A foldedTurn is a turn with the records that it was made from.
 type foldedTurn struct {
 	turn    *Turn
 	records []journal.Record
 }
 
-// isOf reports whether records are those of which the turn was made. Records that were given out are
-// never changed, so it is enough that they are at the same place.
+// isOf reports whether the turn was made from these records. Records that were handed out never change, so it
+// is enough to compare where they are in memory.
 func (f *foldedTurn) isOf(records []journal.Record) bool {
 	return len(records) > 0 && len(records) == len(f.records) && &records[0] == &f.records[0]
 }
 
-// Fold makes the state of a turn from the session's journal. Others may have the same turn: who
-// writes entries folds it again.
+// Fold makes the state of a turn from the session's journal. Others may get the same Turn: after writing
+// entries, fold it again.
 func (s *Session) Fold(id string) (*Turn, error) {
 	records := s.Journal.Current()
 	var known *route.Route
@@ -68,28 +69,28 @@ func (s *Session) Fold(id string) (*Turn, error) {
 		if last.isOf(records) {
 			return last.turn, nil
 		}
-		known = &last.turn.Route // to decode it would be most of the work
+		known = &last.turn.Route // decoding it would be most of the work
 	}
 	t, err := Fold(id, records, known)
 	if err == nil && t.FirstEntry > 0 {
 		s.folded.Store(&foldedTurn{t, records})
 		return t, nil
 	}
-	if err == nil { // it was over before
+	if err == nil { // it was already over, so Current doesn't include it
 		t, err = Fold(id, s.Journal.Records(), nil)
 	}
 	return t, err
 }
 
-// NewSession makes a leased session, without its journal and its agent. What it learns of how models
-// count goes into the ratios.
+// NewSession makes a leased session, without its journal and its agent. What it learns about how models count
+// goes into the ratios.
 func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
 	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Count: estimate.Count{Ratios: learned}}
 	s.Audits = audit.New(s.writeAudit)
 	return s
 }
 
-// Aside returns the session without what its turn has counted and audited.
+// Aside returns a copy of the session without what its turn has counted and audited.
 func (s *Session) Aside() *Session {
 	return &Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Count: estimate.Count{Ratios: s.Count.Ratios}}
 }
@@ -97,7 +98,7 @@ func (s *Session) Aside() *Session {
 // Key returns the session's key.
 func (s *Session) Key() string { return s.Lease.Claim().Key }
 
-// Point marks a line of the protocol, at which a test may kill the process.
+// Point marks a step of the protocol, at which a test may kill the process.
 func (s *Session) Point(name string) { s.Config.Point(name) }
 
 // Emit sends an event of a turn to watchers.
@@ -110,8 +111,8 @@ func (s *Session) Emit(t *Turn, e bus.Event) {
 	s.emitProgress(t, e.Type)
 }
 
-// emitProgress tells those who watch the sessions for which a sub-agent's turn works that it goes on. How a
-// task ends is told by whoever records that.
+// emitProgress tells those who watch the sessions that a sub-agent's turn works for that the turn is making
+// progress. The code that records a task's end announces the end.
 func (s *Session) emitProgress(t *Turn, event string) {
 	state := bus.StateRunning
 	switch event {
@@ -126,9 +127,8 @@ func (s *Session) emitProgress(t *Turn, event string) {
 	}
 }
 
-// isForLog reports whether an event is only for those who watch the session as its log has it. The
-// channel on which people read the answer shows nothing of it: they know what they have said, and
-// tool_start and tool_end tell of calls.
+// isForLog reports whether an event is only for those who watch the session's log. The channel where people
+// read the answer doesn't show it: they know what they have said, and tool_start and tool_end announce calls.
 func isForLog(e *bus.Event) bool {
 	switch sessions.Kind(e.Kind) {
 	case sessions.KindUser, sessions.KindToolResult:
@@ -165,7 +165,8 @@ func (noRedaction) Stream() func(piece string, last bool) string {
 }
 func (n noRedaction) JSONStream() func(piece string, last bool) string { return n.Stream() }
 
-// AtOnce returns the log as one whose entries are durable once they are appended.
+// AtOnce returns the log unchanged: its entries are durable once an append returns. It is a choice for
+// AppendWith.
 func AtOnce(log sessions.Log) sessions.Log { return log }
 
 // defaultExpiry is how long an ask waits for an answer if no time is configured.
@@ -183,11 +184,11 @@ func (s *Session) Approvals() agent.Approvals {
 	return a
 }
 
-// A Payer is a person with the person under whose name they are counted.
+// A Payer is a person with the account under which the person is counted.
 type Payer struct{ Person, Account string }
 
-// AccountOf returns the id under which a person is counted and limited, which is the same
-// for all their accounts on platforms.
+// AccountOf returns the id under which a person is counted and limited. It is the same for all the person's
+// accounts on platforms.
 func (s *Session) AccountOf(ctx context.Context, person string) (string, error) {
 	if s.Config.Account == nil {
 		return person, nil
@@ -202,8 +203,8 @@ func (s *Session) AccountOf(ctx context.Context, person string) (string, error) 
 // IsDeserted reports whether no person takes part in the session.
 func (s *Session) IsDeserted() bool { return s.Config.Deserted != nil && s.Config.Deserted(s.Key()) }
 
-// Offered returns the specs of those tools of a set that the model is shown: where nobody can be
-// asked, none that only asks people.
+// Offered returns the specs of the tools in a set that the model is shown. If nobody can be asked, it leaves
+// out tools that only ask people.
 func (s *Session) Offered(set *tools.Set) []tools.Spec {
 	if s.Config.Asks != nil && !s.IsDeserted() {
 		return set.Specs()
@@ -215,9 +216,9 @@ func (s *Session) Offered(set *tools.Set) []tools.Spec {
 	})
 }
 
-// AppendWith appends entries to the log and changes budgets in the same write, if the log can do
-// both; else it only appends. choose returns the log or a variant of it, and so decides whether the
-// entries are durable when it returns. done says which part of the change was certainly made.
+// AppendWith appends entries to the log and changes budgets in the same write, if the log can do both;
+// otherwise it only appends. choose returns the log or a variant of it, and so decides whether the entries are
+// durable when AppendWith returns. done says which part of the change was certainly made.
 func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
 	err = s.Journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
 		log = choose(log)
@@ -231,10 +232,10 @@ func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(ses
 	return done, err
 }
 
-// Audit records a call whose result is in the log. It comes after C5, because what is
-// not in the log has not happened. The record is written beside the turn, and before the
-// turn says anything: it may share the flush of the turn's end. If the process dies between C5 and
-// the write, the record is lost, but the log has the call and its result.
+// Audit records a call whose result is in the log. It comes after C5, because what is not in the log has not
+// happened. The record is written in parallel with the turn, and before the turn says anything, so it may share
+// the flush of the turn's end. If the process dies between C5 and the write, the record is lost, but the log
+// contains the call and its result.
 func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 	if s.Config.Audit == nil {
 		return
@@ -248,8 +249,8 @@ func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 	s.Audits.Record(r)
 }
 
-// writeAudit writes a record. If that fails, the call stays done; the failure is logged
-// and counted. The end of a run does not end the write.
+// writeAudit writes a record. If that fails, the call is not undone; the failure is logged and counted. The end
+// of a run doesn't interrupt the write.
 func (s *Session) writeAudit(r sessions.AuditRecord) {
 	ctx, cancel := context.WithTimeout(context.Background(), auditTime)
 	defer cancel()
@@ -261,13 +262,13 @@ func (s *Session) writeAudit(r sessions.AuditRecord) {
 }
 
 const (
-	// maxAudited is the greatest size of the arguments in an audit record, in bytes.
+	// maxAudited is the largest size of the arguments in an audit record, in bytes.
 	maxAudited = 4096
-	// auditTime bounds how long the write of a record may take.
+	// auditTime limits how long writing a record may take.
 	auditTime = 10 * time.Second
 )
 
-// loggerFor returns a logger that names a session.
+// loggerFor returns a logger that adds the session's name to each record.
 func loggerFor(log *slog.Logger, claim bus.Claim) *slog.Logger {
 	return log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
 }

@@ -12,8 +12,8 @@ import (
 	"parley/tools"
 )
 
-// ShowResult tells watchers of the result of a call, which is in the log by now with that content. failed
-// is nil if the call has not failed.
+// ShowResult tells watchers the result of a call, which is already in the log with that content. failed is nil
+// if the call did not fail.
 func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, failed *tools.Error) {
 	number, ok := t.Blocks.Result(c.ID)
 	if !ok {
@@ -28,8 +28,7 @@ func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, failed *
 	b.Say(func(e bus.Event) { s.Emit(t, e) })
 }
 
-// ShowFrom tells watchers of those blocks of a turn that are in the log and whose number is at least
-// from.
+// ShowFrom shows watchers those blocks of a turn that are in the log and are numbered from or higher.
 func (s *Session) ShowFrom(t *Turn, from int) {
 	records := s.Journal.LoggedRecords()
 	records = records[sort.Search(len(records), func(i int) bool { return records[i].N >= t.FirstEntry }):]
@@ -55,14 +54,14 @@ func (s *Session) ShowFrom(t *Turn, from int) {
 	}
 }
 
-// A Place is where watchers have a message: its turn, and its number there. The zero value is nowhere.
+// A Place is where watchers see a message: its turn, and its number there. The zero Place means that they don't
+// see it.
 type Place struct {
 	turn, message string
 	block         int
 }
 
-// Trace returns what the session's log knows about a message, and where watchers have it. It reads the log
-// once.
+// Trace returns what the session's log knows about a message, and where watchers see it. It reads the log once.
 func (s *Session) Trace(ctx context.Context, message string) (attached.Trace, Place, error) {
 	var at Place
 	numbers := map[string]*blocks.Numbering{} // by turn, up to the message
@@ -86,8 +85,8 @@ func (s *Session) Trace(ctx context.Context, message string) (attached.Trace, Pl
 	return trace, at, err
 }
 
-// ShowDeleted tells watchers of a message that somebody has deleted, as the log has it now. Whoever begins to
-// watch later sees that in the log.
+// ShowDeleted shows watchers a message that somebody has deleted, as it is in the log now. Those who begin to
+// watch later see that in the log.
 func (s *Session) ShowDeleted(at Place) {
 	if at == (Place{}) {
 		return
@@ -98,8 +97,8 @@ func (s *Session) ShowDeleted(at Place) {
 	b.Say(func(event bus.Event) { s.Emit(&Turn{ID: at.turn}, event) })
 }
 
-// ShowOperators tells watchers what an operator has said in the conversation, once the log has it. They
-// know it by the message's id, so it does no harm to tell them again.
+// ShowOperators shows watchers what an operator has said in the conversation, once it is in the log. They
+// recognize it by the message's id, so it does no harm to tell them again.
 func (s *Session) ShowOperators(n sessions.Notice) {
 	said := blocks.Operators(n, s.Redactor())
 	s.Config.Events.Emit(bus.Event{

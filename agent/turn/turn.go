@@ -1,5 +1,5 @@
-// Package turn has the state of a turn: turn.go makes it of the turn's entries in a session's log, and
-// session.go has the session in which it runs, as far as all that work on its turns share it.
+// Package turn holds the state of a turn. turn.go makes it from the turn's entries in a session's log;
+// session.go holds what all code that works on a session's turns shares.
 package turn
 
 import (
@@ -23,61 +23,60 @@ import (
 // CommandStop is the command that stops a session's turns.
 const CommandStop = "stop"
 
-// Codes of notices, by which the log records their reasons.
+// Codes that say in the log what a notice is for.
 const (
 	NoticeLastStep   = "last_step"
 	NoticeUnsendable = "unsendable" // no bus accepts the turn's answer
-	NoticeJob        = "job"        // a job in the background has ended; may begin a turn
+	NoticeJob        = "job"        // a background job has ended; may begin a turn
 	CodeGaveUp       = sessions.CodeGaveUp
 	// CodeRepeated marks the result of a call that was refused because it was repeated too
 	// often.
 	CodeRepeated = string(tools.PermissionDenied)
 )
 
-// A Turn is the state of a turn, made from its entries alone. Nothing of it is stored
-// elsewhere: a process that continues it after a crash knows as much as the one that
-// began it.
+// A Turn is the state of a turn, made only from its entries. None of it is stored elsewhere: a process that
+// continues the turn after a crash knows as much as the one that began it.
 type Turn struct {
 	ID         string
 	Person     string
 	PersonName string // the person's name on the platform
-	Scheduled  bool   // a schedule began the turn, and nobody speaks
+	Scheduled  bool   // the turn was begun by a schedule, and no person is speaking
 	Route      route.Route
 	Started    time.Time
 
 	Causes     []string // ids of the messages that the turn answers
 	Steps      []step
-	ModelCalls int                // model calls whose answer is written
-	FirstMS    int64              // after so many milliseconds there was a text; 0 if there was none yet
-	Summaries  int                // summaries of parts of the past, since the last model call
-	Blocks     blocks.Numbering   // of what watchers are shown
-	Resumes    int                // how often it was resumed after a crash, since the last answer or result
+	ModelCalls int                // model calls whose answer is in the log
+	FirstMS    int64              // milliseconds until the first text; 0 if there was none yet
+	Summaries  int                // summaries of parts of the past since the last model call
+	Blocks     blocks.Numbering   // numbers what watchers are shown
+	Resumes    int                // how often it was resumed after a crash since the last answer or result
 	GivenUp    bool               // it was cut off too often
 	Unsendable bool               // the turn's answer can never be sent
 	LastStep   bool               // the model was told that this is its last step
 	Stopped    bool               // somebody said /stop
-	Done       *sessions.TurnDone // the turn's end; nil while it goes on
+	Done       *sessions.TurnDone // the turn's end; nil while it continues
 	Ended      time.Time
 	Published  bool // the turn's replies are on the bus
 
-	Tasks []sessions.Tasked // that the turn is to report on; nil if it is not a sub-agent's
+	Tasks []sessions.Tasked // the tasks that the turn has to report on; nil if it isn't a sub-agent's
 	Files attached.Files    // the files that came with the turn's messages
 
-	Asks      []*Ask // of the step that has parked the turn last
+	Asks      []*Ask // of the step that parked the turn last
 	Parked    bool   // the turn waits for at least one of the asks
 	Announced bool   // people were asked
 	ParkedAt  time.Time
-	parkedFor time.Duration   // total of the waits that are over
+	parkedFor time.Duration   // total of the waits that have ended
 	Meanwhile map[string]bool // the messages that came while it waited
 
 	FirstEntry int64     // the number of the turn's first entry
 	Resumed    bool      // resumed since the last answer
-	CutOff     bool      // it was killed since the last answer, perhaps while the model was asked
-	Progress   time.Time // the time of the last entry that is not about its being put off
-	Suspended  bool      // it stopped in good order, so that its next resume follows no crash
+	CutOff     bool      // it was killed since the last answer, perhaps during a model call
+	Progress   time.Time // the time of the last entry, not counting those that only put the turn off
+	Suspended  bool      // it was stopped in an orderly way, so its next resume doesn't follow a crash
 }
 
-// A step is one answer of the model with its calls.
+// A step is one answer of the model, with its calls.
 type step struct {
 	Calls []*Call
 }
@@ -88,11 +87,10 @@ type Call struct {
 	Use      sessions.ToolUse
 	Asked    int64 // the number of the call's entry
 	Attempts int   // number of attempts that were started
-	// The start of the last attempt. It has arguments if they are not those that the model
-	// wrote.
+	// Started is the start of the last attempt. It has arguments if they differ from what the model wrote.
 	Started sessions.ToolStarted
 	Ask     *Ask // the ask to people about the call; nil if there is none
-	// Delegated is the task for which the turn waits, or has waited.
+	// Delegated is the task that the turn waits for, or has waited for.
 	Delegated sessions.Delegated
 	Result    *sessions.ToolResult
 }
@@ -113,14 +111,14 @@ func (a *Ask) IsApproved() bool {
 	return a != nil && a.Ended != nil && a.Kind == bus.AskApproval && a.Ended.State == bus.AskAnswered && a.Ended.Answer != bus.Deny
 }
 
-// isTurnedDown reports whether people were asked and the call did not run, because they
-// denied it or nobody answered.
+// isTurnedDown reports whether people were asked and the call did not run because they denied it or nobody
+// answered.
 func (a *Ask) isTurnedDown() bool {
 	return a != nil && a.Ended != nil && (a.Ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.Ended.Answer == bus.Deny)
 }
 
-// Fold makes the state of a turn from the entries that belong to it. Where the turn's replies go is
-// decoded unless it is known already.
+// Fold makes the state of a turn from the entries that belong to it. known is where the turn's replies go, or
+// nil if Fold has to decode that.
 func Fold(id string, records []journal.Record, known *route.Route) (*Turn, error) {
 	t := &Turn{ID: id}
 	calls := map[string]*Call{}
@@ -147,8 +145,8 @@ func Fold(id string, records []journal.Record, known *route.Route) (*Turn, error
 	return t, nil
 }
 
-// apply updates the turn by its next entry in the log. calls has the turn's calls so far,
-// by their ids, and gets those that the entry brings.
+// apply updates the turn with its next entry in the log. calls contains the turn's calls so far, by id; apply
+// adds the calls in the entry.
 func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	if r.Kind != sessions.KindSuspended && r.Kind != sessions.KindResumed {
 		t.Progress = r.At()
@@ -206,7 +204,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	t.applyMark(r)
 }
 
-// applyTask updates the turn by an entry about what is handed to sub-agents.
+// applyTask updates the turn with an entry about tasks that are handed to sub-agents.
 func (t *Turn) applyTask(r journal.Record, calls map[string]*Call) {
 	switch d := r.Data.(type) {
 	case sessions.Tasked:
@@ -218,7 +216,7 @@ func (t *Turn) applyTask(r journal.Record, calls map[string]*Call) {
 	}
 }
 
-// openStep returns the step whose model call has not ended yet, and begins it if needed.
+// openStep returns the step whose model call has not ended yet, and begins one if needed.
 func (t *Turn) openStep() *step {
 	if len(t.Steps) == t.ModelCalls {
 		t.Steps = append(t.Steps, step{})
@@ -231,15 +229,15 @@ func (t *Turn) HasCalls() bool {
 	return slices.ContainsFunc(t.Steps, func(s step) bool { return len(s.Calls) > 0 })
 }
 
-// applyMark updates the turn by an entry without data.
+// applyMark updates the turn with an entry that has no data.
 func (t *Turn) applyMark(r journal.Record) {
 	switch r.Kind {
 	case sessions.KindSuspended:
-		t.Suspended, t.CutOff = true, false // what was cut off before is recorded
+		t.Suspended, t.CutOff = true, false // an earlier cut-off is already recorded
 	case sessions.KindResumed:
 		if !t.Suspended {
 			t.Resumes++
-			t.CutOff = t.CutOff || len(t.OpenCalls()) == 0 // else its tools were at work
+			t.CutOff = t.CutOff || len(t.OpenCalls()) == 0 // otherwise its tools were running
 		}
 		t.Suspended, t.Resumed = false, true
 	case sessions.KindTurnUnparked:
@@ -266,8 +264,7 @@ func (t *Turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
 	}
 }
 
-// applyParked records what the turn waits for from now on. The calls begin anew when it
-// continues.
+// applyParked records what the turn waits for from now on. The calls begin again when it continues.
 func (t *Turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[string]*Call) {
 	t.Parked, t.Announced, t.ParkedAt, t.Asks = true, false, r.At(), nil
 	if t.Meanwhile == nil {
@@ -311,9 +308,8 @@ func (t *Turn) OpenCalls() []*Call {
 	return open
 }
 
-// CountFailedSteps counts the latest consecutive steps in which every call failed. It
-// passes over steps in which people decided about every call, because a denial is
-// neither a failure nor a success.
+// CountFailedSteps counts the most recent consecutive steps in which every call failed. It skips steps in which
+// people decided about every call, because a denial is neither a failure nor a success.
 func (t *Turn) CountFailedSteps() int {
 	n := 0
 	for i := len(t.Steps) - 1; i >= 0; i-- {
@@ -328,8 +324,8 @@ func (t *Turn) CountFailedSteps() int {
 	return n
 }
 
-// allFailed reports whether all calls of a step failed, apart from those that people
-// turned down. undecided reports whether there are any others, or no calls at all.
+// allFailed reports whether all calls of a step failed, except those that people turned down. undecided reports
+// whether there are any other calls, or no calls at all.
 func (s step) allFailed() (failed, undecided bool) {
 	for _, c := range s.Calls {
 		if c.Ask.isTurnedDown() {
@@ -343,7 +339,7 @@ func (s step) allFailed() (failed, undecided bool) {
 	return undecided, undecided || len(s.Calls) == 0
 }
 
-// CountRepeats counts the calls like this one that all had the same result. It includes
+// CountRepeats counts the calls like this one, from the latest back, that all had the same result. It includes
 // those that were refused as repeated.
 func (t *Turn) CountRepeats(like *Call) int {
 	var latest *sessions.ToolResult
@@ -376,8 +372,7 @@ func (t *Turn) WaitingTime() time.Duration {
 	return t.parkedFor
 }
 
-// Parent returns the key of the session for which the turn of a sub-agent works; "" for
-// other turns.
+// Parent returns the key of the session that a sub-agent's turn works for, or "" for other turns.
 func (t *Turn) Parent() string {
 	if len(t.Tasks) == 0 {
 		return ""
@@ -394,14 +389,14 @@ func (t *Turn) ReplyText() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// An Outcome is what has come of a tool call: its result, or its failure.
+// An Outcome is what a tool call led to: its result, or its failure.
 type Outcome struct {
 	Result  tools.Result
 	Failed  *tools.Error
-	Changed bool // the hooks changed the result; it counts even beside a failure
+	Changed bool // the hooks changed the result, which then counts even beside a failure
 }
 
-// Content returns the result as the model is shown it.
+// Content returns the result in the form that the model is shown.
 func (o *Outcome) Content() json.RawMessage {
 	if o.Failed != nil && !o.Changed {
 		return o.Failed.Result().Content
@@ -420,8 +415,7 @@ func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
 	return e
 }
 
-// ResultEntries returns the entries of a call that ran (C5): its outcome and the
-// pictures that it shows.
+// ResultEntries returns the entries for a call that ran (C5): its outcome and the pictures that it shows.
 func ResultEntries(t *Turn, c *Call, content []byte, o *Outcome) []sessions.Entry {
 	entries := []sessions.Entry{ResultEntry(t, c, content, o)}
 	if o.Failed != nil || o.Changed {
@@ -435,7 +429,7 @@ func ResultEntries(t *Turn, c *Call, content []byte, o *Outcome) []sessions.Entr
 	return entries
 }
 
-// ReplyMessage returns the message in which a reply goes to the chat of a turn that has ended.
+// ReplyMessage returns the message that carries a reply to the chat of a turn that has ended.
 func (t *Turn) ReplyMessage(r sessions.Reply, state string) (bus.Outbound, error) {
 	out := bus.Outbound{ID: r.ID, To: t.Route.At, Text: r.Text, ReplyTo: t.Route.ReplyTo, Turn: t.ID, Failed: state == sessions.TurnFailed}
 	if len(t.Causes) > 1 {
@@ -449,8 +443,7 @@ func (t *Turn) ReplyMessage(r sessions.Reply, state string) (bus.Outbound, error
 	return out, nil
 }
 
-// ResultCode returns how a call has ended, for logs and metrics: "ok", or the code of its
-// failure.
+// ResultCode returns how a call ended, for logs and metrics: "ok", or the code of its failure.
 func ResultCode(failed *tools.Error) string {
 	if failed == nil {
 		return "ok"
@@ -458,8 +451,8 @@ func ResultCode(failed *tools.Error) string {
 	return string(failed.Code)
 }
 
-// Outcomes returns how the calls of the turn have ended, by their ids, in the words of sessions.CallsCount. ending are the
-// entries with which the turn is about to end.
+// Outcomes returns how the calls of the turn ended, by their ids, in the words of sessions.CallsCount. ending
+// are the entries with which the turn is about to end.
 func (t *Turn) Outcomes(ending []sessions.Entry) map[string]string {
 	late := map[string]*sessions.ToolResult{}
 	for _, e := range ending {
@@ -499,13 +492,12 @@ func countedAs(code tools.Code) string {
 	return sessions.CallFailed
 }
 
-// An Ending says why a turn ends without a last answer of the model. As an error it ends
-// the turn's steps.
+// An Ending says why a turn ends without a final answer of the model. As an error, it ends the turn's steps.
 type Ending struct {
 	State string
 	Code  string
-	Text  string // for the person; "" tells nothing
-	// Refused says that a limit has kept the turn from doing anything; Code says which.
+	Text  string // for the person; "" says nothing
+	// Refused says that a limit kept the turn from doing anything; Code says which one.
 	Refused bool
 }
 

@@ -21,8 +21,7 @@ import (
 	"parley/tools"
 )
 
-// handleDecision records that an ask has ended. The turn continues if it waits for no
-// other ask.
+// handleDecision records that an ask has ended. The turn continues if it waits for no other ask.
 func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error {
 	t, a, err := r.findAsk(in.ID)
 	if err != nil {
@@ -34,7 +33,7 @@ func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error 
 			return err
 		}
 	}
-	if r.Config.Asks != nil { // also for a turn that is over or unknown
+	if r.Config.Asks != nil { // even if the turn is over or unknown
 		if err := r.Config.Asks.NoteTold(ctx, in.ID); err != nil {
 			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 		}
@@ -42,8 +41,8 @@ func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error 
 	return r.continueTurn(ctx, t)
 }
 
-// handleReport gives the report of a task to the turn that waits for it. If none does any
-// more, the report is dropped.
+// handleReport gives the report of a task to the turn that waits for it. If no turn does any longer, it drops
+// the report.
 func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
 	t, a, err := r.findAsk(in.ID)
 	if err != nil {
@@ -57,7 +56,7 @@ func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
 			return err
 		}
 	}
-	if r.Config.SubAgents != nil { // also for a turn that is over or unknown
+	if r.Config.SubAgents != nil { // even if the turn is over or unknown
 		if err := r.Config.SubAgents.NoteTold(ctx, in.Task.ID); err != nil {
 			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 		}
@@ -65,8 +64,8 @@ func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
 	return r.continueTurn(ctx, t)
 }
 
-// continueTurn goes on with a turn that has waited for people. It does nothing if t is
-// nil, or if the turn has ended or still waits for another answer.
+// continueTurn continues a turn that was waiting for people. It does nothing if t is nil, or if the turn has
+// ended or is still waiting for another answer.
 func (r *sessionRun) continueTurn(ctx context.Context, t *turn.Turn) error {
 	if t == nil || t.Parked || t.Done != nil {
 		return nil
@@ -80,10 +79,10 @@ func (r *sessionRun) continueTurn(ctx context.Context, t *turn.Turn) error {
 	return r.runTurn(ctx, t, r.shared.askers.New(r.Session))
 }
 
-// endAsk tells people how an ask has ended, and writes that to the log. In the same write
-// go the call's result if the ask has decided it, an entry that the turn continues if it
-// waited for nothing else, and the entries in more. cause is the id of the message that
-// brought the answer. endAsk returns the turn after that.
+// endAsk tells people how an ask has ended, and writes that to the log. The same write contains the call's
+// result if the ask has decided it, an entry that the turn continues if it waits for nothing else, and the
+// entries in more. cause is the id of the message that brought the answer. endAsk returns the turn as it is
+// afterwards.
 func (r *sessionRun) endAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, end bus.Ask, cause string, more ...sessions.Entry) (*turn.Turn, error) {
 	if err := r.showEnd(ctx, t, a, end); err != nil {
 		return nil, err
@@ -99,10 +98,9 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, end 
 	return r.recordEnd(ctx, t, a, ended, cause, end.Answer.By.ID, out, more...)
 }
 
-// recordEnd writes to the log that an ask has ended, and in out what that makes of its
-// call: nil if the call was approved and is still to run. by is the id of the person who
-// has answered, "" for nobody; cause is the id of the message that brought the answer. It
-// returns the turn after that.
+// recordEnd writes to the log that an ask has ended. out is what that means for the ask's call: its outcome, or
+// nil if the call was approved and still has to run. by is the id of the person who answered, "" for nobody;
+// cause is the id of the message that brought the answer. It returns the turn as it is afterwards.
 func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, ended sessions.AskEnded, cause, by string, out *turn.Outcome, more ...sessions.Entry) (*turn.Turn, error) {
 	e := journal.NewEntry(t.ID, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, by, a.Call
@@ -131,8 +129,8 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	return r.Fold(t.ID)
 }
 
-// reportAnswered reports to audit, metrics and watchers a call that did not run, because
-// its result is what people have answered. by is the person's id.
+// reportAnswered tells audit, metrics and watchers about a call that did not run, because its result is
+// people's answer. by is the person's id.
 func (r *sessionRun) reportAnswered(t *turn.Turn, a *turn.Ask, out *turn.Outcome, by string) {
 	verdict := tools.Ask
 	if a.Kind != bus.AskApproval { // the call itself was allowed
@@ -152,9 +150,9 @@ func (r *sessionRun) reportAnswered(t *turn.Turn, a *turn.Ask, out *turn.Outcome
 	r.Emit(t, e)
 }
 
-// handleMeanwhile handles a message that comes while a turn waits. If the person who was
-// asked a question writes, that is the answer. Any other message is kept for the turn,
-// and its sender is told what the turn waits for.
+// handleMeanwhile handles a message that arrives while a turn waits. If the person who was asked a question
+// writes, that is the answer. Any other message is kept for the turn, and its sender is told what the turn
+// waits for.
 func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
 	unnoted, err := r.whyNotNoted(ctx, &item{in: *in})
 	if err != nil {
@@ -202,8 +200,8 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inb
 	})
 }
 
-// openQuestion returns the open question that a message answers; nil if it answers none. What
-// another agent has somebody told here is not their own word.
+// openQuestion returns the open question that a message answers; nil if it answers none. If an agent says
+// something here on somebody's behalf, that doesn't count as the person's own answer.
 func openQuestion(t *turn.Turn, in *bus.Inbound) *turn.Ask {
 	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
 		return nil
@@ -216,9 +214,8 @@ func openQuestion(t *turn.Turn, in *bus.Inbound) *turn.Ask {
 	return nil
 }
 
-// applyEdits returns a batch with the edits and deletions of its messages applied, if
-// they were changed before they are answered. A deleted message is not answered, and the
-// log records it by its id.
+// applyEdits returns a batch with the edits and deletions of its messages applied that arrived before an
+// answer. A deleted message is not answered, and the log records only its id.
 func (r *sessionRun) applyEdits(ctx context.Context, b batch) (batch, error) {
 	changes := r.inbox.changesOf(b.causes())
 	if len(changes) == 0 {
@@ -248,8 +245,7 @@ func (r *sessionRun) applyEdits(ctx context.Context, b batch) (batch, error) {
 	return kept, nil
 }
 
-// recordChange writes an edit or a reaction to the log, and empties a deleted message. It
-// starts no turn.
+// recordChange writes an edit or a reaction to the log, or empties a deleted message. It doesn't start a turn.
 func (r *sessionRun) recordChange(ctx context.Context, in *bus.Inbound) error {
 	if in.Kind == bus.Deleted {
 		return r.blankDeleted(ctx, in)
@@ -265,8 +261,8 @@ func (r *sessionRun) recordChange(ctx context.Context, in *bus.Inbound) error {
 	return err
 }
 
-// blankDeleted empties the text of a deleted message, and removes the files that came
-// with it, even if a summary covers the message.
+// blankDeleted empties the text of a deleted message, and removes the files that came with it, even if a
+// summary covers the message.
 func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 	trace, at, err := r.Trace(ctx, in.Of)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
@@ -290,17 +286,16 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 	return nil
 }
 
-// republish publishes the replies of a turn again after one of its messages came again:
-// the bus may have lost what was published before (a restored backup, another bus). The
-// ids are the same, and thus what has arrived arrives once. The messages of a turn that
-// was given up become dead letters.
+// republish publishes the replies of a turn again after one of its messages has arrived again: the bus may have
+// lost what was published before (a restored backup, another bus). The ids are the same, so a reply that did
+// arrive is not delivered twice. The messages of a turn that was given up become dead letters.
 func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	t, err := r.foldWhole(ctx, id)
 	if err != nil {
 		return err
 	}
 	if t.Done == nil {
-		if t.Parked && t.Meanwhile[it.in.ID] { // the holder that kept the message may not have told its sender
+		if t.Parked && t.Meanwhile[it.in.ID] { // an earlier holder may have been cut off before it told the sender
 			return r.replyAwaited(ctx, t, &it.in)
 		}
 		return nil
@@ -308,7 +303,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	if t.Unsendable {
 		return errUnsendable
 	}
-	r.noteEnd(t, r.used(t), true) // the holder that was cut off may not have done this, nor the next
+	r.noteEnd(t, r.used(t), true) // an earlier holder may have been cut off before doing this and the next
 	r.emitEnd(t)
 	if err := r.publishReplies(ctx, t); err != nil {
 		return err
@@ -319,7 +314,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	return nil
 }
 
-// foldWhole does what Fold does, also for a turn that is over and whose course has to be read in the
+// foldWhole does what Fold does. It also works for a turn that is over, whose progress it has to read from the
 // log.
 func (r *sessionRun) foldWhole(ctx context.Context, id string) (*turn.Turn, error) {
 	from, over := journal.IsOver(r.Journal.Records(), id)
@@ -333,13 +328,13 @@ func (r *sessionRun) foldWhole(ctx context.Context, id string) (*turn.Turn, erro
 	return turn.Fold(id, records, nil)
 }
 
-// surelyPublished is after how long the replies of a turn are not published again, unless a message
-// still waits for them. The book knows what was sent for longer, and so keeps what is published
+// surelyPublished is the age of a turn from which on its replies are not published again, unless a message
+// still waits for them. The book remembers for longer what was sent, so it keeps replies that are published
 // again from being sent again.
 const surelyPublished = 20 * 24 * time.Hour
 
-// isSurelyPublished reports whether the replies of a turn are on the bus, although the log does not
-// say so: the turn is long over, and its messages were settled, which comes after that.
+// isSurelyPublished reports whether the replies of a turn are on the bus, even though the log doesn't say so:
+// the turn ended long ago, and its messages were settled, which happens after publishing.
 func (r *sessionRun) isSurelyPublished(t *turn.Turn) bool {
 	return time.Since(t.Ended) > surelyPublished && !slices.ContainsFunc(r.inbox.unhandled(), func(it *item) bool {
 		known, ok := r.Journal.Find(it.in.ID)

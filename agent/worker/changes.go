@@ -8,7 +8,7 @@ import (
 	"parley/sessions"
 )
 
-// The codes by which the log tells apart its notices about changed messages.
+// The codes of the log's notices about changed messages.
 const (
 	codeEdited  = "edited"
 	codeReacted = "reacted"
@@ -20,9 +20,8 @@ func isChange(kind string) bool {
 	return kind == bus.Edited || kind == bus.Deleted || kind == bus.Reacted
 }
 
-// changeEntry returns the log's entry about an edit or a reaction. It returns false if there
-// is nothing to record: the log has no such message by that person, or the text is the
-// same.
+// changeEntry returns the log entry for an edit or a reaction. It returns false if there is nothing to record:
+// the log contains no such message by that person, or the text is the same.
 func changeEntry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entry, bool) {
 	var n sessions.Notice
 	switch in.Kind {
@@ -48,16 +47,15 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 	return e, true
 }
 
-// unreadEntry returns the log's entry about a message that was deleted before it was
-// answered. The entry has the message's id, which keeps the message from being answered
-// if it comes again.
+// unreadEntry returns the log entry for a message that was deleted before it was answered. The entry has the
+// message's id, so the message is not answered if it arrives again.
 func unreadEntry(in bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: textUnread})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
 }
 
-// findByCause returns the first record whose cause is the message, and false if there is none.
+// findByCause returns the first record that the message with the id cause led to, or false if there is none.
 func findByCause(cause string, records []journal.Record) (journal.Record, bool) {
 	for _, r := range records {
 		if r.Cause == cause {
@@ -67,8 +65,7 @@ func findByCause(cause string, records []journal.Record) (journal.Record, bool) 
 	return journal.Record{}, false
 }
 
-// currentText returns a message's text according to the log: as it was said, or as it
-// was last edited.
+// currentText returns a message's text according to the log: as it was said, or as it was last edited.
 func currentText(of string, said journal.Record, records []journal.Record) string {
 	text := ""
 	if u, ok := said.Data.(sessions.User); ok {
@@ -82,15 +79,15 @@ func currentText(of string, said journal.Record, records []journal.Record) strin
 	return text
 }
 
-// appliesTo reports whether a change may be applied to messages of that person: the
-// person made it, or it is a deletion and the platform does not say whose.
+// appliesTo reports whether a change may be applied to that person's messages: the person made it, or it is a
+// deletion and the platform doesn't say who made it.
 func appliesTo(change bus.Inbound, person string) bool {
 	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
 }
 
-// applyChanges applies edits and deletions, the messages in behind, to messages that wait for a
-// turn. It returns those that remain, an edited one with its new text, and apart from them
-// those that were deleted. Only the author of a message can change it.
+// applyChanges applies the edits and deletions in behind to messages that wait for a turn. It returns the
+// messages that remain, the edited ones with their new text, and separately those that were deleted. Only the
+// author of a message can change it.
 func applyChanges(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted []bus.Inbound) {
 	for _, in := range said {
 		gone := false

@@ -24,8 +24,8 @@ import (
 	"parley/sessions/bill"
 )
 
-// The commands that a session carries out itself, besides the answers to asks and the one that stops
-// its turns. The gateway recognises them.
+// The commands that a session carries out itself, in addition to the answers to asks and the command that stops
+// its turns. The gateway recognizes them.
 const (
 	cmdNew     = "new"
 	cmdStatus  = "status"
@@ -36,13 +36,13 @@ const (
 	cmdRecall  = "recall"
 	cmdLink    = "link"
 	cmdUI      = "ui"
-	cmdUndo    = "undo" // takes back changes of files
+	cmdUndo    = "undo" // undoes changes of files
 	cmdUsage   = "usage"
 	cmdCompact = "compact"
 	cmdContext = "context"
 )
 
-// noticeUndo is the code of the notice that tells the model of an /undo.
+// noticeUndo is the code of the notice that tells the model about an /undo.
 const noticeUndo = "undo"
 
 // A commander carries out the commands in a session's mail.
@@ -62,8 +62,8 @@ func runsAtOnce(name string) bool {
 	return false
 }
 
-// announceWait tells the sender of a command that it waits for the work before it. An
-// error is only logged, because the command itself is answered in any case.
+// announceWait tells the sender of a command that it waits until the current work is done. An error is only
+// logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A command that is in the log was carried out before and is only answered again.
 	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]
@@ -80,11 +80,11 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// run carries out a command, writes its entry and replies. If the log has the command
-// already, run only repeats the reply, under the same id.
+// run carries out a command, writes its entry and replies. If the command is already in the log, run only
+// repeats the reply, under the same id.
 func (c *commander) run(ctx context.Context, it *item) error {
 	if it.in.Text == turn.CommandStop {
-		it.busy = c.isBusy() // what is cancelled next may end before the reply is made
+		it.busy = c.isBusy() // what is canceled next may end before the reply is made
 		c.inbox.cancelBefore(it.seq)
 	}
 	done, known := c.Journal.Find(it.in.ID)
@@ -102,7 +102,7 @@ func (c *commander) run(ctx context.Context, it *item) error {
 			return err
 		}
 		if it.in.Text == turn.CommandStop {
-			c.stop.stop()                                          // after the entry, which makes whoever resumes the turn stop it too
+			c.stop.stop()                                          // after the entry: with it, a process that resumes the turn stops it too
 			if _, err := c.stopBeside(ctx, it.in.ID); err != nil { // what the turn has just begun
 				c.Log.Warn("a job or a sub-agent may go on that a turn began as it was stopped", slog.Any("error", err))
 			}
@@ -110,14 +110,14 @@ func (c *commander) run(ctx context.Context, it *item) error {
 		done, _ = c.Journal.Find(it.in.ID)
 	}
 	cmd, ok := done.Data.(sessions.Command)
-	if !ok { // it was dropped with what /new covers
+	if !ok { // it was dropped together with what /new covers
 		return nil
 	}
 	return c.reply(ctx, cmd)
 }
 
-// carryOut carries out a command. It returns the reply to its sender, "" for none, and a
-// summary if the command changes what the model sees of the past; else nil.
+// carryOut carries out a command. It returns the reply to its sender, or "" for none, and a summary if the
+// command changes what the model sees of the past; otherwise nil.
 func (c *commander) carryOut(ctx context.Context, it *item) (text string, summary *sessions.Summary, err error) {
 	switch it.in.Text {
 	case cmdCompact:
@@ -130,7 +130,7 @@ func (c *commander) carryOut(ctx context.Context, it *item) (text string, summar
 	return text, summary, err
 }
 
-// compactNow sums up what is past, unless a turn waits for people, who answer what was said in it.
+// compactNow summarizes the past, unless a turn waits for people, whose answers refer to what was said in it.
 func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
 	parked, err := c.currentParked()
 	if err != nil {
@@ -142,11 +142,11 @@ func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string
 	return c.askers.New(c.Session).CompactNow(ctx, in)
 }
 
-// record writes a command's entry, with the summary if there is one.
+// record writes a command's entry, and the summary if there is one.
 func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command, summary *sessions.Summary) error {
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
-	if cmd.Name == cmdUndo { // the model must know that its files have changed
+	if cmd.Name == cmdUndo { // tells the model that its files have changed
 		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: textUndone(cmd.Reply.Text)})
 		told.Person = in.From.ID
 		return c.Journal.Append(ctx, e, told)
@@ -182,7 +182,7 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 	return c.publish(ctx, bus.Outbound{ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text})
 }
 
-// replyText carries out a command and returns the reply; "" sends none.
+// replyText carries out a command and returns the reply; "" means that none is sent.
 func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
@@ -216,7 +216,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		}
 		return c.Config.Usage(ctx, it.in)
 	case cmdContext:
-		// A turn may run at the same time; therefore nothing that it counts with is used.
+		// A turn may be running at the same time, so Aside leaves out everything that it counts with.
 		return c.askers.New(c.Aside()).ContextText(ctx, it.in)
 	case asks.Approve, asks.Deny, asks.Answer:
 		return c.answerAsk(ctx, it.in)
@@ -228,9 +228,9 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		return textPageHere, nil
 	case cmdLink:
 		return c.link(ctx, it.in)
-	case cmdMemory: // as with forget
+	case cmdMemory: // likewise
 		return textOnlyInPrivate, nil
-	case cmdRecall: // too; here the log would keep what was found
+	case cmdRecall: // likewise; here the log would keep what was found
 		return textRecallHere, nil
 	case cmdHelp:
 		prefix, own := c.CommandPrefix(it.in.At), ""
@@ -242,7 +242,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	return fmt.Sprintf(textUnknownCommand, c.CommandPrefix(it.in.At), it.in.Text), nil
 }
 
-// link links the sender with an account of theirs, where that is done here.
+// link links the sender with another of their accounts, if that is done here.
 func (c *commander) link(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.Link == nil {
 		return textOnlyInPrivate, nil
@@ -251,8 +251,8 @@ func (c *commander) link(ctx context.Context, in bus.Inbound) (string, error) {
 	return cmp.Or(answer, textOnlyInPrivate), err
 }
 
-// stopBeside asks the session's background jobs and sub-agents to end, and returns in words
-// how many there were; "" for none.
+// stopBeside asks the session's background jobs and sub-agents to end, and says in words how many there were,
+// or "" for none.
 func (c *commander) stopBeside(ctx context.Context, cause string) (string, error) {
 	var stopped []string
 	if c.Config.Jobs != nil {
@@ -276,8 +276,8 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 	return strings.Join(stopped, " and "), nil
 }
 
-// undo takes back what turns have changed in the session's files, or lists what can be
-// taken back, and returns the reply.
+// undo undoes what turns have changed in the session's files, or lists what can be undone, and returns the
+// reply.
 func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.History == nil {
 		return textNoCopies, nil
@@ -306,8 +306,8 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	return c.Config.History.Undo(ctx, u)
 }
 
-// runningTurn returns the turn that has begun and not ended, or else a turn that waits
-// for people; nil if there is neither.
+// runningTurn returns the turn that has begun and not ended, or else a turn that waits for people; nil if there
+// is neither.
 func (c *commander) runningTurn() (*turn.Turn, error) {
 	var waits *turn.Turn
 	for _, id := range journal.Unfinished(c.Journal.Current()) {
@@ -337,7 +337,7 @@ func (c *commander) isWorking() bool {
 	return t != nil && !t.Parked || err != nil || c.hasUnanswered()
 }
 
-// hasUnanswered reports whether a message waits that no turn answers yet.
+// hasUnanswered reports whether there is a message that no turn is answering yet.
 func (c *commander) hasUnanswered() bool {
 	return slices.ContainsFunc(c.inbox.unhandled(), func(it *item) bool {
 		_, known := c.Journal.Find(it.in.ID)
@@ -397,7 +397,8 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	return b.String(), nil
 }
 
-// toolsAtWork names the tools whose calls run, as the end of a sentence; "" for none.
+// toolsAtWork names the tools whose calls are running, as the end of a sentence, or returns "" if there are
+// none.
 func toolsAtWork(t *turn.Turn) string {
 	var names []string
 	for _, call := range t.OpenCalls() {
@@ -411,8 +412,8 @@ func toolsAtWork(t *turn.Turn) string {
 	return ", in " + strings.Join(names, ", ")
 }
 
-// answerAsk carries out a command that answers an ask, in this conversation or another.
-// The reply is "" if the message of the ask itself shows the answer.
+// answerAsk carries out a command that answers an ask, in this conversation or another one. The reply is "" if
+// the message of the ask itself shows the answer.
 func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
 	p := c.CommandPrefix(in.At)
 	if c.Config.Asks == nil {
@@ -440,9 +441,8 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	return fmt.Sprintf(textRequestEnded, of.ID, of.Ending()), nil
 }
 
-// endDouble ends the buttons of the message on which somebody has pressed one, if that is not the
-// message of the ask: a send that was cut off and repeated may have shown it twice. The channel knows
-// whether it is.
+// endDouble removes the buttons from the message on which somebody has pressed one, if that isn't the ask's own
+// message: a send that was cut off and repeated may have shown the ask twice. The channel knows whether it did.
 func (c *commander) endDouble(ctx context.Context, in bus.Inbound, of bus.Ask) error {
 	if !in.Pressed || in.ReplyTo == "" || of.State == bus.AskOpen {
 		return nil

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// Why a run ends before all of its mail is handled.
+// The reasons why a run ends before it has handled all of its mail.
 var (
 	errShutdown = errors.New("shutting down")
 	errLater    = errors.New("the person has enough turns at once")
 	errStopped  = errors.New("stopped by /stop")
 	errTooLong  = errors.New("the turn took too long")
 	errParked   = errors.New("the turn waits for people")
-	// errUnsendable is the error of a turn that is over and whose answer no bus accepts.
+	// errUnsendable is returned for a turn that is over and whose answer no bus accepts.
 	errUnsendable = errors.New("the answer can never be sent")
 )
 
-// An openError is the error of a session whose log cannot be opened or understood.
+// An openError is returned for a session whose log can't be opened or decoded.
 type openError struct{ err error }
 
 // Error returns the reason.
@@ -41,7 +41,7 @@ type turnStop struct {
 	cancel context.CancelCauseFunc // nil while no turn runs
 }
 
-// set sets the function that ends the running turn; nil if none runs any more.
+// set sets the function that ends the running turn; nil means that none is running any longer.
 func (s *turnStop) set(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

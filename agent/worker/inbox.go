@@ -14,22 +14,21 @@ import (
 	"parley/sessions"
 )
 
-// How long a turn waits for the further pieces that a message announces.
+// How long a turn waits for the additional pieces that a message announces.
 const (
 	pieceQuiet = 500 * time.Millisecond // since the last piece
-	pieceMost  = 2 * time.Second        // altogether
+	pieceMost  = 2 * time.Second        // in total
 )
 
-// An item is one message of the mailbox that a run holds. Items are handed on as pointers,
-// because a copy in each function would stay on the stack as long as a turn lasts. Once an item
-// is in the inbox, nothing of it changes but handled.
+// An item is one message of the mailbox that a run holds. Items are passed as pointers, because a copy in each
+// function would stay on the stack as long as a turn lasts. Once an item is in the inbox, only handled changes.
 type item struct {
 	seq     int64
 	in      bus.Inbound
-	err     error                     // why the message cannot be read; nil if it can
+	err     error                     // why the message can't be read; nil if it can
 	unknown *journal.UnknownKindError // set if only a newer release knows the message's kind
 	handled bool                      // guarded by the inbox's lock
-	busy    bool                      // of a /stop: whether there was something to stop when it came
+	busy    bool                      // of a /stop: whether there was something to stop when it arrived
 }
 
 // readItems decodes messages of the bus.
@@ -62,30 +61,30 @@ func readItem(m bus.Message) *item {
 // isKind reports whether the message can be read and has that kind.
 func (it *item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
 
-// isChange reports whether the message is about an earlier message.
+// isChange reports whether the message changes or reacts to an earlier message.
 func (it *item) isChange() bool { return it.err == nil && isChange(it.in.Kind) }
 
-// isOperators reports whether the message says what an operator has said in the conversation.
+// isOperators reports whether the message contains what an operator has said in the conversation.
 func (it *item) isOperators() bool { return it.err == nil && it.in.IsOperators() }
 
-// isReport reports whether the message is a report for which no turn waits.
+// isReport reports whether the message is a report that no turn waits for.
 func (it *item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
 
-// noticeDelivery is the code of a notice about the delivery of what the session had said.
+// noticeDelivery is the code of a notice about the delivery of what the session has said.
 const noticeDelivery = "delivery"
 
-// noticeEntry returns the entry of a message in which the system tells the session
-// something, such as that a reply could not be delivered. It belongs to no turn.
+// noticeEntry returns the entry for a message in which the system tells the session something, for example that
+// a reply could not be delivered. It belongs to no turn.
 func noticeEntry(in *bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, noticeOf(in))
 	e.Cause = in.ID
 	if isTold(in) {
-		e.Person = in.Quotes[0].From.ID // the person whose words they are: who is forgotten is forgotten here, too
+		e.Person = in.Quotes[0].From.ID // who said the words: if that person is forgotten, the entry is, too
 	}
 	return e
 }
 
-// noticeOf returns the notice of a message in which the system tells the session something.
+// noticeOf returns the notice in a message in which the system tells the session something.
 func noticeOf(in *bus.Inbound) sessions.Notice {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	switch {
@@ -97,11 +96,11 @@ func noticeOf(in *bus.Inbound) sessions.Notice {
 	return n
 }
 
-// isTold reports whether a notice has what somebody has said here through the bot.
+// isTold reports whether a message quotes what somebody has said here through the bot.
 func isTold(in *bus.Inbound) bool { return len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told }
 
-// quotes returns, in the form that the log keeps, the parts of a message that its sender
-// did not write in it, such as what was forwarded.
+// quotes returns the parts of a message that its sender did not write in it, such as what was forwarded, in the
+// form that the log keeps.
 func quotes(in *bus.Inbound) []sessions.Quote {
 	var all []sessions.Quote
 	for _, q := range in.Quotes {
@@ -113,22 +112,21 @@ func quotes(in *bus.Inbound) []sessions.Quote {
 	return all
 }
 
-// An inbox is the mail of a run: the mail that came with the lease, and the mail that
-// has come since. One goroutine adds to it while another works through it.
+// An inbox holds the mail of a run: the mail that came with the lease, and the mail that has arrived since. One
+// goroutine adds to it while another works through it.
 type inbox struct {
 	mu    sync.Mutex
 	items []*item
-	// cancelledBefore is the number of the newest /stop. Messages before it that have not
-	// begun a turn must not begin one.
+	// cancelledBefore is the number of the newest /stop. Messages before it that have not begun a turn must not
+	// begin one.
 	cancelledBefore int64
-	// changed is closed when mail comes or is cancelled; nil if nobody waits for that.
+	// changed is closed when mail arrives or is canceled; nil if nobody waits for that.
 	changed chan struct{}
-	// taking is held while mail is read, and commands in it are carried out that do
-	// not wait.
+	// taking is held while mail is read and the commands in it that don't have to wait are carried out.
 	taking sync.Mutex
 }
 
-// wake wakes who waits for further mail in gather. The caller holds b.mu.
+// wake wakes gather if it waits for more mail. The caller holds b.mu.
 func (b *inbox) wake() {
 	if b.changed != nil {
 		close(b.changed)
@@ -144,7 +142,7 @@ func (b *inbox) add(it *item) {
 	b.wake()
 }
 
-// onMail returns a channel that is closed when mail comes, or has come that is not handled.
+// onMail returns a channel that is closed when mail arrives, or already closed if there is unhandled mail.
 func (b *inbox) onMail() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,8 +157,8 @@ func (b *inbox) onMail() <-chan struct{} {
 	return b.changed
 }
 
-// unknownKind returns the error of the first message whose kind only a newer release
-// knows; nil if there is none.
+// unknownKind returns the error for the first message of a kind that only a newer release knows; nil if there
+// is none.
 func (b *inbox) unknownKind() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,8 +182,8 @@ func (b *inbox) firstUnhandled() (*item, bool) {
 	return nil, false
 }
 
-// next returns the first unhandled message; false if there is none. Before it says so, it
-// waits for commands under way: a run that ended meanwhile would cut them off.
+// next returns the first unhandled message; false if there is none. Before it returns false, it waits for
+// commands in progress, because a run that ended meanwhile would cut them off.
 func (b *inbox) next() (*item, bool) {
 	if it, ok := b.firstUnhandled(); ok {
 		return it, true
@@ -195,8 +193,8 @@ func (b *inbox) next() (*item, bool) {
 	return b.firstUnhandled()
 }
 
-// markHandled marks messages as handled: the log has what became of them, and the bus may
-// drop them when the run ends.
+// markHandled marks messages as handled: the log contains what came of them, so the bus may drop them when the
+// run ends.
 func (b *inbox) markHandled(items ...*item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,8 +207,8 @@ func (b *inbox) markHandled(items ...*item) {
 	}
 }
 
-// handledUpTo returns the number up to which all messages are handled, so that the bus may
-// drop them; 0 if the first one is not, or if there is none.
+// handledUpTo returns the number up to which all messages are handled, so that the bus may drop them; 0 if the
+// first one is not handled, or if there is none.
 func (b *inbox) handledUpTo() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -234,8 +232,7 @@ func (b *inbox) newestSeq() int64 {
 	return b.items[len(b.items)-1].seq
 }
 
-// unhandled returns the messages that are not handled, including those that a turn is
-// answering.
+// unhandled returns the messages that are not handled, including those that a turn is answering.
 func (b *inbox) unhandled() []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -256,17 +253,17 @@ func (b *inbox) cancelBefore(seq int64) {
 	b.wake()
 }
 
-// isCancelled reports whether a /stop came after the message with that number.
+// isCancelled reports whether a /stop arrived after the message with that number.
 func (b *inbox) isCancelled(seq int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return seq < b.cancelledBefore
 }
 
-// A batch is the consecutive messages of one person that one turn answers.
+// A batch is a series of messages by one person that one turn answers.
 type batch struct {
 	items []*item
-	ended bool // another message follows, and nothing more can join the batch
+	ended bool // another message follows, so nothing more can join the batch
 }
 
 // last returns the newest message of the batch.
@@ -289,10 +286,9 @@ func (b batch) textSize() (n int) {
 	return n
 }
 
-// nextBatch returns the messages that one turn answers: the first unhandled one, and those that may
-// join it. If the newest of them announces more, it also returns a channel that is closed when more
-// mail comes. inLog reports whether the log has a message already, which therefore needs no answer and
-// ends the batch.
+// nextBatch returns the messages that one turn answers: the first unhandled one, and those that may join it. If
+// the newest of them announces more, it also returns a channel that is closed when more mail arrives. inLog
+// reports whether a message is already in the log; such a message needs no answer and ends the batch.
 func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -304,7 +300,7 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 			continue
 		}
 		if len(next.items) > 0 && (!mayJoin(&next.items[0].in, it) || inLog(it.in.ID) ||
-			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped does not stop later messages too
+			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // a /stop doesn't stop later messages
 			next.ended = true
 			break
 		}
@@ -316,16 +312,16 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 	return next, b.changed
 }
 
-// mayJoin reports whether a message may be answered together with an earlier one: both
-// are by the same person, in the same place and with the same rights.
+// mayJoin reports whether a message may be answered together with an earlier one: both are by the same person,
+// in the same place and with the same rights.
 func mayJoin(first *bus.Inbound, it *item) bool {
 	return first.Kind == bus.Said && it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
 		it.in.At == first.At && it.in.Group == first.Group && it.in.Private == first.Private
 }
 
-// gather waits for further pieces if the newest message announces some, and returns the
-// batch for the next turn. All mail stays on the bus meanwhile: if the process dies here
-// nothing is lost, and the next holder waits again.
+// gather waits for more pieces if the newest message announces some, and returns the batch for the next turn.
+// All mail stays on the bus meanwhile: if the process dies here, nothing is lost, and the next holder waits
+// again.
 func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(id string) bool) (batch, error) {
 	began := time.Now()
 	grown, size := began, 0
@@ -351,8 +347,8 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 	}
 }
 
-// changesOf returns, in order, the unhandled messages that are about one of the messages
-// with these ids.
+// changesOf returns, in order, the unhandled messages that change or react to one of the messages with these
+// ids.
 func (b *inbox) changesOf(ids []string) []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -365,9 +361,9 @@ func (b *inbox) changesOf(ids []string) []*item {
 	return all
 }
 
-// steeringMail returns what the sender of a turn has said since it began, which jobs of theirs
-// have ended, and what an operator has said in the conversation. It stops at the first message of another person or kind, which
-// is for later turns. It leaves out the messages that the turn answers already.
+// steeringMail returns what the sender of a turn has said since it began, which of their jobs have ended, and
+// what an operator has said in the conversation. It stops at the first message of another person or kind, which
+// is for later turns. It leaves out the messages that the turn already answers.
 func (b *inbox) steeringMail(t *turn.Turn) []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -388,8 +384,8 @@ func (b *inbox) steeringMail(t *turn.Turn) []*item {
 	return said
 }
 
-// hasSteering reports whether the sender of a turn has said something since. The end of
-// a job does not count, because it is no reason to skip calls that wait.
+// hasSteering reports whether the sender of a turn has said something since. The end of a job doesn't count,
+// because it is no reason to skip calls that have not begun.
 func (b *inbox) hasSteering(t *turn.Turn) bool {
 	return slices.ContainsFunc(b.steeringMail(t), func(it *item) bool { return it.isKind(bus.Said) })
 }

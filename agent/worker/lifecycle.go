@@ -25,15 +25,14 @@ import (
 	"parley/tools"
 )
 
-// A lifecycle takes the turns of a session from their beginning to their end: it begins them, has them
-// wait for people, ends them, and publishes what they say.
+// A lifecycle takes the turns of a session from beginning to end: it begins them, lets them wait for people,
+// ends them, and publishes what they say.
 type lifecycle struct{ *turn.Session }
 
-// beginTurn writes the beginning of a turn (C1): its messages, and more entries, which
-// may end it at once. It returns the messages that the turn answers. These are none if
-// the first message was answered long ago: the store remembers causes longer than the
-// journal keeps the entries, and a message that it knows as answered ends the batch. What
-// the turn may use is reserved in the same write, if there is an asker.
+// beginTurn writes the beginning of a turn (C1): its messages, and the entries in more, which may end it at
+// once. It returns the messages that the turn answers. There are none if the first message was answered long
+// ago: the store remembers causes longer than the journal keeps the entries, and a message that it knows as
+// answered ends the batch. If there is an asker, what the turn may use is reserved in the same write.
 func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more ...sessions.Entry) (batch, error) {
 	s.Point("c1:before")
 	id := b.items[0].in.ID
@@ -64,8 +63,8 @@ func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more 
 	return b, nil
 }
 
-// beginning returns the entries with which a turn begins: where its replies go, and its messages.
-// why says why their files must not be recorded; see userEntries.
+// beginning returns the entries with which a turn begins: where its replies go, and its messages. why says why
+// their files must not be recorded; see userEntries.
 func (s lifecycle) beginning(id string, b batch, why string) []sessions.Entry {
 	started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: route.Of(b.last().in).Encode(), Agent: s.Agent.Name})
 	started.Person = b.items[0].in.From.ID
@@ -76,8 +75,8 @@ func (s lifecycle) beginning(id string, b batch, why string) []sessions.Entry {
 	return entries
 }
 
-// whyNotNoted returns why the log must not record the files of these messages now; "" if
-// it may, or if there are none.
+// whyNotNoted returns why the log must not record the files of these messages now, or "" if it may or there are
+// none.
 func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string, err error) {
 	came := slices.ContainsFunc(items, func(it *item) bool { return len(it.in.Attachments) > 0 })
 	if !came || s.Agent.MayNote == nil {
@@ -89,17 +88,16 @@ func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string,
 	return why, nil
 }
 
-// How much of the texts that programs post the model gets, in characters: from all posts
-// of a turn, and at least from each.
+// How many characters of the texts that programs post the model gets: from all posts of a turn together, and at
+// least from each.
 const (
 	mostPosted  = 40_000
 	leastPosted = 400
 )
 
-// userEntries returns the entries of a message: its text and its files, or a notice that says why
-// files must not be recorded, if they must not. messages is how many messages the turn has; if
-// programs post many at once, only the beginning of each is kept. For the end of a job the entry is
-// a notice.
+// userEntries returns the entries for a message: its text and its files, or a notice that says why the files
+// must not be recorded. messages is how many messages the turn has; if programs post many at once, only the
+// beginning of each is kept. For the end of a job the entry is a notice.
 func userEntries(id string, in bus.Inbound, messages int, why string) []sessions.Entry {
 	switch in.Kind {
 	case bus.Tasked:
@@ -120,8 +118,8 @@ func userEntries(id string, in bus.Inbound, messages int, why string) []sessions
 	return append([]sessions.Entry{e}, fileEntries(id, in, why)...)
 }
 
-// fileEntries returns the entries of a message's files, or, if why is not "", notices that say why
-// these must not be recorded.
+// fileEntries returns the entries for a message's files or, if why is not "", notices that say why they must
+// not be recorded.
 func fileEntries(id string, in bus.Inbound, why string) []sessions.Entry {
 	if why != "" {
 		return attached.UnfetchedNotices(id, in, why)
@@ -129,8 +127,8 @@ func fileEntries(id string, in bus.Inbound, why string) []sessions.Entry {
 	return attached.Entries(id, in)
 }
 
-// finish ends a turn from outside (C6): every open call gets a result, the turn's end is
-// written with a message to the person, and that is published.
+// finish ends a turn from outside (C6): it gives every open call a result, writes the turn's end with a message
+// to the person, and publishes that message.
 func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) error {
 	t, err := s.Fold(t.ID) // with what has happened since
 	if err != nil {
@@ -158,7 +156,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		failures[i] = failed
 		entries = append(entries, turn.ResultEntry(t, c, failed.Result().Content, &turn.Outcome{Failed: failed}))
 	}
-	if len(t.Tasks) > 0 { // there is always a report
+	if len(t.Tasks) > 0 { // a report is always sent
 		end.Text = cmp.Or(end.Text, textSubAgentStopped)
 	}
 	done := sessions.TurnDone{State: end.State, Code: end.Code, Refused: end.Refused, Figures: figures.Of(&s.Agent, t, entries)}
@@ -168,7 +166,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.ID), Text: end.Text}}
 	}
 	s.Point("c6:before")
-	if len(open) > 0 { // their results are audited after they are written, and before anybody hears of them
+	if len(open) > 0 { // audit records come after the results, and before anybody hears of them
 		err = s.Journal.Append(ctx, withEnd(ctx, s.Session, t, done, entries)...)
 	} else {
 		_, err = s.appendEnd(ctx, t, bill.Change{}, done, entries)
@@ -184,8 +182,8 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	return s.conclude(ctx, t.ID)
 }
 
-// conclude reports to operators, watchers and metrics a turn whose end has just been written, and
-// publishes its reply.
+// conclude tells operators, watchers and metrics about a turn whose end was just written, and publishes its
+// reply.
 func (s lifecycle) conclude(ctx context.Context, id string) error {
 	t, err := s.Fold(id)
 	if err != nil {
@@ -200,7 +198,7 @@ func (s lifecycle) conclude(ctx context.Context, id string) error {
 	return s.publishTurn(ctx, t, false)
 }
 
-// emitEnd reports the end of a turn to watchers.
+// emitEnd tells watchers that a turn has ended.
 func (s lifecycle) emitEnd(t *turn.Turn) {
 	e := bus.Event{Type: bus.TurnComplete, Causes: t.Causes}
 	if t.Done.State != sessions.TurnCompleted {
@@ -209,14 +207,14 @@ func (s lifecycle) emitEnd(t *turn.Turn) {
 	s.Emit(t, e)
 }
 
-// publishTurn publishes the replies of a turn on the bus, and then records that they are published
-// (C7). If the process dies before that, the next holder publishes the same ids again, with
-// repeated set; the bus drops them, or the book knows that they were sent.
+// publishTurn publishes the replies of a turn on the bus, and then records that they are published (C7). If the
+// process dies in between, the next holder publishes the same ids again, with repeated set; the bus drops them,
+// or the book knows that they were sent.
 func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool) error {
 	if t.Done == nil || len(t.Done.Outbound) == 0 {
 		return nil
 	}
-	if t.Published { // in the write of the turn's end
+	if t.Published { // in the same write as the turn's end
 		s.Point("c7:published")
 		s.Point("c7")
 		return nil
@@ -237,8 +235,8 @@ func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool)
 	return nil
 }
 
-// publishReplies publishes a turn's replies on the bus, from where they go to the chat; a
-// sub-agent's reply goes as a report to the agent that has handed out the task.
+// publishReplies publishes a turn's replies on the bus, which passes them on to the chat. A sub-agent's reply
+// goes as a report to the agent that handed out the task.
 func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
 	if len(t.Tasks) > 0 {
 		return s.report(ctx, t)
@@ -255,9 +253,9 @@ func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// appendEnd writes entries and the end of a turn (C6). Where the log can publish, the replies are
-// published and recorded as published (C7) in the same write. If the bus refuses them, only the end
-// is written, and publishTurn decides what follows.
+// appendEnd writes entries and the end of a turn (C6). If the log can publish, the same write publishes the
+// replies and records that they are published (C7). If the bus refuses them, only the end is written, and
+// publishTurn decides what happens next.
 func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
 	entries = withEnd(ctx, s.Session, t, done, entries)
 	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
@@ -275,7 +273,7 @@ func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, d
 	return s.AppendWith(ctx, c, turn.AtOnce, entries...)
 }
 
-// replyMail returns the replies of a turn that is about to end, for the write of its end; none if
+// replyMail returns the replies of a turn that is about to end, for the write of its end. It returns none if
 // publishTurn has to publish them afterwards.
 func (s lifecycle) replyMail(ctx context.Context, t *turn.Turn, done sessions.TurnDone) []sessions.Mail {
 	if len(t.Tasks) > 0 || t.Route.At.Channel == bus.SubAgents || !s.Journal.Publishes() || s.Lease.Held(ctx) != nil {
@@ -296,9 +294,9 @@ func (s lifecycle) replyMail(ctx context.Context, t *turn.Turn, done sessions.Tu
 	return mail
 }
 
-// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
-// on. It writes that to the log, and tells the sender if anything can be sent there. It
-// returns errUnsendable, which makes dead letters of the turn's messages.
+// giveUpReplies abandons an answer that no bus will ever accept, so that the session can continue. It writes
+// that to the log, and tells the sender if anything can be sent there. It returns errUnsendable, which turns
+// the turn's messages into dead letters.
 func (s lifecycle) giveUpReplies(ctx context.Context, t *turn.Turn, cause error) error {
 	s.Log.Error("an answer can never be sent", slog.String("turn", t.ID), slog.Any("error", cause))
 	if err := s.reportUnsendable(ctx, t); err != nil {
@@ -312,9 +310,8 @@ func (s lifecycle) giveUpReplies(ctx context.Context, t *turn.Turn, cause error)
 	return errUnsendable
 }
 
-// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
-// hash of the reply's id for an id, because the reply's id itself may be what is too
-// long.
+// reportUnsendable tells the sender that the answer can't be sent. The id of its message is a hash of the
+// reply's id, because the reply's id itself may be what is too long.
 func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 	sum := sha256.Sum256([]byte(bus.ReplyID(t.ID)))
 	err := s.publish(ctx, bus.Outbound{
@@ -327,7 +324,7 @@ func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 	return err
 }
 
-// report reports the end of a sub-agent's turn to those who have handed out its tasks.
+// report reports the end of a sub-agent's turn to the sessions that handed out its tasks.
 func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
 	untrusted := hasReadStrangers(ctx, s.Session, t)
 	for _, handed := range t.Tasks {
@@ -343,11 +340,10 @@ func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// howToBegin returns the log to which the beginning of a turn is written. As a rule nobody
-// waits for the disk: after a crash the messages come again, and the model is asked again
-// as it would be anyway. But if more ends the turn, that is final; files are kept where
-// the numbers of their entries say, and a turn that kills its process must be known to
-// have begun.
+// howToBegin returns the log to which the beginning of a turn is written. Normally nothing waits for the disk:
+// after a crash the messages come again, and the model is asked again as it would be anyway. There are three
+// exceptions: if more ends the turn, that is final; files are stored under the numbers of their entries; and a
+// turn that kills its process must be known to have begun.
 func (s lifecycle) howToBegin(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
 	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
 	if len(more) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
@@ -356,10 +352,9 @@ func (s lifecycle) howToBegin(entries, more []sessions.Entry) func(sessions.Log)
 	return journal.Soon
 }
 
-// recordPublished records that the replies of a turn are published (C7): with what is written to
-// the log next, or a moment later. If the record is lost in a crash, the next holder publishes the
-// replies once more. When it has done so (repeated), and after the report of a sub-agent, that is
-// recorded at once.
+// recordPublished records that the replies of a turn are published (C7): with the next write to the log, or a
+// moment later. If a crash loses the record, the next holder publishes the replies once more. After that
+// (repeated), and after a sub-agent's report, it is recorded at once.
 func (s lifecycle) recordPublished(ctx context.Context, t *turn.Turn, repeated bool) error {
 	e := journal.NewEntry(t.ID, sessions.KindPublished, nil)
 	if len(t.Tasks) == 0 && !repeated {

@@ -19,16 +19,15 @@ import (
 	"parley/sessions"
 )
 
-// announce asks people what a parked turn waits for. Each ask is stored, with the time at
-// which it ends by itself, and then published where people are asked. If the process dies
-// meanwhile, the next does all of it again, under the same ids. Only then are the turn's messages settled and the
-// session released.
+// announce asks people what a parked turn waits for. Each ask is stored, along with the time at which it
+// expires, and then published where people are asked. If the process dies meanwhile, the next one does all of
+// it again, under the same ids. Only then are the turn's messages settled and the session released.
 func (s lifecycle) announce(ctx context.Context, id string) error {
 	t, err := s.Fold(id)
 	if err != nil {
 		return err
 	}
-	s.recordChanges(ctx, id) // what people change meanwhile is not the turn's
+	s.recordChanges(ctx, id) // what people change while the turn waits isn't the turn's doing
 	for _, a := range t.OpenAsks() {
 		if err := s.announceOne(ctx, t, a); err != nil {
 			return err
@@ -45,7 +44,7 @@ func (s lifecycle) announce(ctx context.Context, id string) error {
 	return nil
 }
 
-// announceOne asks one thing: it hands a task to its sub-agent, or asks people.
+// announceOne announces one ask: it hands a task to its sub-agent, or asks people.
 func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	if err := s.Lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
@@ -62,7 +61,7 @@ func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) e
 	return nil
 }
 
-// openAsk stores one ask where every channel finds it, and tells people of it.
+// openAsk stores an ask where every channel finds it, and publishes it to people.
 func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	v := s.viewOf(t, a)
 	if err := s.Config.Asks.Open(ctx, v.Ask); err != nil {
@@ -83,7 +82,7 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 			out.Otherwise.Text, out.Otherwise.Buttons = v.Unshown(to, s.CommandPrefix(to))
 		}
 		err := s.publish(ctx, out)
-		if errors.Is(err, bus.ErrInvalid) { // it cannot be asked there; other places, HTTP and the command line remain
+		if errors.Is(err, bus.ErrInvalid) { // people can still be asked elsewhere, over HTTP and by the CLI
 			s.Log.Warn("a request cannot be sent to an address")
 			err = nil
 		}
@@ -96,8 +95,8 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 	return nil
 }
 
-// showCall publishes the file that shows the whole of a long call at an address. It goes before the
-// message with the buttons, which does without them if the file does not arrive.
+// showCall publishes the file that shows the whole of a long call at an address. It is published before the
+// message with the buttons, which is sent without buttons if the file doesn't arrive.
 func (s lifecycle) showCall(ctx context.Context, v asks.View, to bus.Address) error {
 	err := s.publish(ctx, bus.Outbound{ID: v.FileID(to), To: to, Expires: v.Expires, Ahead: true, File: v.File()})
 	if errors.Is(err, bus.ErrInvalid) {
@@ -108,8 +107,8 @@ func (s lifecycle) showCall(ctx context.Context, v asks.View, to bus.Address) er
 	return err
 }
 
-// viewOf returns an ask in the form in which it is stored and people see it: with all it
-// is about, and without secrets.
+// viewOf returns an ask in the form in which it is stored and people see it: with everything that it covers,
+// and without secrets.
 func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	places, err := asks.Places(a.Ask)
 	if err != nil {
@@ -128,15 +127,14 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	return v
 }
 
-// isEarlier reports whether a turn belongs to a conversation that a /new has ended.
+// isEarlier reports whether a turn belongs to a conversation that /new has ended.
 func (s lifecycle) isEarlier(t *turn.Turn) bool {
 	summary, _ := transcript.NewestSummary(s.Journal.Records())
 	return t.FirstEntry <= summary.Covers && summary.Turn != t.ID
 }
 
-// currentParked returns the waiting turn to which new mail belongs; nil if there is
-// none. A turn from before a /new does not count, because the new conversation goes on
-// beside it.
+// currentParked returns the waiting turn that new mail belongs to; nil if there is none. A turn from before a
+// /new doesn't count, because the new conversation continues beside it.
 func (s lifecycle) currentParked() (*turn.Turn, error) {
 	parked, err := s.parkedTurns()
 	if err != nil {
@@ -150,8 +148,8 @@ func (s lifecycle) currentParked() (*turn.Turn, error) {
 	return nil, nil
 }
 
-// withdraw ends the open asks of a turn that ends before people have answered, for
-// example by /stop, and tells them that nobody needs the answers any more.
+// withdraw ends the open asks of a turn that ends before people have answered, for example by /stop, and tells
+// people that their answers are no longer needed.
 func (s lifecycle) withdraw(ctx context.Context, t *turn.Turn) error {
 	if s.Config.Asks == nil {
 		return nil
@@ -171,8 +169,7 @@ func (s lifecycle) withdraw(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// showEnd changes the messages of an ask: they say how it has ended and who decided, and
-// lose their buttons.
+// showEnd changes the messages of an ask: they say how it ended and who decided, and lose their buttons.
 func (s lifecycle) showEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, of bus.Ask) error {
 	of.Kind = a.Kind
 	if err := s.addToAsk(ctx, t, a, "ended", asks.EndText(of)); err != nil {
@@ -184,15 +181,14 @@ func (s lifecycle) showEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, of bu
 	return nil
 }
 
-// showOvertaken changes the messages of an ask: they say that the approved call does not
-// run, because something has changed.
+// showOvertaken changes the messages of an ask: they say that the approved call doesn't run because something
+// has changed.
 func (s lifecycle) showOvertaken(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	of := bus.Ask{Kind: a.Kind, State: a.Ended.State, Answer: bus.Answer{Text: a.Ended.Answer, By: bus.Person{ID: a.By, Name: a.Ended.Name}}}
 	return s.addToAsk(ctx, t, a, "overtaken", asks.OvertakenText(of))
 }
 
-// addToAsk publishes the messages of an ask again, with more text at the end. These
-// replace the earlier ones.
+// addToAsk publishes the messages of an ask again, with more text at the end. They replace the earlier ones.
 func (s lifecycle) addToAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, name, more string) error {
 	v := s.viewOf(t, a)
 	for i, to := range v.ToldAddresses(s.IsDeserted()) {
@@ -204,8 +200,7 @@ func (s lifecycle) addToAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, name
 	return nil
 }
 
-// awaitedText returns, for people at an address, what a turn waits for, and with which
-// commands they answer it.
+// awaitedText tells people at an address what a turn waits for, and with which commands they can answer.
 func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 	p := s.CommandPrefix(at)
 	var waits []string
@@ -236,8 +231,8 @@ func (s lifecycle) parkedTurns() ([]*turn.Turn, error) {
 	return parked, nil
 }
 
-// parkedIDs returns the ids of the turns that were parked and not unparked since. Most
-// sessions have none; asking this first saves folding their turns.
+// parkedIDs returns the ids of the turns that are parked. Most sessions have none; checking this first avoids
+// folding their turns.
 func parkedIDs(records []journal.Record) []string {
 	var ids []string
 	for i := range records {
@@ -252,7 +247,7 @@ func parkedIDs(records []journal.Record) []string {
 	return ids
 }
 
-// findAsk returns an ask by its id and the turn that waits for it; nil if no turn does.
+// findAsk returns the ask with an id and the turn that waits for it; nil if no turn does.
 func (s lifecycle) findAsk(id string) (*turn.Turn, *turn.Ask, error) {
 	parked, err := s.parkedTurns()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"parley/bus"
 )
 
-// publish publishes a message of this session on the bus. It checks the lease first: a
-// holder that has lost the lease must not speak any more, because the next holder does.
+// publish publishes a message from this session on the bus. It checks the lease first: a holder that has lost
+// the lease must no longer speak, because the next holder does.
 func (s lifecycle) publish(ctx context.Context, out bus.Outbound) error {
 	if err := s.Lease.Held(ctx); err != nil {
 		return fmt.Errorf("before publishing %s: %w", out.ID, err)
@@ -22,14 +22,14 @@ func (s lifecycle) publish(ctx context.Context, out bus.Outbound) error {
 	return publish(ctx, s.Config.Bus, s.complete(out))
 }
 
-// complete returns an outbound message with what all messages of a session have.
+// complete fills in what all outbound messages of a session have in common.
 func (s lifecycle) complete(out bus.Outbound) bus.Outbound {
 	out.Session, out.At, out.Text = s.Key(), time.Now(), s.Redactor().Text(out.Text)
 	return out
 }
 
-// publish puts an outbound message on the bus. It marks an error as turn.ErrBusAway if the
-// bus did not refuse the message, because then the bus cannot be reached.
+// publish puts an outbound message on the bus. If the bus did not refuse the message, it can't be reached, and
+// publish marks the error as turn.ErrBusAway.
 func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	err := bus.PublishOutbound(ctx, b, out)
 	if err == nil || bus.IsRefusal(err) {
@@ -38,8 +38,8 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 }
 
-// recordChanges has History record what a turn has changed in the session's files. That
-// is done before anybody hears of the turn's end and can change more.
+// recordChanges has History record what a turn has changed in the session's files. It is called before anybody
+// hears of the turn's end and can change more.
 func (s lifecycle) recordChanges(ctx context.Context, id string) {
 	if s.Config.History == nil {
 		return

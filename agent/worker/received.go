@@ -6,25 +6,25 @@ import (
 	"parley/bus"
 )
 
-// mostTold bounds the sessions of which a told knows something.
+// mostTold limits the number of sessions that a told keeps track of.
 const mostTold = 10_000
 
-// A told knows of which messages this process has told watchers, for the sessions whose mail it could not
-// handle at once. Such a session is claimed again and again, and each time its mail is read anew.
+// A told tracks, per session, the newest message that this process has announced to watchers, so that a session
+// that is claimed repeatedly doesn't announce the same mail twice.
 type told struct {
 	mu     sync.Mutex
 	newest map[string]int64 // by session: the number of the newest message told
 }
 
-// raise notes that watchers are told of a session's messages up to one, and returns up to which they were
-// told before.
+// raise records that a session's messages up to number seq are announced to watchers, and returns the number up
+// to which they were announced before.
 func (t *told) raise(key string, seq int64) (before int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before = t.newest[key]; seq <= before {
 		return before
 	}
-	if t.newest == nil || len(t.newest) >= mostTold { // those that others work on now are not forgotten otherwise
+	if t.newest == nil || len(t.newest) >= mostTold { // sessions that other processes now work on stay otherwise
 		t.newest = map[string]int64{}
 	}
 	t.newest[key] = seq
@@ -38,8 +38,9 @@ func (t *told) forget(key string) {
 	delete(t.newest, key)
 }
 
-// tellReceived tells watchers of the server which messages have come for the session, of each once. first
-// says that they came with the lease: then the first of them begins the turn, whose beginning tells of it.
+// tellReceived announces to the server's watchers which messages have arrived for the session, each once. first
+// says that they came with the lease: then the first one begins the turn, and the turn's beginning announces
+// it.
 func (r *sessionRun) tellReceived(items []*item, first bool) {
 	if len(items) == 0 {
 		return

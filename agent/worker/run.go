@@ -23,8 +23,8 @@ import (
 
 const (
 	maxResumes = 3                // without a new block in between
-	fairShare  = 30 * time.Second // after that, the bus gives the session's further mail to the next run
-	// resumeDelay is the longest delay before a turn's second resume; the third waits up to four
+	fairShare  = 30 * time.Second // after this time, the bus gives the session's remaining mail to the next run
+	// resumeDelay is the longest delay before a turn's second resume; the delay before the third is up to four
 	// times as long.
 	resumeDelay = 3 * time.Second
 )
@@ -37,11 +37,11 @@ type sessionRun struct {
 	inbox    *inbox
 	stop     *turnStop
 	commands *commander
-	closing  <-chan struct{} // closed when the process is to end
+	closing  <-chan struct{} // closed when the process should end
 	cached   *sessioncache.Run
 
 	agentFrom time.Time // when session.agent was looked up
-	untitled  *untitled // nil if no model is to make a title
+	untitled  *untitled // nil if no model should make a title
 }
 
 // newSessionRun makes a run of the leased session.
@@ -52,7 +52,7 @@ func newSessionRun(cfg *agent.Config, with *shared, closing <-chan struct{}, lea
 	return r
 }
 
-// run answers the session's mail. It returns why it stopped; the inbox says how far it came.
+// run answers the session's mail. It returns why it stopped; the inbox says how far it got.
 func (r *sessionRun) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -69,21 +69,21 @@ func (r *sessionRun) run(ctx context.Context) (err error) {
 	}
 	stop := r.Lease.OnMail(func() { r.receiveMore(ctx, cancel) })
 	defer stop()
-	defer cancel(nil) // first: what is being received is of no use any more
+	defer cancel(nil) // runs before the other deferred calls: what is still being received is no longer needed
 	if err = r.work(ctx); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return err
 }
 
-// begin opens the log, and receives the mail that came with the lease. It opens nothing if only
-// a newer release knows the mail.
+// begin opens the log, and receives the mail that came with the lease. It doesn't open the log if only a newer
+// release knows the mail.
 func (r *sessionRun) begin(ctx context.Context) error {
 	mail, err := r.Lease.Mail(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("fetch mail: %w", err)
 	}
-	soon := r.Lease.Claim().Attempts <= 1 // for nothing but what people say, a turn's beginning is written first
+	soon := r.Lease.Claim().Attempts <= 1 // if there are only people's messages, the first write begins a turn
 	items := readItems(mail)
 	for _, it := range items {
 		if it.unknown != nil {
@@ -99,8 +99,7 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	return nil
 }
 
-// open reads the session's log and finds its agent. If soon is true, the run begins with
-// an append.
+// open reads the session's log and looks up its agent. If soon is true, the run begins with an append.
 func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	claim := r.Lease.Claim()
 	run, err := r.Config.SessionCache.Begin(ctx, r.Config.Store, claim.Key, claim.Fence, soon, r.Log)
@@ -116,7 +115,7 @@ func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	return nil
 }
 
-// receiveMore receives the mail that has come since. It cancels the run if the lease is lost.
+// receiveMore receives the mail that arrives later. It cancels the run if the lease is lost.
 func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCauseFunc) {
 	for {
 		mail, err := r.Lease.Mail(ctx, r.inbox.newestSeq())
@@ -132,8 +131,7 @@ func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCause
 	}
 }
 
-// receive adds mail to the inbox. Commands that must not wait are carried out here,
-// while a turn runs.
+// receive adds mail to the inbox. It carries out the commands that must not wait, while a turn may be running.
 func (r *sessionRun) receive(ctx context.Context, items []*item) {
 	r.inbox.taking.Lock()
 	defer r.inbox.taking.Unlock()
@@ -156,15 +154,15 @@ func (r *sessionRun) receive(ctx context.Context, items []*item) {
 	}
 }
 
-// work resumes what was cut off, and then answers the mail in order. Once there is mail
-// that only a newer release knows, work begins nothing more.
+// work resumes what was cut off, and then answers the mail in order. Once there is mail that only a newer
+// release knows, work begins nothing more.
 func (r *sessionRun) work(ctx context.Context) error {
 	began := time.Now()
 	if err := r.resume(ctx); err != nil {
 		return err
 	}
 	for {
-		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be the only mail
+		if err := r.endStopped(ctx); err != nil { // a /stop is carried out when it arrives, and may be the only mail
 			return err
 		}
 		it, ok := r.inbox.next()
@@ -178,7 +176,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 			if err := r.title(ctx); err != nil {
 				return err
 			}
-			continue // more may have come meanwhile
+			continue // more mail may have arrived in the meantime
 		}
 		if err := r.inbox.unknownKind(); err != nil {
 			return err
@@ -195,7 +193,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 	}
 }
 
-// resume brings the turns of earlier holders to their end, or to their waiting.
+// resume continues the turns of earlier holders until they end or wait.
 func (r *sessionRun) resume(ctx context.Context) error {
 	for _, id := range journal.Unfinished(r.Journal.Current()) {
 		t, err := r.Fold(id)
@@ -210,7 +208,7 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case r.isSurelyPublished(t):
 			r.noteEnd(t, r.used(t), true)
 			err = r.recordPublished(ctx, t, true)
-		default: // the holder that was cut off may not have done this, nor the next
+		default: // an earlier holder may have been cut off before doing this and the next
 			r.recordChanges(ctx, t.ID)
 			r.noteEnd(t, r.used(t), true)
 			r.showAgain(t)
@@ -219,14 +217,14 @@ func (r *sessionRun) resume(ctx context.Context) error {
 				r.Log.Info("published the answer of a turn that had ended", slog.String("turn", t.ID))
 			}
 		}
-		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when their turn comes
+		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when they are handled
 			return err
 		}
 	}
 	return nil
 }
 
-// resumeTurn resumes a turn that was cut off, or ends it if that happened too often.
+// resumeTurn resumes a turn that was cut off, or ends it if that has happened too often.
 func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 	model := r.shared.askers.New(r.Session)
 	if t.Resumes >= maxResumes {
@@ -235,18 +233,18 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 		}
 		model.Reservations.Settle(ctx)
 		r.showAgain(t)
-		// Its message becomes a dead letter when those before it are done.
+		// Its message becomes a dead letter when the messages before it are done.
 		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, textCutOff, t.Resumes))
 	}
 	if err := delayResume(ctx, r.closing, t.Resumes); err != nil {
 		return err
 	}
 	release, err := r.turns.resumeCount(ctx, t)
-	if err != nil { // before the entry: a bus that is away cuts nobody off
+	if err != nil { // before the entry, so that an unreachable bus doesn't count as a cut-off
 		return err
 	}
 	defer release()
-	if !t.Suspended { // then its holder had settled what it had set aside
+	if !t.Suspended { // a suspended turn's holder has settled its reservations
 		if err := model.TakeOver(ctx, t); err != nil {
 			return err
 		}
@@ -255,14 +253,13 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 	if err := r.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may have forgotten the turn
+	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may no longer know about the turn
 	r.showAgain(t)
 	return r.runTurn(ctx, t, model)
 }
 
-// resumeParked continues with a turn that waits, without running it: if its asks were
-// not announced before its holder was cut off, it announces them, and if the turn was
-// stopped, it ends it.
+// resumeParked restores a turn that waits, without running it: if the turn's asks were not announced before its
+// holder was cut off, it announces them, and if the turn was stopped, it ends the turn.
 func (r *sessionRun) resumeParked(ctx context.Context, t *turn.Turn) error {
 	switch {
 	case t.Stopped:
@@ -291,7 +288,7 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 	return nil
 }
 
-// runTurn runs a turn with the tools that the agent has as it begins.
+// runTurn runs a turn with the tools that the agent has at this time.
 func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Asker) error {
 	defer r.Journal.HideResults()
 	defer model.Reservations.Settle(ctx)
@@ -306,9 +303,8 @@ func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Ask
 	return nil
 }
 
-// handle handles one message. If it returns nil, the result is in the log. If no bus
-// will ever accept the answer, it returns a *buryError, because trying again would be in
-// vain.
+// handle handles one message. If it returns nil, the result is in the log. If no bus will ever accept the
+// answer, it returns a *buryError, because trying again would be pointless.
 func (r *sessionRun) handle(ctx context.Context, it *item) error {
 	handled, err := r.dispatch(ctx, it)
 	if !handled && err == nil {
@@ -320,15 +316,14 @@ func (r *sessionRun) handle(ctx context.Context, it *item) error {
 	return err
 }
 
-// dispatch handles a message by its kind. It returns false if the message begins a turn: that
-// is for its caller, because what dispatch needs would stay on the stack as long as the turn
-// lasts.
+// dispatch handles a message according to its kind. It returns false if the message begins a turn. The caller
+// has to do that, because otherwise dispatch's variables would stay on the stack as long as the turn lasts.
 func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err error) {
 	if it.err != nil {
 		return true, &buryError{seq: it.seq, reason: "it cannot be read"}
 	}
 	known, isKnown := r.Journal.Find(it.in.ID)
-	if isKnown || !it.isKind(bus.Said) { // else the turn's beginning comes first
+	if isKnown || !it.isKind(bus.Said) { // otherwise the first write is the turn's beginning
 		if err := r.Journal.Confirm(ctx); err != nil {
 			return true, err
 		}
@@ -346,7 +341,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		return true, r.recordChange(ctx, &it.in)
 	}
 	if isKnown {
-		showOperators(r.Session, it) // the holder that was cut off may not have done this
+		showOperators(r.Session, it) // an earlier holder may have been cut off before doing this
 		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
@@ -373,8 +368,8 @@ func (r *sessionRun) recordNotice(ctx context.Context, it *item) error {
 	return nil
 }
 
-// answerMail runs a new turn for the first message that waits, together with what the
-// same person has said directly after it.
+// answerMail runs a new turn for the first waiting message, together with what the same person has said
+// directly after it.
 func (r *sessionRun) answerMail(ctx context.Context) error {
 	b, err := r.gatherMail(ctx)
 	if err != nil || len(b.items) == 0 {
@@ -403,8 +398,8 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 	return nil
 }
 
-// gatherMail returns the messages that the next turn answers. There are none if those that wait
-// were deleted or cancelled.
+// gatherMail returns the messages that the next turn answers. There are none if those that were waiting have
+// been deleted or canceled.
 func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.Journal.Find(id); return known })
 	if err != nil {
@@ -428,8 +423,8 @@ func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 	return batch{}, err
 }
 
-// announceBegun tells watchers that a turn has begun, and returns it. If the turn is refused,
-// and model nil, or if it is cancelled, announceBegun ends it and returns nil.
+// announceBegun tells watchers that a turn has begun, and returns the turn. If the turn is refused (then model
+// is nil) or canceled, announceBegun ends it and returns nil.
 func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.Asker, refusal *turn.Ending) (*turn.Turn, error) {
 	t, err := r.Fold(b.items[0].in.ID)
 	if err != nil {
@@ -441,7 +436,7 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes})
 	r.ShowFrom(t, 0)
 	switch {
-	case r.inbox.isCancelled(b.last().seq): // a /stop came while the beginning was written
+	case r.inbox.isCancelled(b.last().seq): // a /stop arrived while the beginning was written
 		if model != nil {
 			model.Reservations.Settle(ctx)
 		}
@@ -452,18 +447,18 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 	return t, nil
 }
 
-// assumedWrongly reports whether a run has ended with err because this process had not worked on
-// the session last, contrary to what it assumed. Nothing was done then.
+// assumedWrongly reports whether a run ended with err because this process wrongly assumed that it was the last
+// to work on the session. Then nothing was done.
 func (r *sessionRun) assumedWrongly(err error) bool {
 	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsAssumed()
 }
 
-// agentFresh is how long an agent that was looked up counts as that of now.
+// agentFresh is how long an agent that was looked up counts as current.
 const agentFresh = 100 * time.Millisecond
 
-// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
-// with; the session's next turn may have another. A turn that begins right after the log was opened
-// has that of the agent with which it was.
+// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins with; the session's next
+// turn may have a different set. If the agent was looked up a moment ago, when the log was opened, its set is
+// used.
 func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnRun, error) {
 	granted := r.Agent.Tools
 	if time.Since(r.agentFrom) > agentFresh {
@@ -476,11 +471,10 @@ func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnR
 	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: calls.NewRunner(r.Session, granted, r.showOvertaken), model: model}, nil
 }
 
-// delayResume waits before a turn is resumed that was cut off before. A turn may crash
-// every process that resumes it, together with everything else that runs there.
-// Therefore it is resumed after a random delay that grows with each interruption, which
-// keeps such turns apart. Dying during the delay is not counted. When closing is closed,
-// delayResume returns errShutdown.
+// delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that
+// resumes it, along with everything else that runs there. So it is resumed after a random delay that grows with
+// each interruption, which keeps such turns apart. Dying during the delay is not counted. When closing is
+// closed, delayResume returns errShutdown.
 func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
 	if resumes == 0 {
 		return nil
@@ -497,7 +491,7 @@ func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) erro
 	}
 }
 
-// shared is what all sessions of a process share.
+// shared holds what all sessions of a process share.
 type shared struct {
 	quota  *quota.Quota
 	ratios *estimate.Ratios

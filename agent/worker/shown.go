@@ -5,7 +5,7 @@ import (
 	"parley/bus"
 )
 
-// showSaid tells watchers what people have said that was written to the log since the turn was folded.
+// showSaid shows watchers what people have said that was written to the log since the turn was folded.
 func (s lifecycle) showSaid(before *turn.Turn) error {
 	t, err := s.Fold(before.ID)
 	if err != nil {
@@ -15,7 +15,7 @@ func (s lifecycle) showSaid(before *turn.Turn) error {
 	return nil
 }
 
-// showAgain tells watchers of the newest step of a turn that was cut off, as the log has it: whoever
+// showAgain shows watchers the newest step of a turn that was cut off, as it is in the log: the process that
 // wrote it may have died before watchers knew.
 func (s lifecycle) showAgain(t *turn.Turn) {
 	if t.Suspended { // then they know all of it
@@ -26,7 +26,7 @@ func (s lifecycle) showAgain(t *turn.Turn) {
 	s.ShowFrom(t, from)
 }
 
-// showOperators tells watchers what an operator has said in the conversation, once the log has it.
+// showOperators shows watchers what an operator has said in the conversation, once it is in the log.
 func showOperators(s *turn.Session, items ...*item) {
 	for _, it := range items {
 		if it.isOperators() {

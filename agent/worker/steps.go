@@ -37,17 +37,17 @@ type turnRun struct {
 
 const maxTurnTime = 30 * time.Minute
 
-// Codes of notices, by which the log records their reasons.
+// Codes that say in the log what a notice is for.
 const (
 	noticeRepeated = "repeated_call"
-	noticeFiles    = "files" // files that the turn's answer shows cannot be sent
+	noticeFiles    = "files" // files that the turn's answer shows could not be sent
 )
 
-// run runs the turn's steps to its end, or until it waits, and publishes the reply.
+// run runs the turn's steps until it ends or waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn.Turn) error {
-	// One context, ended by /stop or by the timer: a second one for the time takes memory in every turn
-	// that waits. So it has no deadline, and on PostgreSQL each of the turn's statements has the one
-	// that statements without any get: the statement timeout, 30 s unless the URL sets another.
+	// There is only one context, which /stop or the timer ends: a second one for the time limit would take
+	// memory in every turn that waits. So the context has no deadline, and on PostgreSQL the turn's statements
+	// get the default one: the statement timeout, 30 s unless the URL sets another.
 	tctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.stop.set(cancel)
@@ -58,9 +58,9 @@ func (r *turnRun) run(ctx context.Context, t *turn.Turn) error {
 	return r.handleOutcome(ctx, tctx, t, r.runSteps(tctx, t.ID))
 }
 
-// handleOutcome does what is due when the steps of a turn are over, with that error: it publishes the
-// reply, has the turn wait for people or for a model, or ends the turn with the error's message. tctx
-// is the context under which the steps ran.
+// handleOutcome does what is needed after the steps of a turn have ended with err: it publishes the reply,
+// parks the turn until people or a model answer, or ends the turn with the error's message. tctx is the context
+// under which the steps ran.
 func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err error) error {
 	switch {
 	case err == nil:
@@ -85,7 +85,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 		return errShutdown
 	}
 	if (errors.Is(err, turn.ErrBusAway) || errors.Is(err, model.ErrUnreserved)) && !ends {
-		r.suspend(ctx, t) // nothing is wrong with the turn, however often that happens
+		r.suspend(ctx, t) // the turn itself is fine, however often this happens
 	}
 	if !ends {
 		return err
@@ -93,8 +93,8 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 	return r.finish(ctx, t, end)
 }
 
-// runSteps runs the steps of a turn until its end is written. Each round begins with the
-// turn as it is in the log.
+// runSteps runs the steps of a turn until its end is written. Each round begins with the turn as it is in the
+// log.
 func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	prompt, err := r.prompt(ctx, id)
 	if err != nil {
@@ -125,8 +125,8 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	}
 }
 
-// prompt returns the prompt of a turn, and has the model read what is remembered. It notes whether that holds
-// what is not to be trusted.
+// prompt returns the prompt of a turn, and gives the model the agent's memory. It records whether that may
+// contain untrusted text.
 func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	begun, err := r.Fold(id)
 	if err != nil {
@@ -153,9 +153,8 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	return prompt, nil
 }
 
-// askModel is a step that asks the model once: C2, the request, and C3. An answer
-// without calls ends the turn and is C6 as well. Both are one append: such an answer
-// never stands in the log without the end of the turn.
+// askModel is a step that asks the model once: C2, the request, and C3. An answer without calls ends the turn
+// and is C6 as well. Both are one append, so the log never contains such an answer without the end of the turn.
 func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) error {
 	if err := r.recordSteering(ctx, t); err != nil {
 		return err
@@ -174,13 +173,13 @@ func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) err
 	return r.recordAnswer(ctx, t, answer)
 }
 
-// recordAnswer writes the model's answer (C3) and, if it ends the turn, C6 with it. It is a
-// function of its own because most turns that are under way wait for the model: what is needed
-// only afterwards need not be on their stacks.
+// recordAnswer writes the model's answer (C3) and, if it ends the turn, C6 with it. It is a separate function
+// because most running turns are waiting for the model, and what is needed only afterwards should not be on
+// their stacks.
 func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.Answer) error {
 	r.Config.Observer.Step()
 	entries, calls := r.model.AnswerEntries(t, *answer)
-	// A call with an effect waits until its C4, and so this, is on the disk.
+	// A call with an effect waits until its C4, and so this entry, is on the disk.
 	write := func() error { return r.model.AppendStep(ctx, t, *answer, calls, entries) }
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, *answer))
@@ -207,9 +206,8 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	return nil
 }
 
-// recordSteering writes C2: mail that the same sender has sent since, and, if a limit is
-// reached, a notice that this is the last step. The mail counts as handled once it is in
-// the log.
+// recordSteering writes C2: mail that the same sender has sent since, and, if a limit is reached, a notice that
+// this is the last step. The mail counts as handled once it is in the log.
 func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 	var entries []sessions.Entry
 	var taken []*item
@@ -260,8 +258,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// reachedLimit returns which limit makes the next model call the turn's last; "" if none
-// does.
+// reachedLimit returns the limit that makes the next model call the turn's last, or "" if none does.
 func (r *turnRun) reachedLimit(t *turn.Turn) string {
 	if t.ModelCalls >= r.Agent.MaxIterations-1 {
 		return fmt.Sprintf("%d model calls", r.Agent.MaxIterations)
@@ -279,8 +276,8 @@ func (r *turnRun) reachedLimit(t *turn.Turn) string {
 	return ""
 }
 
-// finalReply returns a turn's reply: the text of its last answer, with notes about a
-// limit that was reached, files that are missing, and what the answer lacks.
+// finalReply returns a turn's reply: the text of its last answer, with notes about a limit that was reached,
+// files that are missing, and anything missing from the answer.
 func (r *turnRun) finalReply(t *turn.Turn, answer llm.Answer) string {
 	var texts []string
 	for _, b := range answer.Blocks {
@@ -302,12 +299,11 @@ func (r *turnRun) finalReply(t *turn.Turn, answer llm.Answer) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// runCalls runs the calls of a step that have no result. If all of them are pure, they
-// run in parallel. Otherwise they run in order, and only as long as their sender says
-// nothing new.
+// runCalls runs the calls of a step that have no result. If all of them are pure, they run in parallel.
+// Otherwise they run in order, and only as long as their sender says nothing new.
 func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call) error {
 	prepared := make([]*calls.Prepared, len(open))
-	untrusted := r.calls.Untrusted(ctx, t, open[0]) // all calls are from one answer, before which the model had read the same
+	untrusted := r.calls.Untrusted(ctx, t, open[0]) // the same for all calls of one answer
 	pure, share := true, calls.ShareOf(r.Session, t)
 	for i, c := range open {
 		prepared[i] = r.calls.Prepare(t, c, untrusted)
@@ -369,8 +365,7 @@ func (r *turnRun) runInOrder(ctx context.Context, t *turn.Turn, calls []*calls.P
 	return r.endStep(ctx, t, calls, asks)
 }
 
-// endStep ends a step whose calls have run. If people have to be asked about some of
-// them, the turn is parked.
+// endStep ends a step whose calls have run. If people have to be asked about some of them, it parks the turn.
 func (r *turnRun) endStep(ctx context.Context, t *turn.Turn, calls []*calls.Prepared, asks []*sessions.Ask) error {
 	r.calls.RenewHashes(ctx, calls, asks)
 	var open []sessions.Ask
@@ -385,8 +380,7 @@ func (r *turnRun) endStep(ctx context.Context, t *turn.Turn, calls []*calls.Prep
 	return r.warnOfRepeats(ctx, t, calls)
 }
 
-// skipCalls gives calls that have not begun a result, because there is news that the
-// model must see first.
+// skipCalls gives a result to calls that have not begun, because there is news that the model must see first.
 func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
 	var entries []sessions.Entry
 	e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
@@ -403,7 +397,7 @@ func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Pr
 	return nil
 }
 
-// warnOfRepeats warns the model of calls that it repeats without a new result.
+// warnOfRepeats warns the model about calls that it repeats without a new result.
 func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn.Turn, ran []*calls.Prepared) error {
 	t, err := r.Fold(t.ID)
 	if err != nil {
@@ -418,9 +412,8 @@ func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn.Turn, ran []*calls.
 	return nil
 }
 
-// replyWithFiles returns a turn's reply with the files that its text shows. If some
-// cannot go, the reply says it to the person, and notices say it to the model in its
-// next turn.
+// replyWithFiles returns a turn's reply with the files that its text shows. If some can't be sent, the reply
+// tells the person so, and notices tell the model in its next turn.
 func (r *turnRun) replyWithFiles(ctx context.Context, t *turn.Turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
 	reply = sessions.Reply{ID: bus.ReplyID(t.ID), Text: text}
 	if r.Agent.CopyFiles == nil {
@@ -442,15 +435,14 @@ func (r *turnRun) replyWithFiles(ctx context.Context, t *turn.Turn, text string)
 	return reply, notices
 }
 
-// fetchAttached fetches the files that came with the turn's messages, and returns the
-// turn after that. A file that was fetched but is not in the log is fetched again, to
-// the same place.
+// fetchAttached fetches the files that came with the turn's messages, and returns the turn as it is afterwards.
+// A file that was fetched but is not in the log is fetched again, to the same place.
 func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn.Turn, error) {
 	t, err := r.Fold(id)
 	if err != nil || !t.Files.AreOpen() {
 		return t, err
 	}
-	r.recordChanges(ctx, id) // the files that people sent are none of the turn's changes
+	r.recordChanges(ctx, id) // the files that people sent don't count as the turn's changes
 	if err := t.Files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -483,8 +475,8 @@ func (r *turnRun) fetch(ctx context.Context, t *turn.Turn, f attached.File) erro
 	return nil
 }
 
-// suspend records that a turn stops in good order, because the process ends, no model answers,
-// or what the turn needs is away. The turn's next resume is then not counted as one after a crash.
+// suspend records that a turn stops in an orderly way, because the process ends, no model answers, or something
+// that the turn needs is unavailable. The turn's next resume then doesn't count as one after a crash.
 func (r *turnRun) suspend(ctx context.Context, t *turn.Turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -493,10 +485,10 @@ func (r *turnRun) suspend(ctx context.Context, t *turn.Turn) {
 	}
 }
 
-// awaitModel has a turn wait until a model may answer again, and tells the person once. It
-// returns an error that puts the session's mail off. No worker is held meanwhile.
+// awaitModel makes a turn wait until a model may answer again, and tells the person once. It returns an error
+// that postpones the session's mail. No worker is occupied meanwhile.
 func (r *turnRun) awaitModel(ctx context.Context, t *turn.Turn, away *model.UnavailableError) error {
-	r.suspend(ctx, t) // first, so that the wait counts as no crash even if nobody can be told now
+	r.suspend(ctx, t) // first, so that the wait doesn't count as a crash even if nobody can be told now
 	err := r.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(t.ID, "#away"), To: t.Route.At, ReplyTo: t.Route.ReplyTo, // the same each time, so it arrives once
 		Text: shortfall.Waits(away.Asked, away.After, away.Until, r.CommandPrefix(t.Route.At)),
@@ -507,8 +499,8 @@ func (r *turnRun) awaitModel(ctx context.Context, t *turn.Turn, away *model.Unav
 	return away
 }
 
-// awaitBudget has a turn wait until a budget has something left, and tells the person once, unless that
-// takes but a moment. It returns an error that puts the session's mail off. No worker is held meanwhile.
+// awaitBudget makes a turn wait until a budget has something left, and tells the person once, unless that takes
+// only a moment. It returns an error that postpones the session's mail. No worker is occupied meanwhile.
 func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.TakenError) error {
 	r.suspend(ctx, t)
 	if !taken.IsTold() {
@@ -524,9 +516,9 @@ func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.T
 	return taken
 }
 
-// park writes that a turn begins to wait, and for which asks, before anybody is asked.
-// It returns errParked. A question counts as begun with that entry (C4); a call that
-// needs approval begins when it is approved and runs.
+// park records that a turn begins to wait, and for which asks, before anybody is asked. It returns errParked. A
+// question counts as begun with that entry (C4); a call that needs approval begins when it has been approved
+// and runs.
 func (r *turnRun) park(ctx context.Context, t *turn.Turn, asks []sessions.Ask) error {
 	var entries []sessions.Entry
 	for _, a := range asks {

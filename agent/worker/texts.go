@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package worker
 
@@ -15,7 +15,8 @@ const textHelp = `Just write to me and I'll answer; I can use my tools to work i
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I'm waiting on
 %[2]s- %[1]shelp shows this list`
 
-// textOwnDataHelp is the part of textHelp about people's own data, which the gateways of platforms give and erase.
+// textOwnDataHelp is the part of textHelp about people's own data, which the gateways of platforms send and
+// erase.
 const textOwnDataHelp = `- %[1]sexport sends you what you've said to me, %[1]sforget erases it
 - %[1]srecall WORDS finds what was said earlier
 - %[1]smemory shows what I remember about you across conversations, %[1]slink tells me who you are on another channel

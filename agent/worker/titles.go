@@ -14,7 +14,7 @@ import (
 	"parley/sessions"
 )
 
-// titleWithin is how long a model may take to make a title. The session shows as worked on meanwhile.
+// titleWithin is how long a model may take to make a title. Meanwhile the session shows as being worked on.
 const titleWithin = 10 * time.Second
 
 // errMoreMail says that no title is made because somebody has said something.
@@ -22,14 +22,14 @@ var errMoreMail = errors.New("more mail has come")
 
 // An untitled is a conversation whose first turn this run has answered.
 type untitled struct {
-	entry int64 // the number of the first words' entry
+	entry int64 // the number of the entry with the first words
 	said  string
 	turn  *turn.Turn
 }
 
-// noteFirstAnswer notes, if the agent has a model for titles, that a turn has answered the first words of
-// the conversation. A turn ends once, so a title is asked for once at most: a run that is cut off before
-// it has one leaves the first words.
+// noteFirstAnswer remembers that a turn has answered the first words of the conversation, if the agent has a
+// model for titles. A turn ends only once, so a title is asked for at most once: if the run is cut off before
+// it has a title, the first words stay.
 func (r *sessionRun) noteFirstAnswer(id string) {
 	if r.Agent.Titles == nil {
 		return
@@ -37,7 +37,7 @@ func (r *sessionRun) noteFirstAnswer(id string) {
 	for _, record := range r.Journal.Records() {
 		switch said := record.Data.(type) {
 		case sessions.Summary:
-			if said.Text != "" { // of a conversation that began before it
+			if said.Text != "" { // the conversation began earlier, with these words
 				return
 			}
 		case sessions.User:
@@ -56,8 +56,9 @@ func (r *sessionRun) noteFirstAnswer(id string) {
 	}
 }
 
-// title gives the conversation a title by a model if its first turn is answered and nothing else is to be
-// done. It ends as soon as more mail comes. It counts as no turn: the person's other conversations go on.
+// title has a model give the conversation a title if its first turn is answered and there is nothing else to
+// do. It stops as soon as more mail arrives. It doesn't count as a turn: the person's other conversations
+// continue.
 func (r *sessionRun) title(ctx context.Context) error {
 	first := r.untitled
 	if r.untitled = nil; first == nil {
@@ -102,7 +103,7 @@ func (r *sessionRun) title(ctx context.Context) error {
 	return err
 }
 
-// isNoTitle reports whether an error says that no model has made a title, and nothing else is wrong.
+// isNoTitle reports whether an error only says that no model has made a title.
 func isNoTitle(err error) bool {
 	_, failed := errors.AsType[*llm.Error](err)
 	_, ended := errors.AsType[*turn.Ending](err)

@@ -11,16 +11,15 @@ import (
 	"parley/sessions"
 )
 
-// A turnCounter counts the turns of people, who may have so many at once and in an hour.
+// A turnCounter counts people's turns, to limit how many each person may have at once and in an hour.
 type turnCounter struct {
 	*turn.Session
 	quota *quota.Quota
 }
 
-// countTurn counts a turn of a person as running until release is called. It returns
-// errLater if the person has enough turns running, and a refusal, which ends the turn,
-// if the person has begun enough turns in this hour or Admit refuses the message. These
-// limits do not bind owners.
+// countTurn counts a turn of a person as running until release is called. It returns errLater if the person has
+// enough turns running, and a refusal, which ends the turn, if the person has begun enough turns in this hour
+// or Admit refuses the message. These limits don't apply to owners.
 func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release func(), refusal *turn.Ending, err error) {
 	account := in.From.Account // as the gate has just read it
 	if account == "" && !in.From.Owner {
@@ -61,9 +60,8 @@ func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release f
 	return release, refusal, nil
 }
 
-// countTask does for a task what countTurn does for other messages. It is not a turn of the
-// person for whom the sub-agent works: how many tasks there are is bounded where they are
-// handed out.
+// countTask does for a task what countTurn does for other messages. A task is not a turn of the person that the
+// sub-agent works for: the number of tasks is limited where they are handed out.
 func (c *turnCounter) countTask(ctx context.Context, in *bus.Inbound) (release func(), refusal *turn.Ending, err error) {
 	wanted, err := c.Config.SubAgents.Begin(ctx, in.Task.ID)
 	if err != nil {
@@ -76,15 +74,15 @@ func (c *turnCounter) countTask(ctx context.Context, in *bus.Inbound) (release f
 	return release, refusal, err
 }
 
-// leaveCount counts nothing until another turn is counted. Turns of owners are not counted,
-// nor are those of sub-agents, so that a person who waits for their reports is answered.
+// leaveCount counts nothing until another turn is counted. Turns of owners are not counted, nor are those of
+// sub-agents, so that a person who waits for their reports is answered.
 func (c *turnCounter) leaveCount(ctx context.Context) (release func(), err error) {
 	return func() {}, countError(c.quota.Leave(ctx, c.Lease))
 }
 
-// resumeCount counts a turn as running until release is called, whatever the limits say,
-// unless it is one of those that are not counted. It looks up who pays for each turn, so that
-// nothing else has to once the turn is resumed.
+// resumeCount counts a turn as running until release is called, regardless of limits, unless it is one of those
+// that are not counted. It looks up who each turn is counted for, so that nothing else has to do so once the
+// turn is resumed.
 func (c *turnCounter) resumeCount(ctx context.Context, t *turn.Turn) (release func(), err error) {
 	account, err := c.AccountOf(ctx, t.Person)
 	if err != nil {

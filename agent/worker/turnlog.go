@@ -9,7 +9,7 @@ import (
 	"parley/sessions"
 )
 
-// This file tells operators of turns, in the server's log and in the audit: ids and figures, never what
+// This file reports turns to operators, in the server's log and in the audit: ids and figures, never what
 // people wrote.
 
 // logBeginning logs that a turn has begun.
@@ -19,7 +19,7 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 }
 
 // noteEnd has the end of a turn recorded in the audit: as a refusal, if a rule kept the turn from doing
-// anything. used is what the turn has used. If again is true, an earlier holder may have done so.
+// anything. used is what the turn has used. If again is true, an earlier holder may already have done so.
 func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
@@ -34,7 +34,7 @@ func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	s.Config.Note(record)
 }
 
-// took returns how long a turn has worked, without the time for which it waited for people.
+// took returns how long a turn has worked, not counting the time that it waited for people.
 func (s lifecycle) took(t *turn.Turn) time.Duration { return t.Ended.Sub(t.Started) - t.WaitingTime() }
 
 // reportEnd logs how a turn has just ended, and has that recorded in the audit.
@@ -44,7 +44,7 @@ func (s lifecycle) reportEnd(t *turn.Turn) {
 	s.noteEnd(t, used, false)
 }
 
-// logEnd logs how a turn has ended, and what it has used.
+// logEnd logs how a turn ended, and what it used.
 func (s lifecycle) logEnd(t *turn.Turn, used sessions.AuditUse) {
 	if t.Done.Refused {
 		s.Log.Info("message refused", slog.String("id", t.ID), slog.String("turn", t.ID), slog.String("person", t.Person), slog.String("rule", t.Done.Code))
@@ -68,8 +68,8 @@ func (s lifecycle) logEnd(t *turn.Turn, used sessions.AuditUse) {
 	s.Log.LogAttrs(context.Background(), level, "turn ended", attrs...)
 }
 
-// used sums up what a turn has used, as far as the journal has it. The cost is that of the calls whose
-// price is known; nil if none is.
+// used adds up what a turn has used, as far as the journal knows. The cost is that of the calls whose price is
+// known; nil if there are none.
 func (s lifecycle) used(t *turn.Turn) sessions.AuditUse {
 	used := sessions.AuditUse{Model: s.Agent.Model.Info().Name, ModelCalls: t.ModelCalls}
 	for _, step := range t.Steps {
@@ -77,7 +77,7 @@ func (s lifecycle) used(t *turn.Turn) sessions.AuditUse {
 	}
 	for _, r := range s.Journal.Since(t.FirstEntry) {
 		u, ok := r.Data.(sessions.Usage)
-		if !ok || r.Turn != t.ID && r.Turn != "" { // answers that were not used belong to no turn
+		if !ok || r.Turn != t.ID && r.Turn != "" { // unused answers belong to no turn
 			continue
 		}
 		used.Input, used.Output = used.Input+u.Input, used.Output+u.Output

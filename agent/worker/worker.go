@@ -1,21 +1,21 @@
-// Package worker takes leased sessions through their turns: it claims the mailbox of a session, and
-// answers the messages in it.
+// Package worker runs the turns of leased sessions: it claims the mailbox of a session, and answers the
+// messages in it.
 //
-// It continues where the session's log ends: with the turn that was cut off, or with the next
-// message. The files, in the order in which a message meets them:
+// It continues where the session's log ends: with the turn that was cut off, or with the next message. The
+// files, in the order in which a message goes through them:
 //
 //	worker.go       claims sessions, and settles their leases, also after an error
-//	run.go          sessionRun: one session under one lease; which turn goes on
+//	run.go          sessionRun: one session under one lease; which turn continues
 //	inbox.go        the mail that a run holds, and which of it one turn answers
 //	turn_counter.go how many turns a person has
 //	command.go      commander: /new, /stop, /status, /help, and the answers to asks
 //	steps.go        turnRun: the steps of one turn, from the log to the turn's end
-//	answers.go      how a waiting turn continues, what is said meanwhile, and what people change
-//	                of their earlier messages, by changes.go
+//	answers.go      how a waiting turn continues, and messages that arrive meanwhile
+//	changes.go      how people's edits and deletions of earlier messages are applied
 //	lifecycle.go    how a turn begins (C1), ends (C6) and is published (C7)
 //	park.go         how a turn begins to wait for people, and who is asked
-//	publish.go      what all of these do to a session: say something, and record what it has changed
-//	turnlog.go      what operators are told of turns
+//	publish.go      how a session publishes a message, and records what it has changed
+//	turnlog.go      what operators are told about turns
 //	ends.go         why a run or a turn ends early
 package worker
 
@@ -61,10 +61,10 @@ func New(cfg agent.Config) *Worker {
 	return &Worker{cfg: cfg, shared: shared{quota: quota.New(), ratios: estimate.New(), askers: model.NewAskers()}}
 }
 
-// Run claims sessions and works on them until ctx is done, each in a goroutine of its
-// own. Then it stops claiming, and gives running turns the time Drain to end. It cuts
-// off those that have not ended, and releases their sessions without counting a failure.
-// It returns nil after ctx has ended, and an error only if the bus was closed before.
+// Run claims sessions and works on them, each in a goroutine of its own, until ctx is done. Then it stops
+// claiming, and gives running turns the time Drain to end. It cuts off those that have not ended, and releases
+// their sessions without counting a failure. It returns nil after ctx has ended, and an error only if the bus
+// was closed before that.
 func (w *Worker) Run(ctx context.Context) error {
 	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
@@ -86,19 +86,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// serve works on one leased session and settles its mailbox. Once closing is closed, it
-// begins no further turn.
+// serve works on one leased session and settles its mailbox. Once closing is closed, it begins no more turns.
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
 	run := newSessionRun(&w.cfg, &w.shared, closing, lease)
 	err := run.run(ctx)
 	if run.assumedWrongly(err) {
-		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // which reads the log
+		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // this time it reads the log
 		err = run.run(ctx)
 	}
 	w.settle(ctx, run, err)
 }
 
-// settle settles the mailbox of a run that has ended, with this error.
+// settle settles the mailbox of a run that ended with err.
 func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
 	end := bus.End{Done: run.inbox.handledUpTo()}
 	if end.Done > 0 && end.Done == run.inbox.newestSeq() {
@@ -120,7 +119,7 @@ func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
 	w.cfg.Point("settled")
 }
 
-// endAfter returns how a session is settled whose run ended early with an error.
+// endAfter returns how to settle a session whose run ended early with err.
 func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
 	claim := lease.Claim()
 	var bury *buryError
@@ -152,7 +151,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.Is(err, turn.ErrBusAway):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until the bus is back", slog.Any("error", err))
-	case errors.Is(err, model.ErrUnreserved): // by a budget that is away like a store
+	case errors.Is(err, model.ErrUnreserved): // a budget is unavailable, like a store that is away
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until a model's call can be paid for", slog.Any("error", err))
 	case w.isStoreAway(ctx):
@@ -172,14 +171,14 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 }
 
 const (
-	maxAttempts   = 10              // claims of a session whose log cannot be opened
-	outboundRetry = 5 * time.Second // of a session whose reply finds its mailbox full
-	// newerReleaseRetry is the delay for a session that holds something that only a newer
-	// release knows.
+	maxAttempts   = 10              // claims of a session whose runs keep failing with an error that isn't an outage
+	outboundRetry = 5 * time.Second // for a session whose reply found its mailbox full
+	// newerReleaseRetry is the delay for a session that contains something that only a newer release
+	// understands.
 	newerReleaseRetry = 5 * time.Second
-	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
+	outage            = 2 * time.Second // how long a session waits while the bus or its store is unavailable
 	healthTimeout     = 5 * time.Second
-	settleTry         = 30 * time.Second // bounds one try to settle a session
+	settleTry         = 30 * time.Second // limits one try to settle a session
 )
 
 // isStoreAway reports whether something that sessions need is unavailable now.
@@ -192,9 +191,8 @@ func (w *Worker) isStoreAway(ctx context.Context) bool {
 	return w.cfg.Healthy(ctx) != nil
 }
 
-// opensOnRetry tries once more to open a log, before a message is given up, and reports
-// whether that worked. The earlier claims may have failed with their processes and not
-// because of the log.
+// opensOnRetry tries once more to open a log before a message is given up, and reports whether that worked. The
+// earlier claims may have failed together with their processes and not because of the log.
 func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, err error) bool {
 	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
@@ -202,8 +200,7 @@ func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, err error) b
 	return newSessionRun(&w.cfg, &w.shared, nil, lease).open(ctx, false) == nil
 }
 
-// giveUp makes a dead letter of the first message of a session that cannot be worked on,
-// and tells its sender.
+// giveUp turns the first message of a session that can't be worked on into a dead letter, and tells the sender.
 func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
 	log.Error("session cannot be worked on; giving its first message up", slog.Any("error", cause))
 	mail, err := lease.Mail(ctx, end.Done)
@@ -217,7 +214,7 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		if err := w.cfg.SubAgents.Report(ctx, r); err != nil {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry
 		}
-	} else if err == nil && in.Kind != bus.Notice { // to which nobody awaits an answer
+	} else if err == nil && in.Kind != bus.Notice { // nobody expects an answer to a notice
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
 			Text: textNoHistory,
