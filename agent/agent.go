@@ -1,22 +1,21 @@
-// Package agent defines what an agent is and what a worker needs to answer with agents. It is the contract of
-// the agent's loop; package worker implements it.
+// Package agent defines what an agent is, and what a worker needs to answer messages with agents. It is the
+// contract of the agent's loop; package worker implements it.
 //
-// A message meets the packages below in this order. worker claims the session's mailbox, reads the
-// session's log, and takes its turns from their beginning to their end. turn has the state of a turn,
-// which is a fold over its entries in the log, and of the session in which it runs. model asks the
-// model for the turn's next answer, and calls runs the tool calls in it. Each writes before and after
-// what it does (C1 to C7 in docs/protocol/turn.md): if a process dies anywhere, the next continues
-// from the log.
+// A message goes through the packages below in this order. worker claims the session's mailbox, reads the
+// session's log, and runs each of its turns from beginning to end. turn holds the state of a turn, which is a
+// fold over its entries in the log, and the state of the session in which the turn runs. model asks the model
+// for the turn's next answer, and calls runs the tool calls in it. Each writes to the log before and after what
+// it does (C1 to C7 in docs/protocol/turn.md): if a process dies at any point, the next one continues from the
+// log.
 //
-// Below these are journal (a session's log while it is worked on), sessioncache (the journals of those that
-// were worked on lately), transcript (the messages for a model, made from the log), llm (the contract
-// with a model), estimate (how many tokens a request has), stream (an
-// answer's pieces as events), route (where a turn's replies go), shortfall (what people are told that
-// an answer lacks), asks (what people are asked, in which words, and what their answers mean), task
-// (what is handed to sub-agents), attached (the files that came with a turn's messages), pictures and
-// transcribe (what models see and read of files), episodes (what a turn with tools was about), figures (what is counted
-// of a turn), audit (the records of calls), quota (how many turns a person may have) and budget (what a
-// turn has reserved of budgets).
+// These packages use the following ones: journal (a session's log while the session is worked on), sessioncache
+// (the journals of recently used sessions), transcript (the messages for a model, made from the log), llm (the
+// contract with a model), estimate (how many tokens a request has), stream (turns the pieces of an answer into
+// events), route (where a turn's replies go), shortfall (what people are told when an answer is incomplete),
+// asks (what people are asked, and what their answers mean), task (what is handed to sub-agents), attached (the
+// files that came with a turn's messages), pictures and transcribe (what models see and read of files),
+// episodes (short records of turns with tools), figures (the statistics of a turn), audit (the records of
+// calls), quota (how many turns a person may have) and budget (what a turn has reserved of budgets).
 package agent
 
 import (
@@ -39,8 +38,7 @@ import (
 	"parley/tools"
 )
 
-// A Store keeps the logs of sessions, and reads those parts of them that turns no longer
-// need.
+// A Store keeps the logs of sessions. Its Read also returns the entries of a log that turns no longer need.
 type Store interface {
 	sessions.Store
 	// Read is the method of sessions.Reader.
@@ -53,23 +51,22 @@ type Config struct {
 	Events bus.Events
 	Store  Store
 	Budget sessions.Budget
-	// Money, if set, bounds the cost of models.
+	// Money, if set, limits the cost of models.
 	Money budget.Money
-	// Agents returns the agent that answers in the session with that key, as it is
-	// configured now. An error counts like a failure to open the session's log: the
-	// session is tried again, and in the end its first message is given up.
+	// Agents returns the agent that answers in the session with that key, as currently configured. An error
+	// counts like a failure to open the session's log: the session is tried again, and finally its first message
+	// is given up.
 	Agents func(ctx context.Context, session string) (Agent, error)
-	// Limits returns the limits on people, as configured now.
+	// Limits returns the limits on people, as currently configured.
 	Limits func() Limits
 	// Asks, if set, lets turns wait until people have approved a call or answered a
 	// question. If nil, a call that needs approval is denied.
 	Asks Asks
-	// Deserted, if set, reports whether no person takes part in a session. Such a session
-	// asks no questions, and asks for approvals only at Approvals.To.
+	// Deserted, if set, reports whether no person takes part in a session. Such a session asks no questions, and
+	// asks for approvals only at Approvals.To.
 	Deserted func(session string) bool
-	// Admit, if set, is called before a turn that answers a message begins. It returns
-	// nil, or why the turn must not begin. After a crash it is called again with the same
-	// message.
+	// Admit, if set, is called before a turn that answers a message begins. It returns nil if the turn may
+	// begin, or why it must not. After a crash it is called again with the same message.
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
@@ -77,129 +74,118 @@ type Config struct {
 	SubAgents task.SubAgents
 	// History, if set, keeps the changes that turns make in workspaces.
 	History History
-	// Account, if set, returns the person for whom another person is counted and limited.
-	// That is the same person for all accounts that are known to be one human's.
+	// Account, if set, returns the person under whom another person is counted and limited: the same one for all
+	// accounts that are known to belong to one human.
 	Account func(ctx context.Context, person string) (string, error)
-	// Usage, if set, returns a text about what the sender of a command has used.
+	// Usage, if set, returns a text that says how much the sender of a command has used.
 	Usage func(ctx context.Context, in bus.Inbound) (string, error)
-	// Approvals returns how approvals are asked for, as configured now.
+	// Approvals returns how approvals are requested, as currently configured.
 	Approvals func() Approvals
-	// Prefix, if set, returns the characters that begin a command on a channel; nil: a
-	// slash.
+	// Prefix, if set, returns the characters that begin a command on a channel; if nil, a slash does.
 	Prefix func(channel string) string
-	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel, as
-	// in a terminal; nil: on none.
+	// ShowsAll, if set, reports whether a channel shows texts of any length completely, as a terminal does; if
+	// nil, no channel does.
 	ShowsAll func(channel string) bool
-	// OwnData, if set, reports whether people on a channel can have their own data sent and erased there.
+	// OwnData, if set, reports whether people on a channel can have their own data sent to them and erased
+	// there.
 	OwnData func(channel string) bool
-	// Link, if set, carries out the command by which the sender is linked with an account of theirs on a
-	// platform, and returns the answer; "" where gateways do that.
+	// Link, if set, carries out the command that links the sender with their account on a platform, and returns
+	// the answer; "" if gateways do that.
 	Link func(ctx context.Context, in bus.Inbound) (answer string, err error)
-	// Presses, if set, reports whether people on a channel press buttons, so that they need not be told what
-	// to write instead.
+	// Presses, if set, reports whether people on a channel press buttons, so that they don't have to be told
+	// what to write instead.
 	Presses func(channel string) bool
-	// Healthy, if set, returns an error if something that sessions need is missing. Until
-	// it returns nil, failures of sessions are not counted, and the sessions are tried
-	// again.
+	// Healthy, if set, returns an error if something that sessions need is unavailable. Until it returns nil,
+	// failures of sessions are not counted, and the sessions are tried again.
 	Healthy func(ctx context.Context) error
-	// SessionCache, if set, keeps the logs of sessions in memory, for the next time that they are
-	// worked on. Whoever erases something from a log clears it.
+	// SessionCache, if set, keeps the logs of sessions in memory until the sessions are worked on again. Code
+	// that erases something from a log clears it.
 	SessionCache *sessioncache.Journals
-	// MaxInFlight bounds how many sessions are worked on at once.
+	// MaxInFlight limits how many sessions are worked on at the same time.
 	MaxInFlight int
-	// Drain is how long turns that run may continue after the context of Worker.Run has
-	// ended. Then they are cut off, and resumed by the next process.
+	// Drain is how long running turns may continue after the context of Worker.Run has ended. Then they are cut
+	// off, and the next process resumes them.
 	Drain time.Duration
 	Log   *slog.Logger
-	// Observer, if set, is called with what happens, for metrics.
+	// Observer, if set, is told what happens, for metrics.
 	Observer Observer
-	// Audit, if set, writes a record of each call that has a result. The record becomes durable no
-	// later than what is written to the log or to the bus after Audit has returned nil.
+	// Audit, if set, writes a record of each call that has a result. The record becomes durable no later than
+	// anything written to the log or the bus after Audit has returned nil.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
-	// Note, if set, has a record written soon of each turn that has ended or was refused. It does not
-	// wait for that: if the process dies first, the log has the turn.
+	// Note, if set, queues the audit record of a turn that has ended or was refused. It doesn't wait for the
+	// write: if the process dies first, the turn is still in the log.
 	Note func(r sessions.AuditRecord)
-	// Point, if set, is called before and after each step of a turn, with the step's name.
-	// There a chaos test kills the process.
+	// Point, if set, is called before and after each step of a turn, with the step's name. A chaos test can kill
+	// the process there.
 	Point func(name string)
 }
 
-// A Refusal says why a message starts no turn. Text is for people; if it is "", they are
-// told nothing.
+// A Refusal says why a message starts no turn. Text is for people; "" tells them nothing.
 type Refusal struct{ Code, Text string }
 
-// Approvals says how approvals are asked for.
+// Approvals says how approvals are requested.
 type Approvals struct {
-	Expires time.Duration // after this time an ask expires; 0 is a day
+	Expires time.Duration // an ask expires after this time; 0 means a day
 	To      []bus.Address // where people are asked; if empty, in the conversation
 }
 
-// Asks stores the asks that parked turns wait for, where every channel finds them, and
-// decides which answer counts.
+// Asks stores the asks that parked turns wait for where every channel finds them, and decides which answer
+// counts.
 type Asks interface {
-	// Ready returns in words, for the model, why nobody can be asked now; "" if people can
-	// be asked.
+	// Ready tells the model why nobody can be asked now, or returns "" if people can be asked.
 	Ready(ctx context.Context) (why string, err error)
-	// Open stores an ask, which ends by itself at ask.Expires. It may be called again with
-	// the same ask.
+	// Open stores an ask, which expires at ask.Expires. It may be called again with the same ask.
 	Open(ctx context.Context, ask bus.Ask) error
-	// Answer gives an answer to an ask. Once an answer counts, or the ask has expired, the
-	// session gets mail of the kind Decided. Errors are bus.ErrNoAsk, ErrMayNotAnswer,
-	// ErrBadAnswer, ErrNotShown and ErrDecided; after any other error the caller must give the same
-	// answer again.
+	// Answer answers an ask. Once an answer counts, or the ask has expired, the session gets mail of the kind
+	// Decided. Errors are bus.ErrNoAsk, ErrMayNotAnswer, ErrBadAnswer, ErrNotShown and ErrDecided; after any
+	// other error the caller must give the same answer again.
 	Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
-	// Withdraw ends an ask that nobody needs to answer any more. An ask that was answered
-	// stays answered.
+	// Withdraw ends an ask that no longer needs an answer. An ask that was answered stays answered.
 	Withdraw(ctx context.Context, id string) (bus.Ask, error)
-	// NoteTold records that the session's log says how an ask has ended, so that the session
-	// need not get that mail again.
+	// NoteTold records that the session's log says how an ask ended, so the session doesn't need to get that
+	// mail again.
 	NoteTold(ctx context.Context, id string) error
-	// Granted reports whether the call with that hash was approved for the whole session,
-	// and by whom.
+	// Granted reports whether the call with that hash was approved for the whole session, and who approved it.
 	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
-	// EndGrants ends all approvals for a whole session, including those by asks that are
-	// still open.
+	// EndGrants ends all approvals for a whole session, including those from asks that are still open.
 	EndGrants(ctx context.Context, session string) error
 }
 
 // Jobs are the commands that run in the background for sessions.
 type Jobs interface {
-	// StopAll asks all jobs of a session to end, and returns how many it asked. The same
-	// cause returns the same number again.
+	// StopAll asks all jobs of a session to end, and returns how many it asked. A repeated call with the same
+	// cause returns the same number.
 	StopAll(ctx context.Context, session, cause string) (int, error)
-	// Count returns how many jobs of a session run.
+	// Count returns how many jobs of a session are running.
 	Count(ctx context.Context, session string) (int, error)
 }
 
-// A History keeps the changes that turns make in workspaces. People can undo them.
+// A History keeps the changes that turns make in workspaces, so that people can undo them.
 type History interface {
-	// Begin is called before each tool call that may change something. If the call may
-	// change files, and the turn has not recorded them yet, Begin records the session's
-	// files as they are before.
+	// Begin is called before each tool call that may change something. If the call may change files, and the
+	// turn has not recorded them yet, Begin records the session's files as they are before the call.
 	Begin(ctx context.Context, call tools.Call) error
-	// End is called when a turn has ended, or waits for people, and records what the turn
-	// has changed in the files. It may be called again.
+	// End is called when a turn has ended, or waits for people. It records what the turn has changed in the
+	// files. It may be called again.
 	End(ctx context.Context, session, turn string) error
-	// Undo carries out a command /undo, and returns the reply. If it is called again with
-	// the same command, it continues where it was cut off.
+	// Undo carries out an /undo command, and returns the reply. If it is called again with the same command, it
+	// continues where it was cut off.
 	Undo(ctx context.Context, u UndoCommand) (reply string, err error)
 }
 
-// An UndoCommand is a person's command /undo.
+// An UndoCommand is a person's /undo command.
 type UndoCommand struct {
 	Session string
 	ID      string // the command's cause
 	Person  string
 	Args    string // what follows /undo
-	Prefix  string // begins a command where this one was said
-	// May reports whether the sender may undo what another person asked for.
+	Prefix  string // begins a command in the place where this one was sent
+	// May reports whether the sender may undo what another person requested.
 	May func(person string) bool
-	// Waiting are the turns that wait for people. Jobs is how many commands run in the
-	// background.
+	// Waiting are the turns that wait for people. Jobs is how many commands are running in the background.
 	Waiting []string
 	Jobs    int
-	// Held is called before each change of a file. It returns an error if the lease is
-	// lost.
+	// Held is called before each change of a file. It returns an error if the lease is lost.
 	Held func(ctx context.Context) error
 }
 
@@ -207,84 +193,79 @@ type UndoCommand struct {
 type Agent struct {
 	Name  string
 	Model llm.Model
-	// Tools are granted to the agent; each turn keeps the set that it began with. Known
-	// are all tools, granted or not: they let a call of another tool get an error that
-	// says which capability is missing. Known may be nil.
+	// Tools are granted to the agent; each turn keeps the set that it began with. Known are all tools, granted
+	// or not: with them, a call of a tool that isn't granted gets an error that says which capability is
+	// missing. Known may be nil.
 	Tools *tools.Set
 	Known *tools.Set
-	// Prompt returns the prompt's prefix for a turn. It is called once in a turn.
+	// Prompt returns the prompt's prefix for a turn. It is called once per turn.
 	Prompt func(ctx context.Context, who Asker) (string, error)
-	// Memory returns what the agent remembers for the same, and whether strangers may have written some
-	// of it. It is called whenever the work on a turn begins. If nil, nothing is remembered.
+	// Memory returns what the agent remembers for a turn, and whether strangers may have written some of it. It
+	// is called whenever work on a turn begins. If nil, the agent has no memory.
 	Memory func(ctx context.Context, who Asker) (memory []transcript.Memory, untrusted bool, err error)
-	// Untrusted reports whether strangers may by now have written some of what Prompt and Memory
-	// read in the session. If nil, nobody has.
+	// Untrusted reports whether strangers may by now have written some of what Prompt and Memory read in the
+	// session. If nil, they have not.
 	Untrusted func(ctx context.Context, session string) bool
-	// Keep stores a result that is too long for the model, and returns the path at which
-	// the model can open it. If nil, such results are not stored.
+	// Keep stores a result that is too long for the model, and returns the path where the model can open it. If
+	// nil, such results are not stored.
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
 	// Picture returns the content of a picture's file; nil if the file is missing or
 	// changed. If Picture is nil, models are shown no pictures.
 	Picture func(ctx context.Context, session string, p llm.Picture) []byte
-	// Fetch puts a file that came with a message into the session's workspace. After a
-	// crash it is called again. An error ends the run, which is then tried again. If nil,
-	// no files are fetched.
+	// Fetch puts a file that came with a message into the session's workspace. After a crash it is called again.
+	// An error ends the run, which is then tried again. If nil, no files are fetched.
 	Fetch func(ctx context.Context, f FileToFetch) (sessions.Fetched, error)
-	// MayNote returns why the log must not record files that come and pictures that tools
-	// show; "" if it may. Processes of an older release would not know these entries. If
-	// nil, the log may always record them.
+	// MayNote returns why the log must not record files that arrive and pictures that tools show, or "" if it
+	// may. Processes of an older release would not know these entries. If nil, the log may always record them.
 	MayNote func(ctx context.Context) (why string, err error)
-	// MaySumUp reports whether a summary may cover a part of the current turn. Processes
-	// of an older release would take that turn for one of an ended conversation. If nil,
-	// it always may.
+	// MaySumUp reports whether a summary may cover a part of the current turn. Processes of an older release
+	// would think that the turn belongs to an ended conversation. If nil, a summary always may.
 	MaySumUp func(ctx context.Context) (bool, error)
-	// Titles, if set, is asked once for the title of a conversation, after its first answer. MayTitle
-	// reports whether the store may have such a title: processes of an older release would not erase it.
-	// If it is nil, the store always may.
+	// Titles, if set, is asked once for a title of a conversation, after its first answer. MayTitle reports
+	// whether the store may contain such a title, because processes of an older release would not erase it. If
+	// MayTitle is nil, the store always may.
 	Titles   llm.Model
 	MayTitle func(ctx context.Context) (bool, error)
-	// CopyFiles stores copies of the workspace's files that an answer's text shows, to be sent
-	// with the message of that id. It may be called again. If nil, answers have no files.
+	// CopyFiles stores copies of the workspace's files that an answer's text shows, so that they can be sent
+	// with the message with that id. It may be called again. If nil, answers have no files.
 	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
-	// Discard removes files that came with a message, which was deleted, from the session's
-	// workspace. Those that are gone already are not an error. If nil, the files stay.
+	// Discard removes files from the session's workspace that came with a message that was deleted. It isn't an
+	// error if they are already gone. If nil, the files stay.
 	Discard func(ctx context.Context, session string, paths []string) error
-	// Redact takes secrets out of results, of progress and of everything that is said. If
-	// nil, nothing is taken out.
+	// Redact takes secrets out of results, progress and everything that is said. If nil, nothing is taken out.
 	Redact Redactor
-	// HashInput returns a hash of what a call works on besides its arguments: the
-	// directory, and the content of the files that it may read. An approval holds only as
-	// long as that is the same. like is the mode of an earlier hash, with which this one is
-	// compared; nil leaves the choice to HashInput. If HashInput is nil, there is nothing
-	// besides the arguments.
+	// HashInput returns a hash of what a call works on besides its arguments: the directory, and the content of
+	// the files that it may read. An approval holds only as long as that stays the same. like is the mode of an
+	// earlier hash that the new one is compared with; nil leaves the choice to HashInput. If HashInput is nil,
+	// only the arguments count.
 	HashInput func(ctx context.Context, call tools.Call, like *string) (asks.Inputs, error)
-	// Guard decides about each call before it runs. It is called again with arguments that
-	// it has changed. If nil, all calls are allowed.
+	// Guard decides about each call before it runs. If it changes the arguments, it is called again with the new
+	// ones. If nil, all calls are allowed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict
-	// Before are hooks that are called, in order, about each call that the guard allows.
-	// If one changes the arguments, the guard is called again.
+	// Before are hooks that are called, in order, for each call that the guard allows. If one changes the
+	// arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
-	// After are hooks that are called, in order, with the result or failure of each call
-	// that ran.
+	// After are hooks that are called, in order, with the result or failure of each call that ran.
 	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
 
 	MaxIterations    int // model calls in a turn
 	ErrorLimit       int // consecutive steps in which every call failed
 	MaxParallelTools int
 	ContextTokens    int
-	// Turns and TurnsHour are how many turns one person may have with this agent, at once and
-	// in an hour; 0 is as Limits says. If one is set, the agent's turns are counted by
-	// themselves, else together with those of all other agents.
+	// Turns and TurnsHour are how many turns one person may have with this agent, at once and in an hour; 0
+	// means as many as Limits says. If either is set, the agent's turns are counted separately; otherwise they
+	// are counted together with those of all other agents.
 	Turns, TurnsHour int
-	Day              int64 // the greatest cost of the agent's models in a day (UTC), in micro-dollars; 0 sets no bound
-	// Caps are further bounds on what the agent's models may cost.
+	Day              int64 // the most that the agent's models may cost in a day (UTC), in micro-dollars; 0 means no limit
+	// Caps are additional limits on the cost of the agent's models.
 	Caps []bill.Cap
-	// Steer has the model read, within the turn, what the turn's sender says while it runs.
-	// If false, that waits for the next turn.
+	// Steer makes the model read, within the running turn, what the turn's sender says meanwhile. If false, the
+	// next turn reads it.
 	Steer bool
 }
 
-// ToolName returns the name of a tool if there is one, and sessions.OtherTool if a model has made it up.
+// ToolName returns name if there is a tool with that name, and sessions.OtherTool if a model has made the name
+// up.
 func (a *Agent) ToolName(name string) string {
 	for _, set := range []*tools.Set{a.Tools, a.Known} {
 		if set == nil {
@@ -297,10 +278,10 @@ func (a *Agent) ToolName(name string) string {
 	return sessions.OtherTool
 }
 
-// An Asker says for whom a turn runs, and in which session.
+// An Asker says which person a turn runs for, and in which session.
 type Asker struct {
 	Session string
-	Turn    string // its id; "" if none runs
+	Turn    string // the turn's id; "" if none is running
 	Person  string // CHANNEL:USER
 	Private bool   // nobody else reads the conversation
 }
@@ -311,18 +292,17 @@ type FileToFetch struct {
 	Turn    string
 	At      bus.Address
 	attached.File
-	// Held returns an error if the session's lease is lost. It is called before something
-	// is written.
+	// Held returns an error if the session's lease is lost. It is called before something is written.
 	Held func(ctx context.Context) error
 }
 
-// An Observer is called by a Worker for each turn, model call and tool call, with figures
-// for metrics. Its methods must return at once.
+// An Observer is told by a Worker about each turn, model call and tool call, for metrics. Its methods must
+// return at once.
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()
 	Tool(tool, result string, d time.Duration)  // ok or the error's code
-	Batch(concurrency int, saved time.Duration) // calls that ran in parallel, and the time that saved
+	Batch(concurrency int, saved time.Duration) // calls that ran in parallel, and how much time that saved
 	Compaction(result string)                   // cleared, summarised, too_little, failed
 	AuditLost()                                 // a call's audit record could not be written
 }
@@ -330,21 +310,20 @@ type Observer interface {
 // AnswerFiles are the files that go with an answer.
 type AnswerFiles struct {
 	Files []bus.FileRef
-	// Refused has a text for each file that cannot go, which says why.
+	// Refused has a text for each file that can't be sent, which says why.
 	Refused []string
 }
 
-// A Redactor takes secrets out of what leaves an agent.
+// A Redactor takes secrets out of everything that leaves an agent.
 type Redactor interface {
 	// Text returns a text without secrets.
 	Text(text string) string
 	// JSON returns a JSON value without secrets.
 	JSON(raw json.RawMessage) json.RawMessage
-	// Stream returns a function that redacts one text in pieces. The function returns what
-	// certainly holds no part of a secret; it returns the rest with later pieces or, at
-	// the latest, when last is true.
+	// Stream returns a function that redacts one text piece by piece. The function returns what certainly
+	// contains no part of a secret; it returns the rest with later pieces or, at the latest, when last is true.
 	Stream() func(piece string, last bool) string
-	// JSONStream does what Stream does for a JSON value in pieces, of which it lets nothing pass
-	// that JSON would take out.
+	// JSONStream does what Stream does for a JSON value in pieces. It lets nothing through that JSON would take
+	// out.
 	JSONStream() func(piece string, last bool) string
 }

@@ -7,33 +7,32 @@ import (
 	"parley/sessions/bill"
 )
 
-// Limits bounds what each person may have agents do.
+// Limits says how much each person may have agents do.
 type Limits struct {
-	Turns     int   // how many turns may run at once; does not bind owners
-	TurnsHour int   // how many turns may begin in an hour; does not bind owners
+	Turns     int   // how many turns may run at once; doesn't apply to owners
+	TurnsHour int   // how many turns may begin in an hour; doesn't apply to owners
 	TokensDay int64 // how many tokens may be spent or reserved in a day (UTC); binds all, owners too, who use a model without a known price
-	// TokensAlways applies TokensDay to models with a known price, too.
+	// TokensAlways applies TokensDay to models with a known price as well.
 	TokensAlways bool
 	MaxWaiting   int // messages in a session's mailbox, for /status to show
-	// ModelWait is how long a turn waits for a model that gives no answer, from its
-	// beginning; 0 ends the turn at once.
+	// ModelWait is how long a turn waits, counted from its beginning, for a model that gives no answer; 0 ends
+	// the turn at once.
 	ModelWait time.Duration
-	// The greatest cost of models, in micro-dollars: for one person in a day, in one
-	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
+	// The most that models may cost, in micro-dollars: for one person in a day, in one session in a day, for
+	// everyone in a day, and for everyone in a month (UTC); 0 means no limit.
 	UserDay, SessionDay, Day, Month int64
-	// Own has budgets in place of TokensDay and UserDay for turns that no person has asked
-	// for, by the name under which such turns are made.
+	// Own holds the budgets that replace TokensDay and UserDay for turns that no person asked for. Its keys are
+	// the names under which such turns run.
 	Own map[string]OwnBudget
 }
 
-// An OwnBudget bounds the turns that are made under one name.
+// An OwnBudget limits the turns that run under one name.
 type OwnBudget struct {
 	Owner
 	TokensDay, UserDay int64
 }
 
-// Caps returns the caps on money for calls that an agent makes for a person in a
-// session.
+// Caps returns the caps on the cost of the calls that an agent makes for a person in a session.
 func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 	var caps []bill.Cap
 	userDay := l.UserDay
@@ -59,8 +58,8 @@ func (l Limits) TokensPerDay(person string) int64 {
 	return l.TokensDay
 }
 
-// TurnsOf returns under which name the turns of an account with an agent are counted, and how many there
-// may be at once and in an hour. An agent with limits of its own counts its turns by itself.
+// TurnsOf returns the name under which the turns of an account with an agent are counted, and how many turns
+// there may be at once and in an hour. An agent with limits of its own counts its turns separately.
 func (l Limits) TurnsOf(account string, a *Agent) (group string, atOnce, hour int) {
 	if a.Turns == 0 && a.TurnsHour == 0 {
 		return account, l.Turns, l.TurnsHour
@@ -68,9 +67,9 @@ func (l Limits) TurnsOf(account string, a *Agent) (group string, atOnce, hour in
 	return account + " " + a.Name, cmp.Or(a.Turns, l.Turns), cmp.Or(a.TurnsHour, l.TurnsHour)
 }
 
-// An Owner is whose budget it is, if it is not a person's.
+// An Owner names the owner of a budget that isn't a person's.
 type Owner struct {
 	Name          string // in words, for people, in the plural; "" for a person
-	MoneySetting  string // the setting of the cap on money
-	TokensSetting string // the setting of the bound on tokens
+	MoneySetting  string // the setting that caps money
+	TokensSetting string // the setting that limits tokens
 }

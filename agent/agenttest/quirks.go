@@ -6,15 +6,14 @@ import (
 	"unicode/utf16"
 )
 
-// Bare returns a response whose text begins with thinking that no tag begins: the model's template
-// has written that tag, and the model only the one after its thinking.
+// Bare returns a response whose text begins with thinking that has no opening tag: the model's template wrote
+// that tag, so the model writes only the closing one.
 func Bare(thought, text string) Response {
 	return Reply(thought + "\n</think>\n\n" + text)
 }
 
-// Halves returns a response with a text of which each character beyond the first 65,536 comes in two
-// events: the first ends with the escape of one half of a surrogate pair, and the next begins with
-// that of the other.
+// Halves returns a response that sends each character beyond U+FFFF in two events: the first event ends with
+// the escape of the character's high surrogate, and the next begins with the escape of its low surrogate.
 func Halves(text string) Response {
 	var chunks []string
 	piece := ""
@@ -37,7 +36,7 @@ func Halves(text string) Response {
 	return Stream(append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, usageChunk, "[DONE]")...)
 }
 
-// WithUsageAsTexts returns the response with the numbers of its usage in quotes.
+// WithUsageAsTexts returns the response with the numbers of its usage written as JSON strings.
 func (r Response) WithUsageAsTexts() Response {
 	all := r.text()
 	for _, number := range []string{"100", "10", "110"} {
@@ -48,8 +47,8 @@ func (r Response) WithUsageAsTexts() Response {
 	return r
 }
 
-// BrokenAfterUsage returns a response with the beginning of an answer and its usage, after which the
-// connection is reset.
+// BrokenAfterUsage returns a response that sends the beginning of an answer and the usage, and then resets the
+// connection.
 func BrokenAfterUsage(text string) Response {
 	return Stream(`{"choices":[{"index":0,"delta":{"role":"assistant","content":`+quote(text)+`},"finish_reason":null}]}`, usageChunk).Reset()
 }

@@ -14,7 +14,7 @@ import (
 
 // A Request is one request to the scripted model.
 type Request struct {
-	Path, Query string // of the address that was asked
+	Path, Query string // of the requested URL
 	N           int    // the number of the request, from 1
 	Header      http.Header
 	Body        []byte
@@ -23,15 +23,15 @@ type Request struct {
 // A Message is one message in a request.
 type Message struct {
 	Role    string
-	Content string // the texts alone, joined by empty lines
-	// Pictures are the addresses (data:) of the message's pictures.
+	Content string // its texts alone, joined by empty lines
+	// Pictures are the data: URLs of the message's pictures.
 	Pictures []string
 	Calls    []ToolCall
 	CallID   string // the id of the call that a tool message answers
 	Raw      json.RawMessage
 }
 
-// A ToolCall is a use of a tool.
+// A ToolCall is a call of a tool.
 type ToolCall struct {
 	ID   string // if empty, the response gets one
 	Name string // the tool's name
@@ -56,7 +56,7 @@ func (r Request) Messages() []Message {
 	return out
 }
 
-// messageOf decodes a message.
+// messageOf decodes one message of a request.
 func messageOf(raw json.RawMessage) Message {
 	var m struct {
 		Role    string          `json:"role"`
@@ -106,8 +106,8 @@ func contentOf(raw json.RawMessage) (text string, pictures []string) {
 	return strings.Join(texts, "\n\n"), pictures
 }
 
-// Said returns the last user message, without the frame that the prompt puts around what people
-// say, and without quotes of earlier messages.
+// Said returns the text of the last user message, without the frame that the prompt puts around people's words,
+// and without quotes of earlier messages.
 func (r Request) Said() string {
 	raw, _ := r.newest()
 	text := messageOf(raw).Content
@@ -117,7 +117,7 @@ func (r Request) Said() string {
 	return text
 }
 
-// Results returns the contents of the tool messages that follow the last user message.
+// Results returns the contents of the tool messages after the last user message.
 func (r Request) Results() []string {
 	var out []string
 	_, rest := r.newest()
@@ -139,10 +139,9 @@ func (r Request) Rounds() int {
 	return bytes.Count(rest, []byte(`{"role":"assistant"`))
 }
 
-// newest returns the last user message, and the bytes that follow it. It searches the
-// bytes instead of decoding the whole request, which would cost benchmarks too much. The
-// search cannot find something within a text, because a message begins with its role and
-// quotation marks in texts are escaped.
+// newest returns the last user message, and the bytes that follow it. It searches the bytes instead of decoding
+// the whole request, which would slow benchmarks down too much. The search can't match inside a text, because a
+// message begins with its role and quotation marks in texts are escaped.
 func (r Request) newest() (message, rest []byte) {
 	at := bytes.LastIndex(r.Body, []byte(`{"role":"user"`))
 	if at < 0 {
@@ -152,7 +151,7 @@ func (r Request) newest() (message, rest []byte) {
 	return message, r.Body[at+len(message):]
 }
 
-// first returns the JSON value with which a text begins.
+// first returns the JSON value at the beginning of a text.
 func first(text []byte) json.RawMessage {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw); err != nil {
@@ -198,14 +197,14 @@ func (r Request) Offered() []Tool {
 	return all
 }
 
-// ForbidsCalls reports whether the request forbids tool calls.
+// ForbidsCalls reports whether the request forbids the model to call tools.
 func (r Request) ForbidsCalls() bool {
 	return slices.ContainsFunc([]string{`"tool_choice":"none"`, `"tool_choice": "none"`}, func(s string) bool {
 		return bytes.Contains(r.Body, []byte(s))
 	})
 }
 
-// Reply returns a response with a text, streamed in a few pieces.
+// Reply returns a response that streams a text in a few pieces.
 func Reply(text string) Response {
 	chunks := []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`}
 	for _, piece := range strings.SplitAfterN(text, " ", 4) {
@@ -216,11 +215,10 @@ func Reply(text string) Response {
 
 const usageChunk = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`
 
-// Call returns a use of a tool, with its arguments as JSON.
+// Call returns a call of a tool, with its arguments as JSON.
 func Call(name, args string) ToolCall { return ToolCall{Name: name, Args: args} }
 
-// Calls returns a response with tool calls, streamed as by OpenAI: each name first, then
-// the arguments.
+// Calls returns a response with tool calls, streamed the way OpenAI does: each name first, then the arguments.
 func Calls(calls ...ToolCall) Response {
 	var chunks []string
 	for i, c := range calls {
@@ -242,7 +240,7 @@ func Calls(calls ...ToolCall) Response {
 	return Stream(append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, usageChunk, "[DONE]")...)
 }
 
-// callChunk returns the data of an event with one part of a tool call.
+// callChunk returns the data of an event that holds one part of a tool call.
 func callChunk(call string) string {
 	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}`
 }
@@ -267,7 +265,7 @@ func Raw(parts ...string) Response {
 	return r
 }
 
-// Fail returns a response with an error status. headers are names and values in turn.
+// Fail returns a response with an error status. headers alternates names and values.
 func Fail(status int, body string, headers ...string) Response {
 	r := Raw(body)
 	r.Status = status
@@ -278,9 +276,8 @@ func Fail(status int, body string, headers ...string) Response {
 	return r
 }
 
-// Rounds returns a script that plays responses in order within each conversation: the
-// first when a person has said something, and the next one after each round of tools. It
-// repeats the last.
+// Rounds returns a script that plays responses in order within each conversation: the first when a person has
+// said something, and the next one after each round of tool calls. It repeats the last response.
 func Rounds(responses ...Response) Script {
 	return func(r Request) Response {
 		return responses[min(r.Rounds(), len(responses)-1)]
@@ -290,8 +287,8 @@ func Rounds(responses ...Response) Script {
 // Always returns a script that always plays the same response.
 func Always(r Response) Script { return func(Request) Response { return r } }
 
-// Sequence returns a script that plays responses in the order of requests, regardless of
-// the conversation. It repeats the last.
+// Sequence returns a script that plays responses in the order of requests, regardless of the conversation. It
+// repeats the last response.
 func Sequence(responses ...Response) Script {
 	return func(r Request) Response { return responses[min(r.N, len(responses))-1] }
 }

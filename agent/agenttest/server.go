@@ -1,16 +1,13 @@
-// Package agenttest is a scripted server that speaks OpenAI's chat-completions protocol, for tests.
-// A script may play OpenAI's Responses API and Ollama's own protocol too: the path says
-// which was asked.
+// Package agenttest is a scripted server that speaks OpenAI's chat-completions protocol, for tests. A script
+// can also play OpenAI's Responses API and Ollama's own protocol: the request's path says which one was asked.
 //
-// A Script is a function that gets a request and returns the response, byte by byte if
-// need be. It is called from many goroutines at once. Each request has the whole
-// conversation; thus a script needs no state, and one server can play the model of any
-// number of chats. A Server is also an http.Handler, which lets it run in a process of
-// its own.
+// A Script is a function that gets a request and returns the response, byte by byte if need be. It is called
+// from many goroutines at once. Each request contains the whole conversation, so a script needs no state, and
+// one server can play the model of any number of chats. A Server is also an http.Handler, so it can run in a
+// process of its own.
 //
-// server.go is the server, and times and cuts off responses; script.go reads requests
-// and makes responses and scripts; strict.go has scripts that refuse what certain
-// providers refuse.
+// server.go is the server, which times and cuts off responses; script.go reads requests and makes responses and
+// scripts; strict.go has scripts that refuse what certain providers refuse.
 package agenttest
 
 import (
@@ -31,21 +28,20 @@ type Script func(Request) Response
 
 // A Server plays a model by a script.
 type Server struct {
-	// Models are the names of models that the server lists.
+	// Models are the names of the models that the server lists.
 	Models []string
-	// Window is the size of each model's context window in tokens, as the server lists it; if
-	// it is 0, the server lists none.
+	// Window is the size of each model's context window in tokens, as the server lists it; 0 lists none.
 	Window int
 
 	script Script
-	keep   int // how many requests are remembered
+	keep   int // how many requests are kept
 
 	mu       sync.Mutex
-	asked    int       // how many requests for an answer have come
+	asked    int       // how many requests for an answer have arrived
 	requests []Request // the newest of them
 }
 
-// defaultKept is how many requests a server remembers unless Keep sets another number.
+// defaultKept is how many requests a server keeps unless Keep sets another number.
 const defaultKept = 1000
 
 // New makes a server. The caller has to serve it, or to call Start.
@@ -64,8 +60,8 @@ func (s *Server) Start(t testing.TB) string {
 	return h.URL + "/v1"
 }
 
-// Keep sets how many of the newest requests are remembered; a benchmark needs none. It
-// must be called before the first request.
+// Keep sets how many of the newest requests are kept; a benchmark needs none. It must be called before the
+// first request.
 func (s *Server) Keep(n int) { s.keep = n }
 
 // Asked returns the number of requests for an answer so far.
@@ -75,14 +71,14 @@ func (s *Server) Asked() int {
 	return s.asked
 }
 
-// Requests returns the remembered requests, oldest first.
+// Requests returns the kept requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// ServeHTTP lists the models, or plays the script's response to a request.
+// ServeHTTP lists the models, or plays the script's response to a request for an answer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/models") {
 		s.list(w)
@@ -104,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.script(s.note(r, body)).play(w, r)
 }
 
-// note remembers a request and gives it its number.
+// note keeps a request and numbers it.
 func (s *Server) note(r *http.Request, body []byte) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +115,7 @@ func (s *Server) note(r *http.Request, body []byte) Request {
 	return q
 }
 
-// list writes the list of models.
+// list writes the list of models as the response.
 func (s *Server) list(w http.ResponseWriter) {
 	type model struct {
 		ID     string `json:"id"`
@@ -143,7 +139,7 @@ type Response struct {
 	Header http.Header
 	Parts  []Part
 
-	// Delay and Wait hold back the whole response, its status included, as in a Part.
+	// Delay and Wait hold back the whole response, including its status, as those of a Part do.
 	Delay time.Duration
 	Wait  <-chan struct{}
 
@@ -152,12 +148,12 @@ type Response struct {
 
 // A Part is bytes that are written and flushed together.
 type Part struct {
-	Delay time.Duration   // a time before the bytes are written
+	Delay time.Duration   // how long to wait before the bytes are written
 	Wait  <-chan struct{} // if set, the bytes wait until it is closed
 	Bytes string
 }
 
-// An ending is the way in which a response ends after its last part.
+// An ending says how a response ends after its last part.
 type ending int
 
 const (
@@ -190,20 +186,20 @@ func (r Response) Split(n int) Response {
 	return r
 }
 
-// CutAfter returns the response cut off after n bytes. The shorter response ends cleanly, unless
-// Reset or Stall is called on it.
+// CutAfter returns the response cut off after n bytes. It still ends cleanly, unless Reset or Stall is called
+// on it.
 func (r Response) CutAfter(n int) Response {
 	r.Parts = []Part{{Bytes: r.text()[:n]}}
 	return r
 }
 
-// Reset returns the response with an end that resets the connection.
+// Reset returns the response changed so that the connection is reset after its last part.
 func (r Response) Reset() Response {
 	r.end = endReset
 	return r
 }
 
-// Stall returns the response without an end: the connection stays open after its last part.
+// Stall returns the response changed so that the connection stays open after its last part.
 func (r Response) Stall() Response {
 	r.end = endStall
 	return r
@@ -221,7 +217,7 @@ func (r Response) text() string {
 	return b.String()
 }
 
-// play writes the response. It stops when the client is gone.
+// play writes the response. It stops if the client has gone away.
 func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	gone := req.Context().Done()
 	if !pause(gone, r.Delay, r.Wait) {
@@ -254,8 +250,8 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits for the time d, and then until released is closed, if it is not nil. It returns
-// false if the client goes away meanwhile.
+// pause waits for the duration d, and then until released is closed, if that is not nil. It returns false if
+// the client goes away in the meantime.
 func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -276,8 +272,7 @@ func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool
 	return true
 }
 
-// reset resets the connection, which gives the client an error in place of the stream's
-// end.
+// reset resets the connection, so the client gets an error instead of the end of the stream.
 func reset(control *http.ResponseController) {
 	conn, _, err := control.Hijack()
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// RequireOrder returns a script of a provider that insists on an order of messages, like
-// Mistral: people never speak directly after a tool, each result follows its call, and
-// the last message is not the model's. It refuses requests that break this order, and hands all
-// others to next.
+// RequireOrder returns a script of a provider that insists on an order of messages, like Mistral: a user
+// message never directly follows a tool's, each result follows its call, and the last message is not the
+// model's. It refuses requests that break this order, and passes all others to next.
 func RequireOrder(next Script) Script {
 	return func(r Request) Response {
 		if wrong := checkOrder(r.Messages()); wrong != "" {
@@ -23,8 +22,7 @@ func RequireOrder(next Script) Script {
 	}
 }
 
-// checkOrder returns the provider's complaint about the order of messages, "" if there
-// is none.
+// checkOrder returns the provider's complaint about the order of messages, or "" if there is none.
 func checkOrder(messages []Message) string {
 	last, open := "", map[string]bool{}
 	for _, m := range messages {
@@ -50,9 +48,8 @@ func checkOrder(messages []Message) string {
 	return ""
 }
 
-// RequireThoughts returns the script of a provider that is as strict as DeepSeek: it refuses a
-// request if one of the model's messages with tool calls lacks the thinking that came with them. The
-// requests that it accepts go to next.
+// RequireThoughts returns the script of a provider that is as strict as DeepSeek: it refuses a request if one
+// of the model's messages with tool calls lacks the thinking that came with them. It passes all others to next.
 func RequireThoughts(next Script) Script {
 	return func(r Request) Response {
 		for _, m := range r.Messages() {
@@ -67,8 +64,8 @@ func RequireThoughts(next Script) Script {
 	}
 }
 
-// RequireTools returns a script of a provider that refuses calls and results in a request
-// that offers no tools, like Anthropic behind LiteLLM. Other requests go to next.
+// RequireTools returns the script of a provider that refuses calls and results in a request that offers no
+// tools, like Anthropic behind LiteLLM. It passes other requests to next.
 func RequireTools(next Script) Script {
 	return func(r Request) Response {
 		if len(r.Tools()) == 0 && (bytes.Contains(r.Body, []byte(`"tool_calls":[`)) || bytes.Contains(r.Body, []byte(`{"role":"tool"`))) {
@@ -78,9 +75,9 @@ func RequireTools(next Script) Script {
 	}
 }
 
-// RefuseTools returns the script of a provider that refuses some tools, one in a request: the first
-// that it meets. In its words, {index}, {after} and {name} are replaced by the tool's place, counted
-// from 0 and from 1, and by its name. Other requests go to next.
+// RefuseTools returns the script of a provider that refuses some tools, one per request: the first that it
+// finds. In words, {index} and {after} are replaced by the tool's position, counted from 0 and from 1, and
+// {name} by its name. Other requests are passed to next.
 func RefuseTools(status int, words string, refuses func(Tool) bool, next Script) Script {
 	return func(r Request) Response {
 		for i, t := range r.Offered() {
@@ -92,9 +89,9 @@ func RefuseTools(status int, words string, refuses func(Tool) bool, next Script)
 	}
 }
 
-// RequireFit returns the script of a provider that is as strict with tools as OpenAI: at most 128, their
-// descriptions at most 1,024 characters, and schemas of objects without a choice at the top, whose
-// lists say what they hold. Requests that fit go to next.
+// RequireFit returns the script of a provider that is as strict about tools as OpenAI: at most 128 tools,
+// descriptions of at most 1,024 characters, and schemas that are objects without a choice (such as anyOf) at
+// the top and whose arrays declare their items. It passes requests that fit to next.
 func RequireFit(next Script) Script {
 	return func(r Request) Response {
 		refuse := func(code, param, format string, args ...any) Response {
@@ -120,7 +117,7 @@ func RequireFit(next Script) Script {
 	}
 }
 
-// checkSchema returns OpenAI's complaint about the schema of a tool; "" if there is none.
+// checkSchema returns OpenAI's complaint about the schema of a tool, or "" if there is none.
 func checkSchema(schema map[string]any) string {
 	for _, word := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
 		if _, has := schema[word]; has || schema["type"] != "object" {
@@ -136,9 +133,9 @@ func checkSchema(schema map[string]any) string {
 	return ""
 }
 
-// Window returns a script of a provider whose window has that many tokens, of four bytes
-// each. It refuses a longer request with words, in which {window} and {asked} are
-// replaced by the numbers. Other requests go to next.
+// Window returns the script of a provider whose context window holds that many tokens, of four bytes each. It
+// refuses a longer request with words, in which {window} and {asked} are replaced by the numbers. It passes
+// other requests to next.
 func Window(tokens, status int, words string, next Script) Script {
 	return func(r Request) Response {
 		asked := Tokens(r)
@@ -149,8 +146,8 @@ func Window(tokens, status int, words string, next Script) Script {
 	}
 }
 
-// Counted returns a script that plays next, but reports as the prompt's tokens the
-// number that Tokens returns in place of 100.
+// Counted returns a script that plays next, but reports the number that Tokens returns as the prompt's tokens,
+// instead of 100.
 func Counted(next Script) Script {
 	return func(r Request) Response {
 		answer := next(r)
@@ -161,5 +158,5 @@ func Counted(next Script) Script {
 	}
 }
 
-// Tokens returns the number of tokens of a request as Window counts them.
+// Tokens returns how many tokens a request has, counted the way Window does.
 func Tokens(r Request) int { return len(r.Body) / 4 }

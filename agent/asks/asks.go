@@ -1,5 +1,5 @@
-// Package asks makes what a turn asks people: whether a tool call may run, and the model's
-// questions. It has the words of such asks, and says what an answer means for the call.
+// Package asks makes the asks that a turn puts to people: whether a tool call may run, and the model's
+// questions. It writes their text, and says what an answer means for the call.
 package asks
 
 import (
@@ -18,26 +18,26 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The commands with which people answer an ask. Each names the ask by its id.
+// The commands that answer an ask. Each names the ask by its id.
 const (
 	Approve = "approve"
 	Deny    = "deny"
-	Answer  = "answer" // a question, with the words that follow
+	Answer  = "answer" // answers a question with the words that follow
 )
 
-// ID returns the id of the ask about a call of a session, which is always the same.
+// ID returns the id of the ask about a call of a session. It is the same every time.
 func ID(session, call string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
-// Inputs is a hash of what a call works on besides its arguments. Mode says of what: "" of what the
-// arguments name; any other value is known to who makes it.
+// Inputs is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
+// arguments name; the code that makes the hash defines the other values.
 type Inputs struct{ Mode, Sum string }
 
-// Hash returns a hash of everything that the approval of a call is about: the tool, its
-// arguments, the session, and what it works on. It begins with the mode of the inputs, if that is
-// not "", so that the same inputs can be compared later.
+// Hash returns a hash of everything that the approval of a call covers: the tool, its arguments, the session,
+// and the call's inputs. It begins with the mode of the inputs, unless that is "", so that the same kind of
+// inputs can be compared later.
 func Hash(call tools.Call, on Inputs) string {
 	h := sha256.New()
 	for _, part := range []string{call.Name, canonical(call.Args), call.Session, on.Sum} {
@@ -50,8 +50,8 @@ func Hash(call tools.Call, on Inputs) string {
 	return sum
 }
 
-// ModeOf returns the mode of the inputs in a hash that Hash has made, also in a release from before
-// there were modes.
+// ModeOf returns the mode of the inputs in a hash that Hash has made. It also reads hashes of releases that had
+// no modes yet.
 func ModeOf(hash string) string {
 	mode, _, found := strings.Cut(hash, ".")
 	if !found {
@@ -60,11 +60,10 @@ func ModeOf(hash string) string {
 	return mode
 }
 
-// canonical writes a JSON value in one form: equal values have the same bytes, whether or not they
-// came with the escapes that package plainjson avoids. The form itself has these escapes, as it had
-// in the releases that wrote the logs with them: a hash of theirs, in an ask that is open or in a
-// grant, stays good, and while one of them serves beside this one, each knows what the other has
-// asked.
+// canonical writes a JSON value in one form, so that equal values have the same bytes, whether or not they came
+// with the escapes that package plainjson avoids. The form itself has these escapes, because earlier releases
+// wrote them: a hash in an open ask or in a grant of such a release stays valid, and while one runs beside this
+// release, each recognizes what the other has asked.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -79,8 +78,8 @@ func canonical(raw json.RawMessage) string {
 	return string(again)
 }
 
-// EncodePlaces returns addresses as JSON for the log; nil, for none, means that the
-// conversation itself is asked.
+// EncodePlaces returns addresses as JSON for the log. It returns nil if there are none, which means that people
+// are asked in the conversation itself.
 func EncodePlaces(places []bus.Address) json.RawMessage {
 	if len(places) == 0 {
 		return nil
@@ -92,8 +91,8 @@ func EncodePlaces(places []bus.Address) json.RawMessage {
 	return raw
 }
 
-// Places returns the addresses to which an ask goes instead of the conversation; none if
-// it goes to that.
+// Places returns the addresses where people are asked instead of in the conversation; none if they are asked in
+// the conversation.
 func Places(a sessions.Ask) ([]bus.Address, error) {
 	if a.Places == nil {
 		return nil, nil
@@ -105,9 +104,8 @@ func Places(a sessions.Ask) ([]bus.Address, error) {
 	return to, nil
 }
 
-// Result returns what a call comes to about which people were asked, once the ask has
-// ended: a result or a failure. runs reports that the call was approved instead, and is
-// still to run.
+// Result returns the result or the failure of a call after an ask about it has ended. runs reports that the
+// call was approved instead, and still has to run.
 func Result(a sessions.Ask, end bus.Ask) (result tools.Result, failed *tools.Error, runs bool) {
 	by := end.Answer.By.NameAndID()
 	switch {
@@ -131,8 +129,8 @@ func Result(a sessions.Ask, end bus.Ask) (result tools.Result, failed *tools.Err
 	return result, failed, runs
 }
 
-// choiceOf returns the choice that an answer names by its number or its words, or else
-// the answer itself.
+// choiceOf returns the choice that an answer names by its number or its words, or the answer itself if it names
+// none.
 func choiceOf(text string, choices []string) string {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(choices) {
@@ -146,7 +144,7 @@ func choiceOf(text string, choices []string) string {
 	return text
 }
 
-// QuestionText returns a question with its choices, each with its number, in one line.
+// QuestionText returns a question with its numbered choices, on one line.
 func QuestionText(a sessions.Ask) string {
 	var text strings.Builder
 	text.WriteString(a.Question)
@@ -156,9 +154,8 @@ func QuestionText(a sessions.Ask) string {
 	return text.String()
 }
 
-// NeedsApproval returns the failure of a call that needs a person's approval when nobody can be
-// asked for it. reason says why it needs one, "" if that is not known; obstacle says why nobody can
-// be asked.
+// NeedsApproval returns the failure of a call that needs a person's approval when nobody can be asked. reason
+// says why the call needs approval, "" if that is not known; obstacle says why nobody can be asked.
 func NeedsApproval(tool, reason, obstacle string) *tools.Error {
 	if reason != "" {
 		reason = " (" + reason + ")"
@@ -166,8 +163,7 @@ func NeedsApproval(tool, reason, obstacle string) *tools.Error {
 	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", tool, reason, obstacle)
 }
 
-// Changed returns the failure of a call that was approved and differs by now from what
-// was approved.
+// Changed returns the failure of an approved call that is no longer the same as what was approved.
 func Changed(tool string) *tools.Error {
 	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names or may read. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
 }

@@ -18,17 +18,17 @@ type View struct {
 	SubAgent string
 	// ShowsAll, if set, reports whether a text of any length is shown whole on a channel.
 	ShowsAll func(channel string) bool
-	// Presses, if set, reports whether people on a channel press buttons. Where they do, no commands are
-	// written below them.
+	// Presses, if set, reports whether people on a channel press buttons. Where they do, the message doesn't
+	// list the commands.
 	Presses func(channel string) bool
 }
 
-// Excerpt returns the call that the ask is about, as people are shown it.
+// Excerpt returns the call that the ask is about, in the form that people are shown.
 func (v View) Excerpt() excerpt.Call {
 	return excerpt.Call{Shown: v.Shown, Of: v.ShownOf, Arguments: v.Arguments}
 }
 
-// FiledAt reports whether people at an address are shown the call whole by a file.
+// FiledAt reports whether people at an address get the whole call as a file.
 func (v View) FiledAt(at bus.Address) bool {
 	return v.Kind == bus.AskApproval && v.Filed && v.isAskedAt(at) && (v.ShowsAll == nil || !v.ShowsAll(at.Channel))
 }
@@ -45,8 +45,8 @@ func (v View) File() *bus.File {
 // fileName returns the name of the file that shows the whole call.
 func (v View) fileName() string { return "call-" + v.ID + ".txt" }
 
-// ToldAddresses returns all addresses at which people are told of the ask. The conversation is
-// one of them, unless it is deserted: no person takes part in it.
+// ToldAddresses returns all addresses that are told about the ask. The conversation is one of them, unless it
+// is deserted, which means that no person takes part in it.
 func (v View) ToldAddresses(deserted bool) []bus.Address {
 	places := []bus.Address{v.At}
 	if deserted {
@@ -60,8 +60,7 @@ func (v View) ToldAddresses(deserted bool) []bus.Address {
 	return places
 }
 
-// isAskedAt reports whether people at an address are asked, and not only told that
-// others are.
+// isAskedAt reports whether people at an address are asked themselves, and not only told that others are.
 func (v View) isAskedAt(at bus.Address) bool {
 	if len(v.Asked) == 0 {
 		return at == v.At
@@ -69,7 +68,7 @@ func (v View) isAskedAt(at bus.Address) bool {
 	return slices.Contains(v.Asked, at)
 }
 
-// Text returns what an address is told of the ask, without how to answer. Outside of the
+// Text returns what an address is told about the ask, without instructions for answering. Outside of the
 // conversation it names the person and the conversation.
 func (v View) Text(to bus.Address) string {
 	if v.Kind == bus.AskQuestion {
@@ -106,9 +105,9 @@ func (v View) Text(to bus.Address) string {
 	return b.String()
 }
 
-// Message returns the text and the buttons of the ask's message at an address: how to
-// answer, or that others are asked. prefix begins a command there; clean takes secrets
-// out of what the model has written on a button.
+// Message returns the text and the buttons of the ask's message at an address. The text includes how to answer,
+// or says that others are asked. prefix begins a command there; clean takes secrets out of what the model has
+// written on a button.
 func (v View) Message(to bus.Address, prefix string, clean func(string) string) (text string, buttons []bus.Button) {
 	until := "until " + v.until()
 	switch {
@@ -136,12 +135,12 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	}
 }
 
-// mostBesideButtons is how many bytes a text may have that surely fits into one message on every platform: a
-// longer one may be split, and then it has no buttons.
+// mostBesideButtons is the number of bytes up to which a text certainly fits into one message on every
+// platform. A longer text may be split, and then it has no buttons.
 const mostBesideButtons = 1800
 
-// howToDecide says below a text at an address who decides, until when, and with which commands, unless
-// people press buttons there.
+// howToDecide returns the line below a text at an address that says who decides, until when, and with which
+// commands, unless people press buttons there.
 func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 	from := "here or in any other chat"
 	if v.Filed {
@@ -154,8 +153,8 @@ func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 		v.until(), from, prefix, v.ID, prefix, v.ID, prefix, v.ID)
 }
 
-// Unshown returns what people at an address are told of the ask, and the button that they have, if
-// the file that shows the call whole did not arrive there: they can only deny it.
+// Unshown returns the text and the button of an ask at an address where the file that shows the whole call
+// could not be delivered: people there can only deny the call.
 func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
 	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file that shows the whole call. "+
 		"`parley approvals list` on the machine where I run shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
@@ -166,7 +165,7 @@ func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus
 	return text, []bus.Button{v.denyButton()}
 }
 
-// until returns when the ask ends by itself.
+// until returns the time at which the ask expires.
 func (v View) until() string { return v.Expires.UTC().Format("2006-01-02 15:04 UTC") }
 
 // denyButton returns the button that denies the call.
@@ -174,8 +173,8 @@ func (v View) denyButton() bus.Button {
 	return bus.Button{Label: "Deny", Says: fmt.Sprintf("/%s %s", Deny, v.ID)}
 }
 
-// EndText returns the words that are put below an ask's message once the ask has ended:
-// how it has ended, who decided, and the reason.
+// EndText returns the words that are added below an ask's message once the ask has ended: how it ended, who
+// decided, and the reason.
 func EndText(of bus.Ask) string {
 	more := "\n\n**" + capitalize(of.Ending()) + ".**"
 	if reason := of.Answer.Reason; reason != "" {
@@ -184,8 +183,8 @@ func EndText(of bus.Ask) string {
 	return more
 }
 
-// OvertakenText returns the words that are put below the message of an ask that was
-// approved for a call that does not run, because something has changed.
+// OvertakenText returns the words that are added below the message of an approved ask whose call does not run
+// because something has changed.
 func OvertakenText(of bus.Ask) string {
 	return "\n\n**" + capitalize(of.Ending()) + ", but not run:** a file, the directory or the arguments have changed since I asked."
 }
@@ -218,9 +217,9 @@ func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 	return id, answer
 }
 
-// RefusalText returns in words, for the person who has answered the ask with that id, why
-// the answer does not count. err is the error with which the ask refused it; for another
-// error RefusalText returns "". prefix begins a command where the person is.
+// RefusalText tells the person who answered the ask with that id why the answer does not count. err is the
+// error with which the answer was refused; for any other error RefusalText returns "". prefix begins a command
+// where the person is.
 func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
@@ -243,7 +242,7 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	return ""
 }
 
-// askedPlaces returns the addresses at which people are asked, for a text.
+// askedPlaces returns a list of the addresses where people are asked, in words.
 func askedPlaces(of bus.Ask) string {
 	var names []string
 	for _, at := range of.AskedAt() {

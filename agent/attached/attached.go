@@ -1,5 +1,5 @@
-// Package attached knows the files that came with a turn's messages, as the turn's
-// entries record them.
+// Package attached keeps track of the files that came with a turn's messages, as recorded in the turn's
+// entries.
 package attached
 
 import (
@@ -21,20 +21,20 @@ type File struct {
 	sessions.Attached
 	N      int64  // the number of the file's entry
 	Person string // who sent the file
-	// Forwarded reports that the sender has passed on somebody else's message.
+	// Forwarded reports that the sender forwarded somebody else's message.
 	Forwarded bool
 	fetched   *sessions.Fetched // nil until the file is fetched, or fetching has failed
 }
 
-// Files are the files of one turn, in the order in which they came.
+// Files are the files of one turn, in the order in which they arrived.
 type Files struct {
 	all       []File
-	forwards  bool     // the last message passes on somebody else's
-	unfetched []string // texts to people about files that are not entries
+	forwards  bool     // the last message is somebody else's that the sender forwarded
+	unfetched []string // messages for people about files that have no entries
 }
 
-// Apply updates the files by the turn's next entry in the log: by files that came with a
-// message, and by what came of fetching them.
+// Apply updates the files with the turn's next log entry: files that came with a message, or the outcome of
+// fetching them.
 func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
@@ -54,8 +54,8 @@ func (f *Files) Apply(r journal.Record) {
 	}
 }
 
-// UnfetchedNotices returns notices for the files of a message, as entries of a turn that
-// fetches none of them. Each notice tells people why.
+// UnfetchedNotices returns entries with a notice for each file of a message, for a turn that fetches none of
+// them. Each notice tells people why.
 func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
@@ -67,8 +67,8 @@ func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry 
 	return entries
 }
 
-// Entries returns the entries by which a turn's log says which files came with a message,
-// and are to be fetched.
+// Entries returns the entries by which a turn's log records the files that came with a message and have to be
+// fetched.
 func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
@@ -83,9 +83,9 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 
 // A Trace says what a session's log knows about a message.
 type Trace struct {
-	Person string // who said it; "" if the log does not have it
-	// Paths are the files in the workspace that came with this message and with no other,
-	// including the pictures that were made of them for models.
+	Person string // who said it; "" if the log doesn't contain the message
+	// Paths are the files in the workspace that came only with this message, including the pictures that were
+	// made from them for models.
 	Paths []string
 }
 
@@ -131,11 +131,11 @@ func (f *Files) AreOpen() bool {
 	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })
 }
 
-// atOnce is how many files of a turn are fetched at once.
+// atOnce is how many files of a turn are fetched at the same time.
 const atOnce = 4
 
-// EachOpen calls fn for each file that is still to be fetched, for up to four files at the same
-// time. It returns the errors of all, joined.
+// EachOpen calls fn for each file that is still to be fetched, for up to atOnce files at the same time. It
+// returns all errors, joined.
 func (f *Files) EachOpen(fn func(File) error) error {
 	free := make(chan struct{}, atOnce)
 	errs := make([]error, len(f.all))
@@ -154,8 +154,7 @@ func (f *Files) EachOpen(fn func(File) error) error {
 	return errors.Join(errs...)
 }
 
-// Notes returns texts that tell people which files could not be fetched or transcribed,
-// and why.
+// Notes returns texts that tell people which files could not be fetched or transcribed, and why.
 func (f *Files) Notes() []string {
 	var notes []string
 	for _, text := range f.unfetched {
@@ -174,13 +173,12 @@ func (f *Files) Notes() []string {
 	return notes
 }
 
-// nameOf returns the words by which people are told of a file: its name, or "the" and
-// its kind.
+// nameOf returns the words for a file in a text for people: its name, or "the" and its kind.
 func nameOf(name, kind string) string {
 	return cmp.Or(inlineName(name), "the "+cmp.Or(inlineName(kind), "file"))
 }
 
-// inlineName returns a file's name as code in a line of Markdown; "" if it has none.
+// inlineName returns a file's name formatted as inline code in Markdown, or "" if it has none.
 func inlineName(name string) string {
 	name = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(name, "`", "'"), "\uFFFD")), " ")
 	if name == "" {

@@ -1,4 +1,4 @@
-// Package audit writes the records of a session's acts while the session goes on.
+// Package audit writes the audit records of a session in the background.
 package audit
 
 import (
@@ -10,25 +10,23 @@ import (
 	"parley/sessions"
 )
 
-// A Queue writes records one after another, in the order in which they were added.
-// Adding a record does not wait for the write, because a durable write takes as long as
-// a step of a turn. Writing begins at once. Thus a process that dies loses only the few
-// records that it was about to write.
+// A Queue writes records one after another, in the order in which they were added. Adding a record doesn't wait
+// for the write, because a durable write takes as long as a step of a turn. Writing begins at once, so a
+// process that dies loses only the few records that were not written yet.
 type Queue struct {
 	// write writes one record, and returns when it is written or lost.
 	write func(sessions.AuditRecord)
 
 	mu      sync.Mutex
 	waiting []sessions.AuditRecord
-	kept    chan struct{} // closed when all records are written; nil while none waits
+	kept    chan struct{} // closed when all records are written; nil while no record is waiting
 }
 
-// New makes a Queue that writes records with write, which must return only when a record is
-// written, or when it has reported the record as lost.
+// New makes a Queue that writes records with write, which must return only when it has written the record or
+// reported it as lost.
 func New(write func(sessions.AuditRecord)) *Queue { return &Queue{write: write} }
 
-// Record has a record written, after those that were added before. It does not wait for
-// that.
+// Record queues a record behind those added before. It doesn't wait for the write.
 func (q *Queue) Record(r sessions.AuditRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,7 +47,7 @@ func (q *Queue) Wait() {
 	}
 }
 
-// keepAll writes the waiting records until none waits.
+// keepAll writes the waiting records until none are left.
 func (q *Queue) keepAll() {
 	for {
 		q.mu.Lock()
@@ -66,8 +64,8 @@ func (q *Queue) keepAll() {
 	}
 }
 
-// ExitCode returns the exit code with which a shell command has ended, for its audit
-// record. content is the call's result; for one of another tool ExitCode returns nil.
+// ExitCode returns the exit code of a shell command, for its audit record. content is the call's result;
+// ExitCode returns nil if it is another tool's.
 func ExitCode(content json.RawMessage) *int {
 	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
 	if !found {

@@ -7,8 +7,8 @@ import (
 	"parley/tools"
 )
 
-// Asked returns how people are shown what a turn asks them about a call, while nobody has answered: without
-// secrets, and with the characters that nobody can see as escapes. Who asks, where and when is for the caller to add.
+// Asked returns an ask of a turn about a call as people are shown it while nobody has answered: without
+// secrets, and with invisible characters written as escapes. The caller has to add who asks, where and when.
 func Asked(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 	shown := bus.Ask{
 		ID: a.ID, Kind: a.Kind, Call: a.Call, Reason: redact.Text(a.Reason), Hash: a.Hash,
@@ -26,11 +26,11 @@ func Asked(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 	return shown
 }
 
-// TurnAsks collects what people were asked in one turn, and how that has ended. The zero value is that of a turn that
-// has asked nothing.
+// TurnAsks collects what people were asked in one turn, and how each ask ended. The zero value is for a turn
+// that has asked nothing.
 type TurnAsks struct{ all []bus.Ask }
 
-// Begin takes the entry with which the turn begins to wait for people. use returns the call with that id.
+// Begin adds the asks of an entry that parks the turn. use returns the call with that id.
 func (t *TurnAsks) Begin(e sessions.Entry, use func(call string) sessions.ToolUse, redact Redactor) error {
 	waits, err := sessions.Decode[sessions.TurnParked](e)
 	for _, a := range waits.Asks {
@@ -43,7 +43,7 @@ func (t *TurnAsks) Begin(e sessions.Entry, use func(call string) sessions.ToolUs
 	return err
 }
 
-// End takes the entry that says how one of them has ended.
+// End records the end of an ask from an entry that says how it ended.
 func (t *TurnAsks) End(e sessions.Entry, redact Redactor) error {
 	end, err := sessions.Decode[sessions.AskEnded](e)
 	for i, a := range t.all {
@@ -55,8 +55,8 @@ func (t *TurnAsks) End(e sessions.Entry, redact Redactor) error {
 	return err
 }
 
-// Ended returns those that have ended as watchers are shown them: of a call no more than of any other. over says that
-// the turn has ended, and with it what nobody has answered.
+// Ended returns the asks that have ended, as watchers are shown them. What it shows of a call is cut like any
+// other call. over says that the turn has ended, which also withdraws the asks that nobody has answered.
 func (t *TurnAsks) Ended(over bool) []bus.Ask {
 	var ended []bus.Ask
 	for _, a := range t.all {

@@ -1,5 +1,5 @@
-// Package blocks says how watchers are shown what a session's log has of a turn: as numbered blocks,
-// without secrets and within bounds. Events and snapshots show the same, because both are made here.
+// Package blocks defines how watchers are shown the log entries of a turn: as numbered blocks, without secrets
+// and limited in size. Events and snapshots show the same, because both are made here.
 package blocks
 
 import (
@@ -11,10 +11,10 @@ import (
 	"parley/tools"
 )
 
-// Bounds of what watchers are shown, in bytes; the log has the whole. What a model says is not cut.
+// Limits on what watchers are shown, in bytes; the log has everything. What a model says is not cut.
 const (
 	MostOfCall = 16 << 10 // of the input or the result of a call
-	mostSaid   = 64 << 10 // of what a person has said
+	mostSaid   = 64 << 10 // of a person's message
 )
 
 // A Redactor takes secrets out of what watchers are shown.
@@ -27,14 +27,14 @@ type Redactor interface {
 type Block struct {
 	Number int    // within its turn
 	Kind   string // sessions.KindUser, KindThinking, KindText, KindToolUse or KindToolResult
-	Text   string // of a tool_result its content, as JSON; "" for a tool_use
-	Tool   string // of a tool_use and its tool_result
+	Text   string // of a tool_result, its content as JSON; "" for a tool_use
+	Tool   string // for a tool_use and its tool_result
 	Call   string // likewise
 	bus.Detail
 }
 
-// Show returns how watchers are shown an entry with that data, without its number, its call and its
-// cause. It returns false for data of entries that are no blocks.
+// Show returns a log entry's data as a block for watchers, without its number, its call and its cause. It
+// returns false if such an entry is not a block.
 func Show(data any, redact Redactor) (Block, bool) {
 	var b Block
 	switch d := data.(type) {
@@ -58,7 +58,7 @@ func Show(data any, redact Redactor) (Block, bool) {
 	return b, true
 }
 
-// Operators returns how watchers are shown a notice of what an operator has said in the conversation: Call is
+// Operators returns a notice of what an operator said in the conversation as a block for watchers. Its Call is
 // the id of the message.
 func Operators(n sessions.Notice, redact Redactor) Block {
 	b := Block{Kind: bus.KindOperator, Call: n.Of}
@@ -69,20 +69,20 @@ func Operators(n sessions.Notice, redact Redactor) Block {
 	return b
 }
 
-// shownOf returns what watchers are shown of what somebody said, and whether that is not all.
+// shownOf returns as much of a person's message as watchers are shown, and whether it was cut.
 func shownOf(said string) (text string, cut bool) {
 	return strings.Clone(tools.Beginning(said, mostSaid)), len(said) > mostSaid
 }
 
-// Say tells watchers of a block that is in the log, whole: they forget what they know of it. emit must
-// pass the events on in their order.
+// Say sends watchers a whole block that is in the log: they discard what they have received of it before. emit
+// must keep the events in order.
 func (b Block) Say(emit func(bus.Event)) {
 	b.SayStart(emit)
 	b.SayText(b.Text, emit)
 	b.SayStop(emit)
 }
 
-// SayStart tells watchers that a block begins, or begins anew.
+// SayStart tells watchers that a block begins, or begins again.
 func (b Block) SayStart(emit func(bus.Event)) {
 	e := bus.Event{Type: bus.BlockStart, Block: b.Number, Kind: b.Kind, Tool: b.Tool, Call: b.Call}
 	if b.Cause != "" || b.Name != "" {
@@ -91,7 +91,7 @@ func (b Block) SayStart(emit func(bus.Event)) {
 	emit(e)
 }
 
-// SayText tells watchers of a piece of a block's text.
+// SayText sends watchers a piece of a block's text.
 func (b Block) SayText(piece string, emit func(bus.Event)) {
 	if piece != "" {
 		emit(bus.Event{Type: bus.BlockDelta, Block: b.Number, Kind: b.Kind, Delta: piece})
@@ -107,20 +107,20 @@ func (b Block) SayStop(emit func(bus.Event)) {
 	emit(e)
 }
 
-// A Numbering gives the blocks of one turn their numbers. These follow from the log alone, so they are
-// the same whoever works on the turn. The zero value is that of a turn without blocks.
+// A Numbering numbers the blocks of one turn. The numbers follow from the log alone, so they are the same
+// whichever process works on the turn. The zero value is for a turn without blocks.
 //
-// The blocks of an answer are numbered in their order, and behind them the results of its calls in the
-// order of the calls, whichever result comes first.
+// The blocks of an answer are numbered in order. The results of its calls are numbered after them, in the order
+// of the calls, no matter which result arrives first.
 type Numbering struct {
 	next     int
 	newest   int           // the number of the newest answer's first block
-	inAnswer bool          // the newest answer is being read
-	asked    []string      // its calls so far
-	results  []resultPlace // of the turn's calls, those of earlier answers first
+	inAnswer bool          // the log is between this answer's first block and its end
+	asked    []string      // the calls of this answer so far
+	results  []resultPlace // of the turn's calls, oldest answer first
 }
 
-// A resultPlace is the number that the result of a call has, or will have.
+// A resultPlace is the number of the block that holds, or will hold, the result of a call.
 type resultPlace struct {
 	call   string
 	number int
@@ -132,8 +132,8 @@ func (n *Numbering) Next() int { return n.next }
 // Newest returns the number of the first block of the turn's newest answer; 0 if it has none.
 func (n *Numbering) Newest() int { return n.newest }
 
-// Add takes the next entry of the turn, in the log's order, and returns its number; false if the entry
-// is no block.
+// Add takes the next entry of the turn, in the log's order, and returns the number of its block; false if the
+// entry is not a block.
 func (n *Numbering) Add(kind sessions.Kind, call string) (number int, ok bool) {
 	switch kind {
 	case sessions.KindThinking, sessions.KindText, sessions.KindToolUse:
@@ -160,8 +160,8 @@ func (n *Numbering) Add(kind sessions.Kind, call string) (number int, ok bool) {
 	return n.next - 1, true
 }
 
-// Result returns the number that the result of a call has, or will have; false if no answer of the turn
-// has asked for the call.
+// Result returns the number of the block that holds, or will hold, the result of a call; false if no answer of
+// the turn asked for that call.
 func (n *Numbering) Result(call string) (number int, ok bool) {
 	for i := len(n.results) - 1; i >= 0; i-- {
 		if n.results[i].call == call {

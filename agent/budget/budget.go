@@ -1,10 +1,10 @@
-// Package budget reserves parts of budgets for a turn, in tokens and in money, before
-// models are asked, and settles them afterwards.
+// Package budget reserves parts of budgets for a turn, in tokens and in money, before models are asked, and
+// settles them afterwards.
 //
-// A reservation belongs to a turn: whoever resumes the turn takes it over, and what nobody works
-// on is settled by the store after a moment. budget.go holds what a turn has reserved, keeper.go
-// tells the store what this process works on, taken.go waits for others, and texts.go tells people
-// what is spent.
+// A reservation belongs to a turn: a process that resumes the turn takes the reservation over, and the store
+// soon settles reservations that no process works on. budget.go holds what a turn has reserved, keeper.go tells
+// the store what this process works on, taken.go waits until other turns free what they have reserved, and
+// texts.go tells people how much of a budget is spent.
 package budget
 
 import (
@@ -19,7 +19,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// Money is the budget that bounds the cost of models; see [bill.Budget].
+// Money is the budget that limits the cost of models; see [bill.Budget].
 type Money interface {
 	Reserve(ctx context.Context, r bill.Reservation) error
 	Renew(ctx context.Context, r bill.Reservation) (known bool, err error)
@@ -32,7 +32,7 @@ type Money interface {
 // An Amount is tokens and micro-dollars that model calls may use.
 type Amount struct{ Tokens, Micro int64 }
 
-// plus returns the sum of two amounts, tokens and money each by themselves.
+// plus returns the sum of two amounts. It adds tokens and money separately.
 func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Micro + b.Micro} }
 
 // fitsIn reports whether a has at most as many tokens and as many micro-dollars as b.
@@ -41,10 +41,10 @@ func (a Amount) fitsIn(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <
 // A Call is what one call of a model is likely to use.
 type Call struct {
 	All  Amount
-	Sent Amount // the part of it that the request has used once it is sent, whatever is answered
+	Sent Amount // the part of All that is used once the request is sent, whatever the answer
 }
 
-// CallOf returns what a call is likely to use whose request and answer have so many tokens.
+// CallOf returns what a call is likely to use if its request has input tokens and its answer has output tokens.
 func CallOf(input, output int, price llm.Price) Call {
 	sent := llm.Usage{Input: int64(input)}
 	all := llm.Usage{Input: sent.Input, Output: int64(output)}
@@ -54,11 +54,11 @@ func CallOf(input, output int, price llm.Price) Call {
 	}
 }
 
-// bytesPerToken is how many bytes of an answer are taken for a token.
+// bytesPerToken is how many bytes of an answer are counted as one token.
 const bytesPerToken = 4
 
-// Estimated returns an answer that nobody has counted, without its blocks, of which so many tokens were
-// asked and so many bytes have come. It has a cost if the price is known.
+// Estimated returns an answer without blocks whose usage is estimated, because no provider reported it: its
+// request had asked tokens, and came bytes of the answer arrived. It has a cost if the price is known.
 func Estimated(asked, came int, price llm.Price, priced bool) *llm.Answer {
 	u := llm.Usage{Input: int64(asked), Output: int64(came+bytesPerToken-1) / bytesPerToken, Estimated: true, Priced: priced}
 	if priced {
@@ -69,8 +69,8 @@ func Estimated(asked, came int, price llm.Price, priced bool) *llm.Answer {
 
 // Bounds are the budgets of a turn.
 type Bounds struct {
-	// Person is the person for whom tokens are counted. TokensDay is how many tokens the
-	// person may use in a day; 0 sets no bound.
+	// Person is the person whose tokens are counted. TokensDay is how many tokens the person may use in a day; 0
+	// means no limit.
 	Person    string
 	TokensDay int64
 	Caps      []bill.Cap // the caps on money
@@ -80,19 +80,19 @@ type Bounds struct {
 // An Owner names the owner of a budget that is not a person's: see agent.Owner.
 type Owner struct{ Name, MoneySetting, TokensSetting string }
 
-// An OverError is the error of a call for which a budget has too little left.
+// An OverError is returned when a budget has too little left for a model call.
 type OverError struct {
 	Tokens int64     // how many tokens the person may use in a day; 0 if the budget is money
 	Cap    *bill.Cap // the cap on money; nil if the budget is tokens
-	// the time of the call
+	// At is the time of the call.
 	At    time.Time
-	Owner Owner // of the budget of tokens, or of the cap on what a person may cost
-	// What was spent of the budget, what is set aside for others, and what the call is likely
-	// to use, in tokens or micro-dollars.
+	Owner Owner // of the budget of tokens, or of the cap on one person's cost
+	// How much of the budget is spent, how much is set aside for others, and how much the call is likely to use,
+	// in tokens or micro-dollars.
 	Spent, Aside, Want int64
 }
 
-// Error says which budget is spent.
+// Error says which budget has too little left.
 func (e *OverError) Error() string {
 	if e.Cap == nil {
 		return fmt.Sprintf("over %d tokens", e.Tokens)
@@ -108,35 +108,35 @@ func (e *OverError) most() int64 {
 	return e.Cap.Most
 }
 
-// Waits reports whether the call would fit if what is set aside for others were given back. They are
-// likely to use less of it, so it is worth waiting for them.
+// Waits reports whether the call would fit if what is set aside for others were given back. They are likely to
+// use less than that, so it is worth waiting for them.
 func (e *OverError) Waits() bool { return e.Spent+e.Want <= e.most() }
 
-// Reservations hold the amount that a turn has reserved: what its calls have used since, and what the
-// next one is likely to use. Reservations are not safe for concurrent use.
+// Reservations hold what a turn has reserved: what its calls have used since then, and what the next call is
+// likely to use. They are not safe for concurrent use.
 type Reservations struct {
 	Tokens  sessions.Budget
-	Money   Money // nil: money has no bound
+	Money   Money // nil: money is not limited
 	Session string
-	Keeper  *Keeper // nil: nobody tells the store that the reservations are worked on
+	Keeper  *Keeper // nil: the store isn't told that somebody works on the reservations
 	Log     *slog.Logger
 
-	tokens, money bool // tokens, or money, are reserved
+	tokens, money bool // whether tokens, or money, are reserved
 	ofTokens      sessions.Reservation
 	ofMoney       bill.Reservation
 
 	reserved Amount
-	spent    Amount // by calls that have ended and whose cost is in no settled reservation
+	spent    Amount // by calls that have ended and that no settled reservation includes
 	settled  int    // number of settled reservations, which is part of the next reservation's id
 }
 
-// Take makes sure that what the next call is likely to use is reserved. If too little is, it renews the
-// reservation, or makes one, whose id begins with name. It returns *OverError if a budget is spent;
-// nothing is reserved then.
+// Take makes sure that the amount the next call is likely to use is reserved. If less is reserved, it renews
+// the reservation, or makes a new one, whose id begins with name. It returns an *OverError if a budget has too
+// little left; then nothing is reserved.
 func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bounds) error {
 	next = p.counted(next, b)
 	if next.All == (Amount{}) {
-		return nil // nothing bounds the call
+		return nil // no budget limits the call
 	}
 	now := time.Now()
 	if p.holdsFor(next, now) {
@@ -163,14 +163,14 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 // nextID returns the id of the next reservation.
 func (p *Reservations) nextID(name string) string { return fmt.Sprintf("%s.%d", name, p.settled) }
 
-// holdsFor reports whether there is a reservation of all that the next call needs, of today.
+// holdsFor reports whether there is a reservation made today of each kind that the next call needs.
 func (p *Reservations) holdsFor(next Call, now time.Time) bool {
 	today := func(at time.Time) bool { return at.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) }
 	return (p.tokens || p.money) && p.tokens == (next.All.Tokens > 0) && p.money == (next.All.Micro > 0) &&
 		(!p.tokens || today(p.ofTokens.At)) && (!p.money || today(p.ofMoney.At))
 }
 
-// fits reports whether what is reserved is enough for the next call, besides what is used of it.
+// fits reports whether what is left of the reservation is enough for the next call.
 func (p *Reservations) fits(next Call) bool {
 	all := p.spent.plus(next.All)
 	if !p.tokens {
@@ -182,8 +182,8 @@ func (p *Reservations) fits(next Call) bool {
 	return all.fitsIn(p.reserved)
 }
 
-// giveBack settles what is reserved after a failure, which it returns. Of a budget that is spent, it
-// finds out how it stands.
+// giveBack settles the reservation after the failure err, and returns err. If err says that a budget has too
+// little left, giveBack adds how much of it is spent and set aside.
 func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error {
 	p.Settle(ctx)
 	over, is := errors.AsType[*OverError](err)
@@ -207,8 +207,8 @@ func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error
 	return over
 }
 
-// counted returns what a call uses without its tokens, or without its money, if no budget of b bounds
-// those.
+// counted returns what a call uses, without its tokens if b doesn't limit tokens, and without its money if b
+// doesn't limit money.
 func (p *Reservations) counted(next Call, b Bounds) Call {
 	if b.TokensDay <= 0 {
 		next.All.Tokens, next.Sent.Tokens = 0, 0
@@ -219,8 +219,8 @@ func (p *Reservations) counted(next Call, b Bounds) Call {
 	return next
 }
 
-// reservations returns what has to be reserved, under that id, for the next call and those that have
-// ended: as far as the call is counted, tokens and money.
+// reservations returns what has to be reserved under that id, in tokens and in money, for the next call and the
+// calls that have ended; nil for one that the next call doesn't need.
 func (p *Reservations) reservations(id string, next Call, b Bounds, now time.Time) (*sessions.Reservation, *bill.Reservation) {
 	var tokens *sessions.Reservation
 	var money *bill.Reservation
@@ -239,7 +239,7 @@ func (p *Reservations) reservations(id string, next Call, b Bounds, now time.Tim
 	return tokens, money
 }
 
-// hold notes what is reserved.
+// hold remembers what is reserved.
 func (p *Reservations) hold(tokens *sessions.Reservation, money *bill.Reservation) {
 	if p.tokens, p.money = tokens != nil, money != nil; p.tokens {
 		p.ofTokens, p.reserved.Tokens = *tokens, tokens.Tokens
@@ -250,7 +250,7 @@ func (p *Reservations) hold(tokens *sessions.Reservation, money *bill.Reservatio
 	p.keep()
 }
 
-// keep has the store told that what is reserved is worked on.
+// keep adds the reservations to the Keeper, which tells the store that somebody works on them.
 func (p *Reservations) keep() {
 	if p.tokens {
 		p.Keeper.hold(p.Tokens, p.ofTokens.ID)
@@ -289,8 +289,8 @@ func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Boun
 	return nil
 }
 
-// renew brings what is reserved to what the next call needs besides what is used. It returns false if
-// the reservation is not there any more, because the process stood still for longer than it may.
+// renew changes the reservation to what the next call needs in addition to what is used already. It returns
+// false if the reservation is gone, because the process stood still for too long.
 func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bool, err error) {
 	if p.tokens {
 		r, _ := p.reservations(p.ofTokens.ID, next, b, p.ofTokens.At)
@@ -318,8 +318,8 @@ func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bo
 	return known, nil
 }
 
-// TakeOver turns what earlier holders of the turn have reserved into the present reservation, whose id begins
-// with name. The calls that they have made and that have ended are counted already.
+// TakeOver turns what earlier holders of the turn have reserved into one new reservation, whose id begins with
+// name. Calls that ended under them are counted already.
 func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds) error {
 	id, now := p.nextID(name), time.Now()
 	var tokens *sessions.Reservation
@@ -359,8 +359,8 @@ const (
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
-// retry calls fn, and calls it again if it gave no clear answer, for example because the connection
-// to the store broke. A reservation that was made before does not change then.
+// retry calls fn, and calls it again if the result is uncertain, for example because the connection to the
+// store broke. If an earlier try made the reservation, another try doesn't change it.
 func retry(ctx context.Context, fn func() error) error {
 	wait := firstWait
 	for try := 1; ; try++ {
@@ -383,15 +383,16 @@ func (p *Reservations) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
 
-// ReservationAhead returns the change that reserves what a call is likely to use, as Take would with an
-// empty Reservations. The change goes along with an append, which tells Keep what was done.
+// ReservationAhead returns the change that reserves what a call is likely to use, as Take would with empty
+// Reservations. The change is sent along with an append, and what the append reports as done is then passed to
+// Keep.
 func (p *Reservations) ReservationAhead(name string, next Call, b Bounds) (c bill.Change) {
 	c.Tokens, c.Money = p.reservations(p.nextID(name), p.counted(next, b), b, time.Now())
 	return c
 }
 
-// RenewalAhead returns the change that brings the reservation to what the next call is likely to use,
-// as Take would. It is empty if there is no reservation of today that has both what it needs.
+// RenewalAhead returns the change that adjusts the reservation to what the next call is likely to use, as Take
+// would. It is empty if there is no reservation made today of each kind that the call needs.
 func (p *Reservations) RenewalAhead(next Call, b Bounds) (c bill.Change) {
 	next = p.counted(next, b)
 	if !p.holdsFor(next, time.Now()) {
@@ -408,8 +409,8 @@ func (p *Reservations) RenewalAhead(next Call, b Bounds) (c bill.Change) {
 	return c
 }
 
-// SpentAhead returns the change that records what was used of the reservation so far, which stays as
-// large as it is. It goes along with an append that records the same in the log.
+// SpentAhead returns the change that records how much of the reservation is used so far, without changing its
+// size. It is sent along with an append that records the same in the log.
 func (p *Reservations) SpentAhead() (c bill.Change) {
 	c.Renew = true
 	if r := p.ofTokens; p.tokens {
@@ -423,9 +424,9 @@ func (p *Reservations) SpentAhead() (c bill.Change) {
 	return c
 }
 
-// Keep takes what a change has reserved that ReservationAhead or RenewalAhead has returned. done says
-// which part of the change was made: if only tokens or only money was reserved, the next Take gives
-// that back and reserves anew; what was not renewed stays as it was.
+// Keep records what was reserved by a change that ReservationAhead or RenewalAhead returned. done says which
+// part of the change was made: if only tokens or only money was reserved, the next Take gives that back and
+// makes a new reservation; what was not renewed stays as it was.
 func (p *Reservations) Keep(c bill.Change, done bill.Done) {
 	tokens, money := c.Tokens, c.Money
 	if !done.Tokens {
@@ -446,8 +447,8 @@ func (p *Reservations) Keep(c bill.Change, done bill.Done) {
 	}
 }
 
-// Settlement returns what Settle would do, as a change that goes along with an append, which
-// tells Settled what was done.
+// Settlement returns what Settle would do as a change that is sent along with an append, which then tells
+// Settled what was done.
 func (p *Reservations) Settlement() bill.Change {
 	c := bill.Change{Settle: true, Used: p.spent.Tokens, Cost: p.spent.Micro}
 	if r := p.ofTokens; p.tokens {
@@ -459,8 +460,7 @@ func (p *Reservations) Settlement() bill.Change {
 	return c
 }
 
-// Settled notes what was done of the change that Settlement has returned. The rest is left
-// to Settle.
+// Settled records how much of the change that Settlement returned was done. The rest is left to Settle.
 func (p *Reservations) Settled(done bill.Done) {
 	if !p.tokens && !p.money {
 		return
@@ -478,7 +478,7 @@ func (p *Reservations) Settled(done bill.Done) {
 	}
 }
 
-// empty makes p ready for the next reservation.
+// empty clears p for the next reservation.
 func (p *Reservations) empty() {
 	p.reserved, p.spent = Amount{}, Amount{}
 	p.settled++
@@ -486,12 +486,12 @@ func (p *Reservations) empty() {
 
 const settleTimeout = 5 * time.Second
 
-// Settle replaces the reserved amount in the budgets with the spent one.
+// Settle replaces the reserved amount in the budgets with the amount that was spent.
 func (p *Reservations) Settle(ctx context.Context) {
 	if !p.tokens && !p.money {
 		return
 	}
-	// This is done even after the turn was cut off: what was spent is spent.
+	// This is done even if the turn was cut off, because the money and tokens are spent anyway.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var err error

@@ -9,7 +9,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// An Extender records that reservations are still worked on, and so are not settled by others.
+// An Extender records that a process still works on reservations, so that others don't settle them.
 type Extender interface {
 	Extend(ctx context.Context, ids []string) error
 }
@@ -17,17 +17,17 @@ type Extender interface {
 // extendEvery is how often a Keeper extends reservations: three times before they would be settled.
 const extendEvery = bill.HeldFor / 4
 
-// A Keeper extends the reservations on which this process works, many at once. Those of a process that
-// has died, or stands still, are settled by others. A nil Keeper does nothing.
+// A Keeper extends the reservations that this process works on, many at once. Other processes settle those of a
+// process that has died or stands still. A nil Keeper does nothing.
 type Keeper struct {
 	mu   sync.Mutex
-	held map[Extender]map[string]time.Time // by budget and id, when they were made or extended last
+	held map[Extender]map[string]time.Time // by budget and id: when they were made or last extended
 }
 
 // NewKeeper makes a Keeper without reservations.
 func NewKeeper() *Keeper { return &Keeper{held: map[Extender]map[string]time.Time{}} }
 
-// hold notes a reservation that was just made.
+// hold adds a reservation that was just made.
 func (k *Keeper) hold(in Extender, id string) {
 	if k == nil {
 		return
@@ -40,7 +40,7 @@ func (k *Keeper) hold(in Extender, id string) {
 	k.held[in][id] = time.Now()
 }
 
-// release forgets a reservation that nobody here works on any more.
+// release removes a reservation that this process no longer works on.
 func (k *Keeper) release(in Extender, id string) {
 	if k == nil {
 		return
@@ -50,7 +50,7 @@ func (k *Keeper) release(in Extender, id string) {
 	delete(k.held[in], id)
 }
 
-// due returns the reservations that were not extended for a while.
+// due returns the reservations that have not been extended for a while.
 func (k *Keeper) due(now time.Time) map[Extender][]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *Keeper) due(now time.Time) map[Extender][]string {
 	return due
 }
 
-// extended notes that reservations are extended, as far as they are still held.
+// extended records that reservations were extended, if they are still held.
 func (k *Keeper) extended(in Extender, ids []string, at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

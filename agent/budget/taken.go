@@ -7,11 +7,11 @@ import (
 	"parley/sessions"
 )
 
-// A TakenError says that a budget has room for a call, which only what is set aside for others takes. It
-// is worth waiting for these.
+// A TakenError is returned when a budget would have room for a call if others had not set that room aside. It's
+// worth waiting until they give it back.
 type TakenError struct {
 	Over   *OverError
-	After  time.Duration // when to try again
+	After  time.Duration // how long to wait before the next try
 	Until  time.Time     // when to give up
 	waited time.Duration // so far
 }
@@ -21,16 +21,16 @@ func (e *TakenError) Error() string { return "what is left of a budget is set as
 
 const (
 	mostWait   = 15 * time.Minute // for what is set aside for others
-	silentWait = 5 * time.Second  // who waits less is not told
+	silentWait = 5 * time.Second  // a shorter wait is not announced to people
 	leastPoll  = time.Second
 	mostPoll   = 15 * time.Second
 )
 
-// IsTold reports whether who waits is told: a moment is not worth a word.
+// IsTold reports whether the people who wait are told so. A short wait isn't worth a message.
 func (e *TakenError) IsTold() bool { return e.waited >= silentWait }
 
-// Taken returns how to wait for a call that has been waiting since a time; nil if waiting would not help,
-// or has taken too long.
+// Taken returns how to wait for a call that has been waiting since the given time; nil if waiting would not
+// help, or has taken too long.
 func (e *OverError) Taken(since time.Time) *TakenError {
 	waited := time.Since(since)
 	if !e.Waits() || waited >= mostWait {
@@ -39,7 +39,7 @@ func (e *OverError) Taken(since time.Time) *TakenError {
 	return &TakenError{Over: e, waited: waited, After: max(leastPoll, min(waited/4, mostPoll)), Until: since.Add(mostWait)}
 }
 
-// Today returns the tokens that a person has spent today, and those that are only set aside.
+// Today returns how many tokens a person has spent today, and how many more are reserved.
 func Today(ctx context.Context, budget sessions.Budget, person string) (spent, reserved int64, err error) {
 	now := time.Now()
 	if reserved, err = budget.Reserved(ctx, person, now); err != nil {

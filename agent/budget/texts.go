@@ -8,15 +8,15 @@ import (
 	"parley/sessions/bill"
 )
 
-// A budgetWords is a budget in words, for people.
+// A budgetWords holds the phrases that describe a budget to people.
 type budgetWords struct {
-	allUsed string // that it is used up
-	size    string // how large it is, after "of", "than"
-	subject string // who has used some of it: "you have"
-	setting string // what to write where, to change it
+	allUsed string // says that it is used up
+	size    string // says how large it is, after "of" or "than"
+	subject string // says who has used some of it: "you have"
+	setting string // the setting to change, and its section
 }
 
-// words returns the budget in words.
+// words returns the phrases that describe the budget.
 func (e *OverError) words() budgetWords {
 	c := bill.Cap{}
 	if e.Cap != nil {
@@ -45,7 +45,7 @@ func (e *OverError) words() budgetWords {
 	return budgetWords{"%s has been used up.", "the " + e.amount(c.Most) + " that everyone together can spend in a day", "Everyone together has", "[budget] day"}
 }
 
-// amount returns an amount of the budget in words.
+// amount returns an amount from the budget in words.
 func (e *OverError) amount(n int64) string {
 	if e.Cap == nil {
 		return bill.Grouped(n) + " tokens"
@@ -53,7 +53,7 @@ func (e *OverError) amount(n int64) string {
 	return bill.DollarsToFour(n)
 }
 
-// next says what the next answer could use or cost.
+// next says how much the next answer could use or cost.
 func (e *OverError) next() string {
 	if e.Cap == nil {
 		return "could use " + e.amount(e.Want)
@@ -61,8 +61,8 @@ func (e *OverError) next() string {
 	return "could cost " + e.amount(e.Want)
 }
 
-// Words returns the error as a message to people: how the budget stands, when they can go on, and
-// which setting bounds it. Nobody is told that more was used than was.
+// Words returns the error as a message to people: how much of the budget is left, when they can go on, and
+// which setting limits it. What is only set aside is not called used.
 func (e *OverError) Words() string {
 	b := e.words()
 	raise := fmt.Sprintf("My operator can raise that limit: `%s`.", b.setting)
@@ -89,8 +89,8 @@ func (e *OverError) Words() string {
 	return fmt.Sprintf("%s One more answer %s. %s %s", used, e.next(), then, raise)
 }
 
-// WaitWords tells people that the call waits until others are over, until when it does, and how they
-// end that.
+// WaitWords tells people that the call waits until others have finished, how long it waits at most, and how to
+// stop the wait.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
 	return fmt.Sprintf("%s used %s of %s, and %s more is set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s stops the wait right away. My operator can raise the limit: `%s`.",

@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// An outcome holds the fields of the results of all tools that the model knows.
+// An outcome holds the fields that the results of the tools the model knows can have.
 type outcome struct {
 	Error     *tools.Error      `json:"error"`
 	Content   string            `json:"content"`
@@ -20,7 +20,7 @@ type outcome struct {
 	Cut       json.RawMessage   `json:"_truncated_json"` // set if the result was too long; the other fields are missing then
 }
 
-// resultText returns a text about the result of a request.
+// resultText returns a text that tells the person the result of a request.
 func (q request) resultText(result json.RawMessage) string {
 	var o outcome
 	done := "Done: " + q.words + ". "
@@ -41,7 +41,7 @@ func (q request) resultText(result json.RawMessage) string {
 	return done + textFoundNothing
 }
 
-// text returns what was found, line by line; "" if nothing was.
+// text returns what was found, line by line, or "" if nothing was found.
 func (o outcome) text() string {
 	lines := []string{strings.TrimSuffix(o.Content, "\n")}
 	for _, raw := range append(o.Entries, o.Matches...) {
@@ -53,8 +53,7 @@ func (o outcome) text() string {
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
-// line returns the text for an entry of a directory, a line of a file, or a paragraph of
-// the memory.
+// line returns the text for an entry of a directory, a line of a file, or a paragraph of the memory.
 func line(raw json.RawMessage) (text string) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -72,7 +71,7 @@ func line(raw json.RawMessage) (text string) {
 	case err == nil && e.Name != "":
 		return e.Name
 	}
-	return "… and more" // a list that was cut ends with another kind of value
+	return "… and more" // the last element of a shortened list is of another type
 }
 
 // fenced returns a text between fences that are longer than any in the text.

@@ -1,9 +1,8 @@
 // Package demo is the built-in model: a few rules, no intelligence, no network.
 //
-// It lets a person have a first conversation on a bare machine, and says that it is a
-// demo. It understands a handful of plain requests. What it does about them is real: it
-// calls the agent's own tools, reads their results and tells them in words. It remembers
-// nothing between calls: each answer follows from the request alone.
+// It lets a person have a first conversation on a bare machine, and says that it is a demo. It understands a
+// handful of plain requests. It really carries these out: it calls the agent's own tools, reads their results
+// and puts them into words. It remembers nothing between calls: each answer follows from the request alone.
 package demo
 
 import (
@@ -31,13 +30,11 @@ type Model struct {
 // New makes the built-in model.
 func New() *Model { return &Model{grammar: newGrammar()} }
 
-// Info implements llm.Model. It returns the name alone: the model has no window that
-// could overflow.
+// Info implements llm.Model. It returns only the name, because the model has no window that could overflow.
 func (m *Model) Info() llm.Info { return llm.Info{Name: Name} }
 
-// Generate implements llm.Model. It calls the tool for the next request of the person
-// that has no result yet, or tells the results of all of them in words. It uses no
-// tokens.
+// Generate implements llm.Model. It calls the tool for the person's next request that has no result yet. If all
+// requests have one, it puts the results into words. It uses no tokens.
 func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -72,7 +69,7 @@ type finishedCall struct {
 	result llm.Block
 }
 
-// current returns what people said since the last answer, and the steps that followed.
+// current returns what people have said since the last answer, and the tool calls that followed.
 func current(messages []llm.Message) (said []string, done []finishedCall) {
 	for _, m := range messages[start(messages):] {
 		for _, b := range m.Blocks {
@@ -95,8 +92,8 @@ func current(messages []llm.Message) (said []string, done []finishedCall) {
 	return said, done
 }
 
-// start returns the index of the first message to answer: the one after the model's last
-// message without a tool call.
+// start returns the index of the first message to answer: the one after the model's last message without a tool
+// call.
 func start(messages []llm.Message) int {
 	isUse := func(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
 	for i, m := range slices.Backward(messages) {
@@ -107,15 +104,14 @@ func start(messages []llm.Message) int {
 	return 0
 }
 
-// wasCancelled reports whether the call's result is the error tools.Cancelled. A canceled call
-// cancels all requests before it.
+// wasCancelled reports whether the call's result is the error tools.Cancelled. Such a call cancels all requests
+// before it.
 func (s finishedCall) wasCancelled() bool {
 	var o outcome
 	return json.Unmarshal(s.result.Content, &o) == nil && o.Error != nil && o.Error.Code == tools.Cancelled
 }
 
-// wordsOf returns what people say in a block, message by message. It leaves out what the
-// system says.
+// wordsOf returns what people say in a block, one text for each message. It leaves out what the system says.
 func wordsOf(m llm.Message, b llm.Block) []string {
 	switch {
 	case m.Role != llm.RoleUser || b.Kind != llm.BlockText:
@@ -128,8 +124,8 @@ func wordsOf(m llm.Message, b llm.Block) []string {
 	return []string{b.Text} // a request of the agent itself, such as that for a summary
 }
 
-// withPaths returns what people said with the paths of the files that came with it, in a text with frames, in
-// place of the names by which a terminal has sent them: "read @notes.txt".
+// withPaths returns what people said with file names replaced: a terminal's user writes "read @notes.txt", and
+// the file's path in the workspace, which the framed text names, takes the place of that name.
 func withPaths(said []string, framed string) []string {
 	for _, file := range regexp.MustCompile(`<attachment [^>]*name="([^"]+)"[^>]* path="([^"]+)"`).FindAllStringSubmatch(framed, -1) {
 		named := regexp.MustCompile(`(^|\s)@(?:\S*/)?` + regexp.QuoteMeta(file[1]))
@@ -145,8 +141,7 @@ func isSummary(text string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarise the conversation")
 }
 
-// digest returns the summary that this model can make: the last messages of people,
-// shortened.
+// digest returns the only summary that this model can make: people's last messages, shortened.
 func digest(messages []llm.Message) string {
 	const most, length = 20, 200
 	var said []string

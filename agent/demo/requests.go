@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A request is one thing that a person asks for: a tool's call, or just words in answer.
+// A request is one thing that a person asks for: a tool call, or only an answer in words.
 type request struct {
 	words string // the person's words
 	tool  string
@@ -14,24 +14,24 @@ type request struct {
 	say   string // the answer if no tool is needed
 }
 
-// A rule recognises one way of asking. The named groups of its form are the arguments of
-// the tool. A rule without a tool leads to the textIntroduction.
+// A rule recognizes one way of asking. The named groups of its form are the tool's arguments. A rule without a
+// tool leads to textIntroduction.
 type rule struct {
 	tool string
 	form *regexp.Regexp
 }
 
-// A grammar holds all rules of what the model understands.
+// A grammar holds the rules for everything that the model understands.
 type grammar struct {
 	rules  []rule
 	polite *regexp.Regexp // polite words that may precede a request
-	joint  *regexp.Regexp // the words between two requests
+	joint  *regexp.Regexp // the words that join two requests
 }
 
 // newGrammar makes the grammar.
 func newGrammar() grammar {
-	// The name of a file or folder is quoted, or has no spaces. A full stop at the end is
-	// ignored, unless the text before it is meant for others to read.
+	// The name of a file or folder is quoted, or contains no spaces. A period at the end is ignored, unless the
+	// text before it is something that others will read.
 	const path, end = "(?P<path>\"[^\"]+\"|`[^`]+`|\\S+?)", `(?:[\s,]+(?:please|thanks))?[\s.!?]*`
 	g := grammar{
 		polite: regexp.MustCompile(`(?i)^(?:(?:please|hey|ok|first|now|and)[,!]?\s+|(?:can|could|would) you\s+)+`),
@@ -55,10 +55,10 @@ func newGrammar() grammar {
 	return g
 }
 
-// requests returns the requests in messages. It splits a message only if each part is a
-// request, which leaves "remember that we eat, then sleep" whole.
+// requests returns the requests in messages. It splits a message only if each part is a request, so "remember
+// that we eat, then sleep" stays whole.
 func (g grammar) requests(messages []string) (all []request) {
-	const most = 20 // a text of more parts is not a list of requests
+	const most = 20 // a text with more parts is not a list of requests
 	for _, text := range messages {
 		var each []request
 		parts := g.joint.Split(strings.TrimSpace(text), most)
@@ -82,7 +82,7 @@ func (g grammar) requests(messages []string) (all []request) {
 	return all
 }
 
-// request recognises a single request; false if no rule fits.
+// request parses a single request; it returns false if no rule matches.
 func (g grammar) request(text string) (request, bool) {
 	text = g.polite.ReplaceAllString(strings.TrimSpace(text), "")
 	for _, r := range g.rules {
@@ -104,8 +104,7 @@ func (g grammar) request(text string) (request, bool) {
 	return request{}, false
 }
 
-// fixArgs changes the person's words into arguments for the tool, and reports whether
-// they make sense.
+// fixArgs turns the person's words into arguments for the tool, and reports whether they make sense.
 func (q request) fixArgs() bool {
 	if path := q.args["path"]; q.tool == "list_directory" && (path == "" || path == "workspace") {
 		q.args["path"] = "."

@@ -1,8 +1,8 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package demo
 
-// textIntroduction is the answer to anything that the model does not understand.
+// textIntroduction is the answer to anything that the model doesn't understand.
 const textIntroduction = "I'm Parley's built-in demo model: a handful of rules, no AI. The tools I use are real, though. I understand:\n\n" +
 	"- list the files (in docs)\n" +
 	"- read notes.txt\n" +

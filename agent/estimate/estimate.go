@@ -1,11 +1,9 @@
-// Package estimate estimates how many tokens requests have, from the numbers that providers
-// have counted.
+// Package estimate estimates how many tokens requests have, using the numbers that providers report.
 //
-// Only a provider can count tokens: the same text may be a quarter as many tokens for
-// one model as for another. The estimate for a request is the provider's number for the
-// last request of the conversation, plus the text that was added since. The added text
-// is estimated by its length, corrected by how far such estimates were off for the same
-// model before.
+// Only a provider can count tokens: the same text may have four times as many tokens for one model as for
+// another. The estimate for a request is the provider's number for the last request of the conversation, plus
+// an estimate for the text that was added since. That estimate goes by the text's length, corrected by how far
+// off such estimates were for the same model before.
 package estimate
 
 import (
@@ -15,34 +13,32 @@ import (
 )
 
 const (
-	// leastLearned is the size of a request from which the ratio of a model can be
-	// learned.
+	// leastLearned is the smallest request, in tokens, from which the ratio of a model is learned.
 	leastLearned = 1000
-	// weight says how much the newest ratio counts in a model's average, from 0 to 1.
+	// weight is how much the newest ratio counts in a model's average, from 0 to 1.
 	weight = 0.3
-	// Bounds of a model's ratio of counted to estimated tokens. No model is further off: a
-	// provider whose figure lies beyond counts something else.
+	// Limits on a model's ratio of counted to estimated tokens. No model is further off than that: a provider
+	// whose number lies outside counts something else.
 	leastRatio, mostRatio = 0.2, 6
-	// implausible is how many times smaller than the estimate a provider's number may be.
-	// Some servers leave out what they had read before.
+	// implausible is how many times smaller than the estimate a provider's number may be. Some servers leave out
+	// what they had in their cache.
 	implausible = 8
 )
 
-// Ratios hold, by model, the ratio of counted to estimated tokens. They are safe for
-// concurrent use.
+// Ratios hold each model's ratio of counted to estimated tokens. They are safe for concurrent use.
 type Ratios struct {
 	mu     sync.Mutex
 	ratios map[string]float64
 	asked  map[string]int // by session
 }
 
-// mostAsked bounds for how many sessions Ratios remembers the last request.
+// mostAsked limits how many sessions' last requests Ratios remembers.
 const mostAsked = 4096
 
-// New makes Ratios of no model.
+// New makes empty Ratios.
 func New() *Ratios { return &Ratios{ratios: make(map[string]float64), asked: make(map[string]int)} }
 
-// NoteAsked remembers how many tokens a session's last request had, by estimate.
+// NoteAsked remembers the estimated number of tokens in a session's last request.
 func (t *Ratios) NoteAsked(session string, tokens int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,15 +48,15 @@ func (t *Ratios) NoteAsked(session string, tokens int) {
 	t.asked[session] = tokens
 }
 
-// Asked returns how many tokens a session's last request had; 0 if that is not known here.
+// Asked returns the estimated number of tokens in a session's last request; 0 if this process doesn't know it.
 func (t *Ratios) Asked(session string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.asked[session]
 }
 
-// Ratio returns the model's ratio of counted to estimated tokens, and reports whether it
-// was learned; otherwise it is 1.
+// Ratio returns the model's ratio of counted to estimated tokens, and whether it was learned. If not, the ratio
+// is 1.
 func (t *Ratios) Ratio(model string) (float64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +66,7 @@ func (t *Ratios) Ratio(model string) (float64, bool) {
 	return 1, false
 }
 
-// Learn updates a model's ratio by a provider's number for a request.
+// Learn updates a model's ratio with the number that a provider reported for a request.
 func (t *Ratios) Learn(model string, estimated int, counted int64) {
 	if estimated < leastLearned || !IsPlausible(estimated, counted) {
 		return
@@ -84,8 +80,8 @@ func (t *Ratios) Learn(model string, estimated int, counted int64) {
 	t.ratios[model] = now
 }
 
-// RaiseRatio raises a model's ratio: a request with that estimate had more than that many
-// tokens.
+// RaiseRatio raises a model's ratio after a request with that estimate turned out to have more than the given
+// number of tokens.
 func (t *Ratios) RaiseRatio(model string, estimated int, tokens int) {
 	if estimated < leastLearned {
 		return
@@ -100,8 +96,8 @@ func (t *Ratios) RaiseRatio(model string, estimated int, tokens int) {
 	t.ratios[model] = max(before, least)
 }
 
-// IsPlausible reports whether a provider's number can be that of a whole request with that
-// estimate. A number that is too small counts only a part.
+// IsPlausible reports whether a provider's number can be for the whole request with that estimate. A number
+// that is too small covers only a part of it.
 func IsPlausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
@@ -112,12 +108,12 @@ type Count struct {
 
 	model     string
 	estimated int // the estimate of the last request that a provider counted
-	// the provider's number for that request
+	// counted is the provider's number for that request.
 	counted int64
 }
 
-// Add records how many tokens the provider counted in a request, beside our estimate. It
-// leaves out a number that cannot be that of the whole request.
+// Add records how many tokens a provider counted in a request, along with our estimate. It ignores a number
+// that can't be for the whole request.
 func (c *Count) Add(model string, estimated int, use llm.Usage) {
 	if use.Estimated || !IsPlausible(estimated, use.Input) {
 		return
@@ -126,7 +122,7 @@ func (c *Count) Add(model string, estimated int, use llm.Usage) {
 	c.Ratios.Learn(model, estimated, use.Input)
 }
 
-// Of returns how many tokens a request with that estimate has for a model.
+// Of returns how many tokens a request with that estimate is likely to have for a model.
 func (c *Count) Of(model string, estimated int) int {
 	ratio, _ := c.Ratios.Ratio(model)
 	if c.counted == 0 || c.model != model {

@@ -1,5 +1,5 @@
-// Package excerpt shows people what others wrote: shortened, and in a form in which the
-// text can neither hide parts of itself nor end the quotation.
+// Package excerpt shows people texts that others wrote: shortened, and in a form in which the text can neither
+// hide parts of itself nor end the quotation.
 package excerpt
 
 import (
@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// mostOfCall is how many bytes of what a call would do a message in a chat may have: with the words
-	// around them they fit into one message on every platform, and so beside buttons. Of a longer call it
-	// has the first headOfCall and the last tailOfCall bytes.
+	// mostOfCall is how many bytes of what a call would do are shown in a chat message: together with the words
+	// around them, they fit into one message on every platform, and so can have buttons. If there are more, the
+	// message shows the first headOfCall and the last tailOfCall bytes.
 	mostOfCall = 1400
 	headOfCall = 700
 	tailOfCall = 500
-	mostInline = 200 // how many bytes of an argument's value stand in a line with its name
+	mostInline = 200 // how many bytes of an argument's value are shown on the line with its name
 )
 
-// mostOfReason is how many bytes of a denial's reason people are shown. That is no more
-// than the words on how to answer took, which the reason replaces: it then fits into the
-// message of the question, whose buttons go. The model is told the whole reason.
+// mostOfReason is how many bytes of a denial's reason people are shown. The reason replaces the instructions
+// for answering and is no longer than these, so it fits into the message of the question, whose buttons are
+// removed. The model is told the whole reason.
 const mostOfReason = 200
 
-// Gist returns what Telling does, in at most 60 characters.
+// Gist returns the same as Telling, shortened to at most 60 characters.
 func Gist(args json.RawMessage) string {
 	text := Telling(args)
 	if r := []rune(text); len(r) > 60 {
@@ -38,8 +38,8 @@ func Gist(args json.RawMessage) string {
 	return text
 }
 
-// Telling returns the argument that tells best what a call does, such as its path or its command; "" if it has none
-// of these.
+// Telling returns the argument that says the most about what a call does, such as its path or its command, or
+// "" if it has none of these.
 func Telling(args json.RawMessage) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil {
@@ -55,11 +55,11 @@ func Telling(args json.RawMessage) string {
 	return ""
 }
 
-// EscapeHidden returns a JSON value on one line, with the characters that a reader cannot see, or
-// takes for others, as escapes: who approves a call must read what will run.
+// EscapeHidden returns a JSON value on one line, in which characters that a reader can't see, or may mistake
+// for others, are written as escapes: a person who approves a call must be able to read what will run.
 func EscapeHidden(raw json.RawMessage) json.RawMessage {
 	var line bytes.Buffer
-	if json.Compact(&line, raw) == nil { // then whatever is hidden is within a text
+	if json.Compact(&line, raw) == nil { // then anything that is hidden is in a string
 		raw = line.Bytes()
 	}
 	if !bytes.ContainsFunc(raw, isHidden) {
@@ -78,7 +78,7 @@ func EscapeHidden(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// ShowHidden returns a text with such characters as escapes; those for a line end and a tab stay.
+// ShowHidden returns a text in which hidden characters are written as escapes, except line feeds and tabs.
 func ShowHidden(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
@@ -94,9 +94,9 @@ func ShowHidden(text string) string {
 	return b.String()
 }
 
-// isHidden reports whether a reader cannot see a character, or may take it for another: controls,
-// blanks other than the usual one, what changes the direction of the text, characters that
-// programs are to ignore, and those that stand for nothing.
+// isHidden reports whether a reader can't see a character, or may mistake it for another: control characters,
+// spaces other than the usual one, characters that change the direction of the text, characters that programs
+// should ignore, and unassigned ones.
 func isHidden(r rune) bool {
 	switch r {
 	case '\u2800', '\U00016fe4', '\ufffc': // letters and signs that look like blanks
@@ -105,19 +105,19 @@ func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// A Call is a tool call that people are shown: what it would do, and its arguments. Neither has secrets or
-// characters that cannot be seen.
+// A Call is a tool call as people are shown it: what it would do, and its arguments. The caller has removed
+// secrets and invisible characters from both.
 type Call struct {
-	Shown     string          // what it would do, as it would do it; "" if nothing but the arguments is known
-	Of        []string        // the names of the arguments that Shown shows whole
-	Arguments json.RawMessage // all of them
+	Shown     string          // what the call would do; "" if only the arguments are known
+	Of        []string        // the names of the arguments that Shown includes completely
+	Arguments json.RawMessage // all arguments
 }
 
-// An argument is one by its name.
+// An argument is a call's argument with its name.
 type argument struct{ name, value string }
 
-// others returns the arguments that Shown does not show, in the order of their names; false if the arguments
-// are no object, or if one stands there twice: then nobody can tell which of the two counts.
+// others returns the arguments that Shown doesn't include, sorted by name. It returns false if the arguments
+// are not an object, or if a name occurs twice, because then nobody can tell which of the two counts.
 func (c Call) others() (list []argument, ok bool) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(c.Arguments, &all) != nil || countNames(c.Arguments) != len(all) {
@@ -137,7 +137,7 @@ func (c Call) others() (list []argument, ok bool) {
 	return list, true
 }
 
-// countNames returns how many names a JSON object has, with those that stand there twice.
+// countNames returns how many names a JSON object has. A name that occurs twice counts twice.
 func countNames(object json.RawMessage) (n int) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	_, err := d.Token()
@@ -151,7 +151,7 @@ func countNames(object json.RawMessage) (n int) {
 	return n
 }
 
-// Text returns what the call would do, and the arguments of which that says nothing, as lines of text.
+// Text returns what the call would do, and the arguments that this doesn't include, as lines of text.
 func (c Call) Text() string {
 	others, ok := c.others()
 	if !ok {
@@ -168,7 +168,7 @@ func (c Call) Text() string {
 	return b.String()
 }
 
-// Markdown returns the same as blocks of code and a list, in which no text can end early.
+// Markdown returns the same as Text, as code blocks and a list, which no text in them can end early.
 func (c Call) Markdown() string {
 	others, ok := c.others()
 	if !ok || c.Shown == "" && len(others) == 0 {
@@ -192,27 +192,27 @@ func (c Call) Markdown() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// IsLong reports whether what people are shown of a call is too long for a message in a chat.
+// IsLong reports whether the text that people are shown of a call is too long for a chat message.
 func IsLong(text string) bool { return len(text) > mostOfCall }
 
-// Ends returns the beginning and the end of a long text as blocks of code, with the number of bytes
+// Ends returns the beginning and the end of a long text as code blocks, and says how many bytes are left out
 // between them.
 func Ends(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	// A run of broken bytes has become one character, so the text may be shorter than it was.
+	// Each run of invalid bytes became one character, so the text may be shorter than it was.
 	head := strings.ToValidUTF8(text[:min(headOfCall, len(text))], "")
 	tail := strings.ToValidUTF8(text[max(len(text)-tailOfCall, len(head)):], "")
 	return fmt.Sprintf("%s\n\n… %d bytes are left out here …\n\n%s", fenced(head), len(text)-len(head)-len(tail), fenced(tail))
 }
 
-// A Part is one thing that people are shown of a call.
+// A Part is one piece of what people are shown of a call.
 type Part struct {
 	Name string `json:"name,omitempty"` // of the argument; "" for what the call would do
 	Text string `json:"text"`
 }
 
-// Parts returns what Text has, each thing by itself: what the call would do, then the other arguments. If
-// nobody can tell which arguments count, it is only the arguments as they stand.
+// Parts returns the same as Text in pieces: what the call would do, then each of the other arguments. If nobody
+// can tell which arguments count, there is only one piece, with the arguments as they were written.
 func (c Call) Parts() []Part {
 	others, ok := c.others()
 	if !ok || c.Shown == "" && len(others) == 0 {
@@ -228,8 +228,8 @@ func (c Call) Parts() []Part {
 	return parts
 }
 
-// File returns the call as a page for a person: what it would do, then the arguments exactly as they are, and
-// then each text among them that is long or has several lines, as whoever gets it will read it.
+// File returns the call as a document for a person: what it would do, then the arguments exactly as they are,
+// and then each long or multi-line text among them, as the recipient will read it.
 func (c Call) File() string {
 	var b strings.Builder
 	b.WriteString(textEscapes)
@@ -247,7 +247,7 @@ func (c Call) File() string {
 	b.WriteByte('\n')
 	var args any
 	if json.Unmarshal(c.Arguments, &args) == nil {
-		if all, ok := args.(map[string]any); ok && c.Shown != "" { // some of them are above
+		if all, ok := args.(map[string]any); ok && c.Shown != "" { // Shown includes some of them
 			maps.DeleteFunc(all, func(name string, _ any) bool { return slices.Contains(c.Of, name) })
 		}
 		writeTexts(&b, "", args)
@@ -255,14 +255,15 @@ func (c Call) File() string {
 	return b.String()
 }
 
-// writeLines writes a text line by line. Every line has a mark, so that no text looks like the end of another.
+// writeLines writes a text line by line. Every line begins with a mark, so that no text can pretend to be the
+// end of another.
 func writeLines(b *strings.Builder, text string) {
 	for line := range strings.SplitSeq(ShowHidden(text), "\n") {
 		b.WriteString("  | " + line + "\n")
 	}
 }
 
-// writeTexts writes each long text of a JSON value line by line, under the path that leads to it.
+// writeTexts writes each long text in a JSON value line by line, under its path in the value.
 func writeTexts(b *strings.Builder, path string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -282,8 +283,7 @@ func writeTexts(b *strings.Builder, path string, value any) {
 	}
 }
 
-// fenced returns a text as a block of code, in a fence that is longer than any in the
-// text.
+// fenced returns a text as a code block, in a fence that is longer than any in the text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -292,7 +292,7 @@ func fenced(text string) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
-// Reason returns a denial's reason, shortened, as a quotation in Markdown.
+// Reason returns a denial's reason, shortened, as a Markdown quotation.
 func Reason(reason string) string {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	if len(reason) > mostOfReason {
@@ -301,13 +301,13 @@ func Reason(reason string) string {
 	return "> " + strings.ReplaceAll(reason, "\n", "\n> ")
 }
 
-// Inline returns a text that can stand between backquotes.
+// Inline returns a text that can be put between backquotes.
 func Inline(text string) string {
 	return strings.NewReplacer("`", "'", "\n", `\n`, "\t", `\t`).Replace(ShowHidden(text))
 }
 
-// Words returns a text on one line in Markdown that shows it as it is, without any markup of its
-// own. It uses character references, because a backslash begins a formula before some signs.
+// Words returns a text on one line of Markdown that shows the text literally, without any markup of its own. It
+// uses character references, because a backslash begins a formula before some characters.
 func Words(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(ShowHidden(text)), " ") {

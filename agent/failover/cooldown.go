@@ -13,25 +13,25 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Notes are a store that all processes share, in which each reads which models the others
-// have found failing and leave alone. They have one value for each model's ID.
+// Notes are a store that all processes share. Each process reads there which models the others have found
+// failing and leave alone. There is one value for each model's ID.
 type Notes interface {
 	// SetNote sets the value of an ID; "" removes it.
 	SetNote(ctx context.Context, id, value string) error
-	// Noted returns the value of an ID, "" if it has none.
+	// Noted returns the value of an ID, or "" if it has none.
 	Noted(ctx context.Context, id string) (string, error)
 }
 
 const (
-	// readEvery is the age at which a value from the notes is read again.
+	// readEvery is the age at which a value that was read from the notes is read again.
 	readEvery = 5 * time.Second
-	// notesTime bounds how long a call of the notes may take. Without the notes each
-	// process goes by what it has seen itself.
+	// notesTime limits how long a call of the notes may take. Without the notes each process goes by what it has
+	// seen itself.
 	notesTime = 2 * time.Second
 )
 
-// A cooldown is the state of a model that has failed: it is left alone until a time. The
-// zero cooldown is that of a model that answers.
+// A cooldown is the state of a model that has failed: no request is sent to it until a certain time. The zero
+// cooldown is for a model that answers.
 type cooldown struct {
 	Until    time.Time `json:"until"`
 	Failures int       `json:"failures"` // in a row
@@ -39,8 +39,8 @@ type cooldown struct {
 	read time.Time
 }
 
-// cooldowns remember which models are left alone. When a model's time is over, one
-// request at a time probes the model, until the model answers or is left alone again.
+// cooldowns keep track of which models are left alone. When a model's time is up, one request at a time probes
+// it, until it answers or is left alone again.
 type cooldowns struct {
 	notes Notes
 	log   *slog.Logger
@@ -62,9 +62,8 @@ func cooldownLengths(fault *llm.Error) []time.Duration {
 	return []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, time.Hour}
 }
 
-// leftAloneUntil returns until when a model is left alone; the zero time if it may be
-// asked. probe reports that the caller's request probes the model; the caller has to
-// call endProbes afterwards.
+// leftAloneUntil returns until when a model is left alone, or the zero time if it may be asked. probe reports
+// that the caller's request probes the model; then the caller has to call endProbes afterwards.
 func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.Time, probe bool) {
 	now := time.Now()
 	known := c.lookUp(ctx, id, now)
@@ -82,7 +81,7 @@ func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.T
 	return time.Time{}, true
 }
 
-// lookUp returns a model's cooldown, after reading it from the notes if it is too old.
+// lookUp returns a model's cooldown. It reads it from the notes if the value it has is too old.
 func (c *cooldowns) lookUp(ctx context.Context, id string, now time.Time) cooldown {
 	c.mu.Lock()
 	known := c.known[id]
@@ -99,12 +98,12 @@ func (c *cooldowns) lookUp(ctx context.Context, id string, now time.Time) cooldo
 	}
 	read := cooldown{}
 	if value != "" && json.Unmarshal([]byte(value), &read) != nil {
-		read = cooldown{} // another release wrote it: ask the model
+		read = cooldown{} // another release wrote a value that this one can't read: ask the model
 	}
 	read.read = now
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known[id].read.Equal(known.read) { // nothing was learned meanwhile
+	if c.known[id].read.Equal(known.read) { // nothing was learned in the meantime
 		c.known[id] = read
 	}
 	return c.known[id]
@@ -117,7 +116,7 @@ func (c *cooldowns) isProbing(id string) bool {
 	return c.probed[id]
 }
 
-// endProbes ends the caller's probes of these models, so that other requests may probe them.
+// endProbes ends the caller's probes of these models, so that other requests can probe them.
 func (c *cooldowns) endProbes(ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,12 +125,12 @@ func (c *cooldowns) endProbes(ids []string) {
 	})
 }
 
-// begin leaves a model alone for a time that grows with each failure in a row.
+// begin begins a cooldown of a model. It gets longer with each failure in a row.
 func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error) {
 	now := time.Now()
 	c.mu.Lock()
 	known := c.known[id]
-	if !known.Until.After(now) { // otherwise another failed request has begun it
+	if !known.Until.After(now) { // otherwise another failed request has begun one already
 		all := cooldownLengths(fault)
 		length := max(all[min(known.Failures, len(all)-1)], fault.RetryAfter)
 		known = cooldown{Until: now.Add(length), Failures: known.Failures + 1}
@@ -164,8 +163,7 @@ func (c *cooldowns) end(ctx context.Context, id string) {
 	}
 }
 
-// shareValue shares a value with the other processes, even if the request was given up
-// meanwhile.
+// shareValue shares a value with the other processes, even if the caller has given its request up.
 func (c *cooldowns) shareValue(ctx context.Context, id, value string) error {
 	if c.notes == nil {
 		return nil

@@ -1,9 +1,8 @@
 // Package failover asks a chain of models, one after another, until one of them answers.
 //
-// This package owns all retrying of model calls: the caller of a Chain asks once.
-// failover.go is the Chain, and decides which of its models it asks; try.go asks one
-// model a few times; cooldown.go remembers, for the whole fleet, which models are left
-// alone for a while.
+// This package does all retries of model calls: the caller of a Chain asks once. failover.go is the Chain, and
+// decides which of its models to ask; try.go asks one model a few times; cooldown.go remembers, for the whole
+// fleet, which models are left alone for a while.
 package failover
 
 import (
@@ -18,21 +17,20 @@ import (
 
 // A Link is one model of a chain.
 type Link struct {
-	// ID identifies the model in the Notes. A model with another address, name or key has
-	// another ID. It holds no secret.
+	// ID identifies the model in the Notes. A model with a different address, name or key has a different ID. It
+	// contains no secret.
 	ID    string
 	Model llm.Model
 }
 
-// Config says which models a Chain asks, and who learns of it.
+// Config says which models a Chain asks, and who is told about it.
 type Config struct {
 	Links []Link // in the order in which they are asked; at least one
-	// Notes share with all processes which models are left alone; nil: each process finds
-	// that out for itself.
+	// Notes tell all processes which models are left alone; if nil, each process finds that out for itself.
 	Notes Notes
 	// Observe, if set, is called after each try.
 	Observe func(Try)
-	// Moved, if set, is called when a model is asked in place of another.
+	// Moved, if set, is called when one model is asked instead of another.
 	Moved func(from, to string)
 	Log   *slog.Logger // nil: nothing is logged
 }
@@ -43,7 +41,7 @@ type Try struct {
 	Result string // "ok", or the llm.Fault
 	Usage  llm.Usage
 	Took   time.Duration
-	First  time.Duration // until the first piece of an answer came; 0 if none came
+	First  time.Duration // until the first piece of an answer arrived; 0 if none did
 }
 
 // A Chain is an llm.Model that asks several models one after another, until one answers.
@@ -55,19 +53,17 @@ type Chain struct {
 	last map[string]lastAnswer // by session
 }
 
-// A lastAnswer says which link of a chain gave the last answer of a session, and when.
+// A lastAnswer says which link of a chain gave a session's last answer, and when.
 type lastAnswer struct {
 	link int
 	at   time.Time
 }
 
 const (
-	// stays is how long a session stays with the model that has answered it, even if an
-	// earlier model of the chain is back. For about that time a provider may still have
-	// the session's prompt in its cache.
+	// stays is how long a session stays with the model that last answered it, even if an earlier model of the
+	// chain works again. For about that long a provider may still have the session's prompt in its cache.
 	stays = 10 * time.Minute
-	// mostRemembered bounds for how many sessions a Chain remembers the link that
-	// answered.
+	// mostRemembered limits for how many sessions a Chain remembers the link that answered.
 	mostRemembered = 4096
 )
 
@@ -88,9 +84,9 @@ func New(cfg Config) *Chain {
 	}
 }
 
-// Info returns what is known of the chain as of one model: the Info of its first model, but
-// with the highest of all prices. The price is known only if that of each model is, and the chain
-// takes no tools only if none of its models does.
+// Info describes the chain as if it were one model: it returns the Info of the first model, but with the
+// highest of all prices. The price is known only if the price of every model is known, and the chain takes no
+// tools only if none of its models does.
 func (c *Chain) Info() llm.Info {
 	info := c.cfg.Links[0].Model.Info()
 	for _, l := range c.cfg.Links[1:] {
@@ -105,16 +101,17 @@ func (c *Chain) Info() llm.Info {
 	return info
 }
 
-// PriceFor returns the price of the model that is likely to answer a session's next request: the one
-// that has answered it lately, or else the first. It is 0 if that is not known.
+// PriceFor returns the price of the model that is likely to answer a session's next request: the one that
+// answered it recently, or else the first. It is 0 if the price is not known.
 func (c *Chain) PriceFor(session string) llm.Price {
 	link, _ := c.rememberedLink(session)
 	return c.cfg.Links[link].Model.Info().Price
 }
 
-// Generate asks the models of the chain one after another, until one answers. If none does,
-// the error is that of the first model that was merely busy, or else that of the first
-// model; but if one of them only reads less than the request has, the caller may ask for less.
+// Generate asks the models of the chain one after another, until one answers. If none does, it returns the
+// first of these that there is: an overflow error if the request was too long for one of them, so that the
+// caller can send a shorter one; the last partial answer with text; the error of the first model that was
+// merely busy; the error of the first model.
 func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := &requestState{Chain: c, request: r, emit: emit}
 	links, probing := c.chooseLinks(ctx, r.Session)
@@ -138,11 +135,10 @@ func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	return nil, a.errorOf(a.failed)
 }
 
-// chooseLinks returns the links to ask, in order: first the one that has answered the session
-// lately, then the others, without those that are left alone. If all are left alone, it
-// returns all of them, the one whose time is over first before the others: somebody waits,
-// asking costs little, and any of them may be back. The caller must call done when the links
-// have been asked.
+// chooseLinks returns the links to ask, in order: first the one that answered the session recently, then the
+// others, without those that are left alone. If all are left alone, it returns all of them, beginning with the
+// one whose time is up first: somebody is waiting, asking costs little, and any of them may work again. The
+// caller must call done after asking the links.
 func (c *Chain) chooseLinks(ctx context.Context, session string) (links []int, done func()) {
 	if len(c.cfg.Links) == 1 {
 		return []int{0}, func() {}
@@ -176,14 +172,14 @@ func (c *Chain) chooseLinks(ctx context.Context, session string) (links []int, d
 	return links, func() { c.cooldowns.endProbes(probes) }
 }
 
-// remember records that a link has answered a session.
+// remember records which link answered a session.
 func (c *Chain) remember(session string, link int) {
 	if session == "" || len(c.cfg.Links) == 1 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if link == 0 { // the first link is asked first anyway
+	if link == 0 { // it is asked first anyway
 		delete(c.last, session)
 		return
 	}
@@ -193,7 +189,7 @@ func (c *Chain) remember(session string, link int) {
 	c.last[session] = lastAnswer{link, time.Now()}
 }
 
-// rememberedLink returns the link that has answered a session lately; false if none has.
+// rememberedLink returns the link that answered a session recently; false if none did.
 func (c *Chain) rememberedLink(session string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,14 +14,13 @@ import (
 const (
 	tries         = 3 // of one model that is merely busy
 	firstWait     = 500 * time.Millisecond
-	maxRetryAfter = time.Minute // if a provider asks for more, the next model is asked at once
+	maxRetryAfter = time.Minute // if a provider asks for a longer wait, the next model is asked at once
 )
 
-// errTooLong is the error of a request that is longer than a later model of the chain
-// can read.
+// errTooLong is returned for a request that is longer than a later model of the chain can read.
 var errTooLong = errors.New("the request is longer than this model reads")
 
-// errBroken is the error of a try whose answer came only in part.
+// errBroken is returned for a try whose answer arrived only in part.
 var errBroken = errors.New("the provider broke the answer off")
 
 // A requestState is the state of one request while the chain's models are asked.
@@ -33,20 +32,20 @@ type requestState struct {
 	tries  int           // how many so far, of all models
 	model  string        // the one that was asked last
 	began  time.Time     // when that was
-	first  time.Duration // from then until the first piece of its answer; 0 if none has come
+	first  time.Duration // from then until the first piece of its answer; 0 if none has arrived
 	failed *llm.Error    // the error to return if no model answers
-	short  *llm.Error    // the error of a model that reads less than the request has; nil if there is none
-	soon   time.Duration // after which a model that was merely busy may be asked again; 0 for any time
-	void   *llm.Answer   // what came of the answer of the last try, which was broken off and is not used
-	part   *llm.Answer   // the last answer that came in part and has text; used if none is whole
-	paid   bool          // whether the caller has counted what part has used
+	short  *llm.Error    // the error of a model whose window is too small for the request; nil if there is none
+	soon   time.Duration // how soon a model that was merely busy may be asked again; 0 for any time
+	void   *llm.Answer   // the part of the last try's answer that arrived before it broke off; it is not used
+	part   *llm.Answer   // the last partial answer with text; used if no model gives a whole answer
+	paid   bool          // whether the caller has counted the usage of part
 }
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
 // probed is asked once.
 func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 	l := &a.cfg.Links[link]
-	if link > 0 { // the caller has checked the first model's window only
+	if link > 0 { // the caller has checked only the first model's window
 		if err := a.checkLength(l); err != nil {
 			return nil, err
 		}
@@ -82,8 +81,8 @@ func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, erro
 	}
 }
 
-// checkLength returns an error if the request is longer than a model reads: some servers silently cut
-// such a request.
+// checkLength returns an error if the request is longer than a model can read, because some servers silently
+// cut off such a request.
 func (a *requestState) checkLength(l *Link) error {
 	if reads := l.Model.Info().ContextTokens; reads > 0 && a.request.Tokens > reads {
 		return &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
@@ -91,7 +90,7 @@ func (a *requestState) checkLength(l *Link) error {
 	return nil
 }
 
-// prepareRetry reports the next try to the caller of the chain, and waits until it may begin.
+// prepareRetry tells the chain's caller about the next try, and waits until it may begin.
 func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Duration, why error) error {
 	info := l.Model.Info()
 	to := info.Name
@@ -105,7 +104,7 @@ func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Dura
 			return err
 		}
 	}
-	a.paid = true // the caller has counted the void answer, which may be the same
+	a.paid = true // the caller has counted the usage of the void answer, which may be the same as part
 	a.void = nil
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -117,7 +116,7 @@ func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Dura
 	}
 }
 
-// try asks one model once. If the provider broke the answer off, try returns an error.
+// try asks one model once. If the provider broke off the answer, try returns an error.
 func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	a.begin(l)
 	a.request.Restore()
@@ -125,13 +124,13 @@ func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	return a.judge(answer, err)
 }
 
-// begin counts a try of a model.
+// begin records that a try of a model begins.
 func (a *requestState) begin(l *Link) {
 	a.tries++
 	a.model, a.began, a.first = l.Model.Info().Name, time.Now(), 0
 }
 
-// hear hands a piece of the answer on.
+// hear passes on a piece of the answer.
 func (a *requestState) hear(d llm.Delta) {
 	if a.first == 0 {
 		a.first = time.Since(a.began)
@@ -139,7 +138,7 @@ func (a *requestState) hear(d llm.Delta) {
 	a.emit(d)
 }
 
-// judge returns what a try has given, or an error if the provider broke the answer off.
+// judge returns the answer of a try, or an error if the provider broke it off.
 func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error) {
 	done := Try{Model: a.model, Result: "ok", Took: time.Since(a.began), First: a.first}
 	if err != nil {
@@ -155,7 +154,7 @@ func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error)
 	a.cfg.Observe(done)
 	answer.Model = a.model
 	if a.request.NoCalls && answer.Stop == llm.StopLost {
-		answer.Stop = llm.StopWhole // the model must not call tools, so none are lost
+		answer.Stop = llm.StopWhole // the model must not call tools, so no calls can be missing
 	}
 	if answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
 		return answer, nil
@@ -167,18 +166,18 @@ func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error)
 	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
 
-// afterFailure notes the error of a model that gave no answer. It returns the error with which the
-// whole request ends, or nil if another model may be asked.
+// afterFailure records the error of a model that gave no answer. It returns the error that ends the whole
+// request, or nil if another model may be asked.
 func (a *requestState) afterFailure(err error) error {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return err // that of the context, or of the request's Retry
+		return err // ctx's error, or that of the request's Retry
 	}
 	switch {
-	case errors.Is(fault, errTooLong): // a model after it may read more
+	case errors.Is(fault, errTooLong): // a later model may read more
 		a.short = fault
 		return nil
-	case fault.Fault == llm.Overflow: // the caller has to ask for less
+	case fault.Fault == llm.Overflow: // the caller has to send a shorter request
 		return a.errorOf(fault)
 	case fault.Fault == llm.Busy && (a.failed == nil || a.failed.Fault != llm.Busy):
 		a.soon = fault.RetryAfter
@@ -191,8 +190,8 @@ func (a *requestState) afterFailure(err error) error {
 	return nil
 }
 
-// lastPart returns the last answer that came in part and has text, with the usage that the caller has
-// not counted yet: its own, or that of a later try, of which nothing can be shown.
+// lastPart returns the last partial answer that has text, with the usage that the caller has not counted yet:
+// its own, or that of a later try that produced nothing to show.
 func (a *requestState) lastPart() *llm.Answer {
 	if a.paid {
 		a.part.Usage = llm.Usage{}
@@ -203,15 +202,14 @@ func (a *requestState) lastPart() *llm.Answer {
 	return a.part
 }
 
-// leaveAlone leaves a model alone for a while if there is another to ask.
+// leaveAlone begins a cooldown of a model if the chain has another one to ask.
 func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error) {
 	if len(a.cfg.Links) > 1 {
 		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
 	}
 }
 
-// errorOf returns the error with which the whole request to the chain fails, made from one
-// model's error.
+// errorOf returns the error with which the whole request to the chain fails, made from the error of one model.
 func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
 	if end.Tries, end.Void = a.tries, a.void; end.Fault == llm.Busy {
@@ -228,8 +226,8 @@ func faultOf(err error) *llm.Error {
 	return &llm.Error{Fault: llm.Busy, Err: err}
 }
 
-// waitFor returns how long to wait before the next try of the same model; false if it is
-// not tried again.
+// waitFor returns how long to wait before the next try of the same model; false if it should not be tried
+// again.
 func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
 	if fault.Fault != llm.Busy || try >= tries || fault.RetryAfter > maxRetryAfter {
 		return 0, false

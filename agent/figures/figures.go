@@ -1,4 +1,5 @@
-// Package figures says what is counted of a turn when it ends: how long it took, and how its calls of tools went.
+// Package figures computes the statistics of a turn when it ends: how long it took, and how its tool calls
+// went.
 package figures
 
 import (
@@ -12,8 +13,8 @@ import (
 	"parley/sessions"
 )
 
-// Of returns what is counted of a turn of an agent that is about to end with these entries. Only names of tools that
-// there are get into the counts: a model may make up any number of others.
+// Of returns the statistics of an agent's turn that is about to end with these entries. It counts only names of
+// existing tools, because a model may make up any number of others.
 func Of(a *agent.Agent, t *turn.Turn, ending []sessions.Entry) *sessions.TurnFigures {
 	f := &sessions.TurnFigures{TookMS: max(0, (time.Since(t.Started) - t.WaitingTime()).Milliseconds()), FirstMS: t.FirstMS, Task: len(t.Tasks) > 0}
 	for _, e := range ending {

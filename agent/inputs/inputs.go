@@ -1,4 +1,4 @@
-// Package inputs compares what a tool call works on before and after people have approved the call.
+// Package inputs compares what a tool call works on before and after people approved the call.
 package inputs
 
 import (
@@ -15,8 +15,8 @@ import (
 	"parley/tools/guard"
 )
 
-// The modes of what is hashed for an approval: what the arguments name, alone or with the content of
-// every file of the workspace or its times. They are stored in logs and asks.
+// The modes say what is hashed for an approval: only what the arguments name, or also the content or the times
+// of all files in the workspace. They are stored in logs and asks.
 const (
 	byNameHere = "" // as older releases do: valid on one machine only
 	byName     = "name"
@@ -24,15 +24,15 @@ const (
 	byTimes    = "times"
 )
 
-// walkTimeout bounds how long a walk through a workspace for an approval may take.
+// walkTimeout limits how long it may take to read a workspace for an approval.
 const walkTimeout = 5 * time.Second
 
-// Config holds what a Comparer works with.
+// Config holds the parts that a Comparer works with.
 type Config struct {
 	Workspace func(session string) (*workspace.Dir, error)
-	// Running lists the background jobs of a session that run.
+	// Running lists the background jobs of a session that are running.
 	Running func(ctx context.Context, session string) ([]sessions.Job, error)
-	// Anywhere reports whether all processes compare without what only one machine knows.
+	// Anywhere reports whether all processes can compare hashes that leave out what only one machine knows.
 	Anywhere func(ctx context.Context) (bool, error)
 }
 
@@ -42,10 +42,10 @@ type Comparer struct{ cfg Config }
 // New makes a Comparer.
 func New(c Config) *Comparer { return &Comparer{c} }
 
-// Hash returns a hash of what a tool call works on besides its arguments, so that a change after
-// people have approved the call is noticed: the session's directory, the files in it that the
-// arguments name, whole or within a command line, and all files of it for a call that may read others.
-// like is the mode of the hash with which it is compared, nil if there is none yet.
+// Hash returns a hash of what a tool call works on besides its arguments, so that a change after people have
+// approved the call is noticed: the session's directory, the files in it that the arguments name, as a whole
+// argument or within a command line, and all files of the directory if the call may read others. like is the
+// mode of the hash that the new one is compared with; nil if there is none yet.
 func (c *Comparer) Hash(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
 	dir, err := c.cfg.Workspace(call.Session)
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *Comparer) Hash(ctx context.Context, call tools.Call, like *string) (age
 	return on, err
 }
 
-// modesFor returns the modes by which the inputs of a call are hashed: the first that does not take too
-// long counts.
+// modesFor returns the modes by which the inputs of a call can be hashed. The first that doesn't take too long
+// is used.
 func (c *Comparer) modesFor(ctx context.Context, call tools.Call, like *string) []string {
 	switch {
 	case like != nil:
@@ -80,15 +80,15 @@ func (c *Comparer) modesFor(ctx context.Context, call tools.Call, like *string) 
 	case !guard.ReadsOnlyNamed(call):
 		return []string{byContent, byTimes}
 	}
-	// Where the other processes cannot be looked up, what each release understands is right: a server
-	// that is away must not fail the call.
+	// If the other processes can't be looked up, use what every release understands: a server that is down must
+	// not make the call fail.
 	if able, err := c.cfg.Anywhere(ctx); err != nil || !able {
 		return []string{byNameHere}
 	}
 	return []string{byName}
 }
 
-// nameWriters returns the error of files that change all the time, with who may be writing them.
+// nameWriters adds to an error about files that keep changing who may be writing them.
 func (c *Comparer) nameWriters(ctx context.Context, session string, err error) error {
 	running, failed := c.cfg.Running(ctx, session)
 	if failed != nil {
@@ -97,7 +97,7 @@ func (c *Comparer) nameWriters(ctx context.Context, session string, err error) e
 	return fmt.Errorf("%w. %s", err, writersText(running))
 }
 
-// writersText says, for the model, what may be writing all the time and how to go on.
+// writersText tells the model what may be writing all the time, and how to continue.
 func writersText(running []sessions.Job) string {
 	const plain = "A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison"
 	if len(running) == 0 {
@@ -110,7 +110,7 @@ func writersText(running []sessions.Job) string {
 	return fmt.Sprintf("A job that runs in the background may be writing there (%s): wait for its end, or end it with job_stop. %s", strings.Join(ids, ", "), plain)
 }
 
-// compareBy returns the inputs of a call by the first of the modes that does not take too long.
+// compareBy returns the inputs of a call, hashed by the first of the modes that doesn't take too long.
 func compareBy(ctx context.Context, named string, modes []string, digest func(ctx context.Context, mode string) (string, error)) (agentasks.Inputs, error) {
 	for _, mode := range modes {
 		work, cancel := context.WithTimeout(ctx, walkTimeout)
@@ -126,7 +126,7 @@ func compareBy(ctx context.Context, named string, modes []string, digest func(ct
 	return agentasks.Inputs{}, fmt.Errorf("the workspace has too many files to be compared in %s. A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison", walkTimeout)
 }
 
-// digestBy returns a hash of all files of a workspace by a mode; "" by a mode of names alone.
+// digestBy returns a hash of all files of a workspace by a mode, or "" for a mode that covers only names.
 func digestBy(ctx context.Context, dir *workspace.Dir, mode string) (string, error) {
 	switch mode {
 	case byNameHere, byName:

@@ -33,8 +33,8 @@ const (
 	CauseModel   Cause = "model"   // there is no model of that name
 	CauseQuota   Cause = "quota"   // the account has no credit left
 	CauseNetwork Cause = "network" // no connection to the server
-	CausePlace   Cause = "place"   // the provider does not serve the country or network of this machine
-	CauseAddress Cause = "address" // something answers there, but no chat completions
+	CausePlace   Cause = "place"   // the provider doesn't serve this machine's country or network
+	CauseAddress Cause = "address" // a server answers there, but offers no chat completions
 )
 
 // An Error says why a model did not answer.
@@ -42,24 +42,24 @@ type Error struct {
 	Fault      Fault
 	Cause      Cause
 	Status     int           // the HTTP status; 0 if there was none
-	Code       string        // the provider's word for the error, fit for a log; "" if it gave none
+	Code       string        // the provider's word for the error, suitable for a log; "" if it gave none
 	RetryAfter time.Duration // how long the provider asks to wait; 0 if it does not say
-	// Window is the model's context in tokens if an overflow gave it, or else 0.
+	// Window is the size of the model's window in tokens, if an overflow error stated it; 0 otherwise.
 	Window int
-	// Said is the provider's message, in one short line without the key. It may repeat what
-	// people said, so it may be shown to owners but must not be logged.
+	// Said is the provider's message, shortened to one line, without the key. It may repeat what people said, so
+	// owners may see it but it must not be logged.
 	Said string
-	// Explained says that the provider names a cause other than the request's length: its content,
-	// or a parameter.
+	// Explained says that the provider named a cause other than the request's length: its content, or a
+	// parameter.
 	Explained bool
 	Tries     int // number of tries; 0 if there was one
-	// Void is a partial answer; nil if nothing came. It is paid for but not used.
+	// Void is a partial answer; nil if nothing arrived. It costs money but is not used.
 	Void *Answer
 	Err  error
 }
 
-// Error returns the fault with its status, code and cause. It leaves out the underlying
-// error if the provider wrote a message, because that may repeat what people said.
+// Error returns the fault with its status, code and cause. It leaves out the underlying error if the provider
+// sent a message, because that error may repeat what people said.
 func (e *Error) Error() string {
 	text := "model: " + string(e.Fault)
 	var known []string
@@ -80,9 +80,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// MayBeLength reports whether the provider has rejected the request with a status that may mean
-// that it is too long. Many servers, and the proxies in front of them, report that in words of
-// their own.
+// MayBeLength reports whether the provider rejected the request with a status that may mean the request is too
+// long. Many servers, and the proxies in front of them, report that in words of their own.
 func (e *Error) MayBeLength() bool {
 	return e.Fault == Rejected && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.Status)
 }
@@ -90,7 +89,7 @@ func (e *Error) MayBeLength() bool {
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// LogValue returns the text that may be logged, which is Error's.
+// LogValue returns the text that may be logged, which is the same as Error's.
 func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
 // Explain describes the failure for the people who run the bot, in the provider's or the
@@ -107,8 +106,8 @@ func (e *Error) What() string {
 	return what + e.reasonText()
 }
 
-// reasonText returns, in brackets, the HTTP status of a failure and the provider's words or,
-// without these, those of the network; "" if there are neither.
+// reasonText returns, in brackets, the HTTP status of a failure and the provider's message or, if there is
+// none, the network's; "" if there is neither.
 func (e *Error) reasonText() string {
 	var parts []string
 	if e.Status > 0 {

@@ -17,14 +17,14 @@ import (
 
 // A Model is a large language model. It answers requests with text and tool calls.
 type Model interface {
-	// Generate asks once and returns the complete answer. Meanwhile it calls emit with each piece that
-	// arrives, in order and from the calling goroutine (see Delta.Void). An answer is complete if the
-	// model said that it had ended. If a stream merely stops, Generate returns an error, and the emitted
-	// pieces are void. A tool use is never partial. Errors are *Error, or ctx's. The answer is the
-	// caller's. The request is not changed, except that its Messages may be released.
+	// Generate asks once and returns the complete answer. Meanwhile it calls emit with each piece that arrives,
+	// in order and from the calling goroutine (see Delta.Void). An answer is complete if the model signaled its
+	// end. If a stream merely stops, Generate returns an error, and the emitted pieces are void. A tool use is
+	// never partial. Errors are *Error, or ctx's. The answer belongs to the caller. The request is not changed,
+	// except that its Messages may be released.
 	//
-	// Request and answer are pointers because thousands of turns may wait for answers: each
-	// function on the way to the model would keep a copy on its stack meanwhile.
+	// Request and answer are pointers because thousands of turns may wait for answers: otherwise each function
+	// on the way to the model would keep a copy on its stack meanwhile.
 	Generate(ctx context.Context, r *Request, emit func(Delta)) (*Answer, error)
 
 	// Info returns what is known about the model.
@@ -35,9 +35,9 @@ type Model interface {
 type Info struct {
 	Name          string
 	ContextTokens int    // the size of the model's window; 0 if that is not known
-	ContextFrom   string // how the size is known, in words
-	Blind         bool   // the model is known to see no pictures
-	Toolless      bool   // the model is known to take no tools
+	ContextFrom   string // where the size comes from, in words
+	Blind         bool   // whether the model is known to see no pictures
+	Toolless      bool   // whether the model is known to take no tools
 	// Price is the price of the model's tokens. It is known if Priced is true.
 	Price  Price
 	Priced bool
@@ -46,23 +46,23 @@ type Info struct {
 // A Price is the cost of a million tokens of each kind, in micro-dollars.
 type Price struct{ Input, Cached, Output int64 }
 
-// million is the number of tokens that a Price is for.
+// million is the number of tokens that a Price applies to.
 const million = 1_000_000
 
-// Of returns the cost of the tokens u at the price, in micro-dollars, rounded up.
+// Of returns the cost of the tokens in u at this price, in micro-dollars, rounded up.
 func (p Price) Of(u Usage) int64 {
 	cached := min(max(u.Cached, 0), max(u.Input, 0))
 	sum := product(u.Input-cached, p.Input) + product(cached, p.Cached) + product(u.Output, p.Output)
 	return (sum + million - 1) / million
 }
 
-// product returns the price of so many tokens, in millionths of micro-dollars. It bounds
-// both numbers, which keeps a server that reports nonsense from making a sum overflow.
+// product returns the price of that many tokens, in millionths of micro-dollars. It limits both numbers, so
+// that a server that reports nonsense can't make a sum overflow.
 func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10) }
 
 // A Request is a conversation for a model to continue.
 type Request struct {
-	// System is the instructions, the same bytes from step to step.
+	// System holds the instructions. It has the same bytes from step to step.
 	System string
 	// Messages are the conversation. They may have been released, so call Restore before reading
 	// them.
@@ -71,30 +71,29 @@ type Request struct {
 	Tools []tools.Spec
 	// NoCalls forbids tool calls in this answer. The model still sees Tools.
 	NoCalls bool
-	// MaxTokens bounds the answer; 0 leaves its length to the model.
+	// MaxTokens limits the length of the answer; 0 leaves it to the model.
 	MaxTokens int
 	// Tokens is the caller's estimate of the request's tokens; 0 if there is none.
 	Tokens int
-	// Session is the session that the answer is for. A chain of models stays with the model
-	// that answered the session before.
+	// Session is the session that the answer is for. A chain of models stays with the model that answered the
+	// session before.
 	Session string
-	// Retry, if set, is called before each further try by a model that asks more than
-	// once. The pieces that were emitted are void then. If Retry returns an error,
-	// Generate ends with it.
+	// Retry, if set, is called before each further try by a model that asks more than once. The pieces emitted
+	// so far are void then. If Retry returns an error, Generate returns that.
 	Retry func(ctx context.Context, again Retry) error
 	// Render, if set, makes the same Messages again; see Release.
 	Render func() []Message
 }
 
-// Release frees Messages, if they can be made again. A model that has written a request calls it:
-// the answer may take minutes, and thousands of requests may wait for theirs.
+// Release frees Messages, if they can be made again. A model calls it once it has written a request: the answer
+// may take minutes, and thousands of requests may be waiting for theirs.
 func (r *Request) Release() {
 	if r.Render != nil {
 		r.Messages = nil
 	}
 }
 
-// Restore makes Messages again that were released.
+// Restore makes released Messages again.
 func (r *Request) Restore() {
 	if r.Messages == nil && r.Render != nil {
 		r.Messages = r.Render()
@@ -106,8 +105,8 @@ type Retry struct {
 	Try      int           // the number of this try, 2 or more
 	Wait     time.Duration // before it
 	From, To string        // the model that was asked last, and the one that is asked next; often the same
-	Price    Price         // of the one that is asked next; 0 if it is not known
-	// Void is a partial answer; nil if nothing came. It is paid for but not used.
+	Price    Price         // of the model that is asked next; 0 if it is not known
+	// Void is a partial answer; nil if nothing arrived. It costs money but is not used.
 	Void *Answer
 }
 
@@ -136,7 +135,7 @@ const (
 	BlockToolUse    BlockKind = "tool_use"    // Call, Name, Args, ProviderID, Provider
 	BlockToolResult BlockKind = "tool_result" // Call, Name, Content, Failed, ProviderID
 	BlockPicture    BlockKind = "picture"     // Picture, by the user; a model that sees no pictures gets its path
-) // Picture, by the user; a model that sees no pictures gets its path
+)
 
 // A Block is one part of a message.
 type Block struct {
@@ -149,8 +148,8 @@ type Block struct {
 	Content json.RawMessage
 	Failed  bool
 
-	// ProviderID is the provider's id of the call. Provider holds whatever else the
-	// provider wants back word for word with this block.
+	// ProviderID is the provider's id of the call. Provider holds anything else that the provider wants back
+	// unchanged with this block.
 	ProviderID string
 	Provider   json.RawMessage
 
@@ -163,7 +162,7 @@ type Picture struct {
 	View string // the file that holds the picture for the model, in the session's workspace
 	Hash string // the hash of that file's content
 	Type string // MIME type
-	Data []byte // that file's content, which the caller of Generate fills in
+	Data []byte // that file's content, filled in by the caller of Generate
 }
 
 // An Answer is a model's answer to a request.
@@ -173,10 +172,10 @@ type Answer struct {
 	// Stop says why the answer is incomplete; "" if it is complete. The tool uses of an
 	// incomplete answer may be cut off and must not be run.
 	Stop Stop
-	// Reason is the provider's word for Stop; "" if that is not a single word.
+	// Reason is the provider's word for Stop; "" if it isn't a single word.
 	Reason string
-	// Model is the name of the model that answered, if several stand in for one another; ""
-	// for a model that was asked alone.
+	// Model is the name of the model that answered, if several replace one another; "" for a model that was
+	// asked alone.
 	Model string
 }
 
@@ -206,9 +205,9 @@ const (
 	StopLength   Stop = "length"   // the answer reached its maximum length
 	StopWindow   Stop = "window"   // the model's window was full
 	StopFiltered Stop = "filtered" // the provider withholds the rest because of its content
-	StopBroken   Stop = "broken"   // the provider aborted it; the same call may work later
+	StopBroken   Stop = "broken"   // the provider broke it off; the same call may work later
 	StopLost     Stop = "lost"     // the server announced tool calls and sent none
-	StopUnknown  Stop = "unknown"  // for a reason unknown to Parley
+	StopUnknown  Stop = "unknown"  // another reason, which Parley doesn't know
 )
 
 // Usage is the tokens and the cost of an answer.
@@ -217,10 +216,9 @@ type Usage struct {
 	Cached    int64 // tokens of the prompt that the provider had in its cache
 	Output    int64 // tokens of the answer, those of its reasoning included
 	Reasoning int64 // tokens of reasoning
-	// Estimated reports that the provider gave no numbers and the tokens are estimates.
+	// Estimated reports that the provider gave no numbers, so the tokens are estimates.
 	Estimated bool
-	// Cost is the provider's own price of the answer, in micro-dollars. It is known if
-	// Priced is true.
+	// Cost is what the provider itself says the answer costs, in micro-dollars. It is known if Priced is true.
 	Cost   int64
 	Priced bool
 }
@@ -231,7 +229,7 @@ type Delta struct {
 	Kind  BlockKind // text, thinking or tool_use
 	Text  string    // the added text; of a tool use the added part of its arguments, as the model writes them
 	Name  string    // the tool's name, with the first piece of a tool use
-	// Void says that all blocks of this answer emitted so far are void and come again: text
-	// has turned out to be thinking, or the other way around. The other fields are empty.
+	// Void says that all blocks of this answer emitted so far are void and are sent again, because text turned
+	// out to be thinking, or the other way around. The other fields are empty.
 	Void bool
 }

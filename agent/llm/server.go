@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// IsOwnServer reports whether the server at a base URL seems to be the operator's own,
-// judging by its address: it is on this machine or in a private network, or its name is one
-// that only such networks have. No public list has the windows and prices of its models.
+// IsOwnServer reports whether the server at a base URL seems to be the operator's own, judging by its address:
+// it is on this machine or in a private network, or has a name that only such networks use. No public list
+// covers the windows and prices of its models.
 func IsOwnServer(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
@@ -23,7 +23,7 @@ func IsOwnServer(base string) bool {
 	return !strings.Contains(host, ".") || slices.ContainsFunc(privateEndings(), func(end string) bool { return strings.HasSuffix(host, end) })
 }
 
-// privateEndings returns the ends of names that no public server has.
+// privateEndings returns the endings of names that no public server has.
 func privateEndings() []string {
 	return []string{".local", ".lan", ".internal", ".localhost", ".home.arpa"}
 }

@@ -1,9 +1,9 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package llm
 
-// inWords returns for people what the failure is, and what to look at; the remedy is "" where
-// there is none to name.
+// inWords describes the failure for people, and says what to check; remedy is "" if there is nothing specific
+// to check.
 func (e *Error) inWords() (what, remedy string) {
 	what, remedy = "The model's server didn't answer the way it should", ""
 	switch e.Cause {

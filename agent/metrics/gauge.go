@@ -2,16 +2,16 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Gauge is a figure that is looked up at each scrape, or one figure for each value of a label.
+// A Gauge is a metric whose value is looked up at each scrape, or one value for each value of a label.
 type Gauge struct {
 	Name  string // without the prefix that all metrics have
 	Help  string
-	Label string // "" if there is one figure alone
-	// Values returns the figures by the value of the label; the one figure alone by "".
+	Label string // "" if there is only one value
+	// Values returns the metric's values by the label's value; if there is no label, the only key is "".
 	Values func() map[string]float64
 }
 
-// Up returns 1 for what is up, and 0 for what is not, as the figures of a Gauge.
+// Up returns the values of a Gauge: 1 for each name that is up, and 0 for each that isn't.
 func Up(states map[string]bool) map[string]float64 {
 	values := make(map[string]float64, len(states))
 	for name, up := range states {
@@ -23,7 +23,7 @@ func Up(states map[string]bool) map[string]float64 {
 	return values
 }
 
-// Add has each scrape look up these gauges, too.
+// Add makes each scrape look up these gauges, too.
 func (m *Metrics) Add(gauges ...Gauge) {
 	for _, g := range gauges {
 		m.registry.MustRegister(lookUp{g, g.describe()})
@@ -38,7 +38,7 @@ func (g Gauge) describe() *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", g.Name), g.Help, labels, nil)
 }
 
-// A lookUp is the collector of a Gauge.
+// A lookUp is the collector for a Gauge.
 type lookUp struct {
 	Gauge
 	desc *prometheus.Desc
@@ -47,7 +47,7 @@ type lookUp struct {
 // Describe implements prometheus.Collector.
 func (l lookUp) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
 
-// Collect implements prometheus.Collector: it looks up the figures and sends them.
+// Collect implements prometheus.Collector: it looks up the values and sends them.
 func (l lookUp) Collect(out chan<- prometheus.Metric) {
 	for value, figure := range l.Values() {
 		var labels []string

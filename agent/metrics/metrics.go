@@ -1,13 +1,12 @@
 // Package metrics counts what happens, for Prometheus.
 //
-// Metrics counts events as they happen: it is the agent's Observer, and Send makes the
-// function that a Dispatcher calls for each send. The state of queues is looked up at each
-// scrape, from the Sources that LookUp is given, and so are the gauges that are added. Labels
-// hold names from the configuration and from the program, never a text, a person or a chat.
+// Metrics counts events as they happen: it is the agent's Observer, and Send returns the function that a
+// Dispatcher calls for each send. Each scrape looks up the state of queues from the Sources that were passed to
+// LookUp, and the gauges that were added. Labels contain names from the configuration and from the program,
+// never a text, a person or a chat.
 //
-// The files: metrics.go counts turns, calls and sends; tools.go and
-// toolcounts.go count tools; status.go looks up queues at each scrape, and gauge.go what
-// other parts add.
+// metrics.go counts turns, calls and sends; tools.go and toolcounts.go count tools; status.go looks up queues
+// at each scrape; gauge.go exports what other parts add.
 package metrics
 
 import (
@@ -25,13 +24,13 @@ import (
 
 const namespace = "parley"
 
-// Config holds what Metrics is made of.
+// Config holds what New needs.
 type Config struct {
 	Build Build
 	Log   *slog.Logger
 }
 
-// Build is what the program was built from.
+// Build says which version of the source the program was built from.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -111,8 +110,7 @@ func newHistogram(name, help string, buckets []float64, labels ...string) *prome
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Handler serves the metrics to Prometheus. It leaves out those that cannot be looked up
-// now.
+// Handler serves the metrics to Prometheus. It leaves out those that can't be looked up at the moment.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{m.log}})
 }
@@ -123,8 +121,8 @@ type errorLog struct{ log *slog.Logger }
 // Println logs an error of a scrape.
 func (l errorLog) Println(v ...any) { l.log.Warn("scrape is incomplete", slog.Any("error", v)) }
 
-// Send returns the function that a Dispatcher calls for each send on a channel. All results are
-// exported from the start, as 0, because Prometheus can only compute a rate from a first value.
+// Send returns the function that a Dispatcher calls for each send on a channel. All results are exported as 0
+// from the start, because Prometheus can compute a rate only if it has seen a first value.
 func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	for _, result := range []string{"sent", "failed", "unknown"} {
 		m.sends.WithLabelValues(channel, result)
@@ -136,7 +134,7 @@ func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	}
 }
 
-// RatingCounter returns the function that counts what people think of answers on a channel.
+// RatingCounter returns the function that counts people's ratings of answers on a channel.
 func (m *Metrics) RatingCounter(channel string) func(good bool) {
 	good, bad := m.ratings.WithLabelValues(channel, "good"), m.ratings.WithLabelValues(channel, "bad")
 	return func(verdict bool) {
@@ -148,16 +146,16 @@ func (m *Metrics) RatingCounter(channel string) func(good bool) {
 	}
 }
 
-// Turn counts a turn that has ended with a result, and took d.
+// Turn counts a turn that ended with that result and took d.
 func (m *Metrics) Turn(result string, d time.Duration) {
 	m.turns.WithLabelValues(result).Inc()
 	m.turnSeconds.WithLabelValues(result).Observe(d.Seconds())
 }
 
-// Step counts a model call together with the tool calls that it asked for.
+// Step counts a step: a model call together with the tool calls that it asked for.
 func (m *Metrics) Step() { m.steps.Inc() }
 
-// Model counts a call of a model.
+// Model counts one request to a model.
 func (m *Metrics) Model(try failover.Try) {
 	model, use := try.Model, try.Usage
 	m.calls.WithLabelValues(model, try.Result).Inc()
@@ -173,7 +171,7 @@ func (m *Metrics) Model(try failover.Try) {
 	}
 }
 
-// Compaction counts an attempt to sum up the past of a conversation, by its result.
+// Compaction counts an attempt to shorten the past of a conversation, by its result.
 func (m *Metrics) Compaction(result string) { m.compactions.WithLabelValues(result).Inc() }
 
 // Failover counts that the model to was asked because the model from did not answer.

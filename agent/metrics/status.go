@@ -11,12 +11,12 @@ import (
 	"parley/bus"
 )
 
-// Sources hold the figures that Metrics does not count itself. Every function may be nil; then its
-// metrics are missing.
+// Sources hold the figures that Metrics doesn't count itself. Any function may be nil; then its metrics are
+// missing.
 type Sources struct {
 	Fleet Fleet
-	// Channels returns the channels of this process. Their queues and their sends are counted also where
-	// there are none yet.
+	// Channels returns the channels of this process. Their queues and sends are exported even if there are none
+	// yet.
 	Channels func() []string
 	// Dropped returns how many events for watchers were lost since the start.
 	Dropped func() uint64
@@ -37,32 +37,32 @@ func (m *Metrics) LookUp(s Sources) {
 	}
 }
 
-// Fleet holds the bus and the book, which all processes share. Only one process exports what is
-// counted there, so that sums over the fleet are right.
+// Fleet holds the bus and the book, which all processes share. Only one process exports what is counted there,
+// so that sums over the fleet are right.
 type Fleet struct {
-	// Holder reports whether this process is the one that exports; nil means always.
+	// Holder reports whether this process is the one that exports; nil means that it always is.
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
-	// Reserved returns what is set aside for calls of models that are under way, in micro-dollars.
+	// Reserved returns how much is set aside for model calls in progress, in micro-dollars.
 	Reserved func(ctx context.Context) (int64, error)
 }
 
-// A Book counts the messages of which nobody knows whether they were sent, and the approvals and
-// questions for which people are awaited.
+// A Book counts the messages that may or may not have been sent, and the approvals and questions that are
+// waiting for people.
 type Book interface {
 	// UnknownSends returns how many messages of each channel may or may not have been
 	// sent. Channels without any may be missing.
 	UnknownSends(ctx context.Context) (map[string]int, error)
-	// OpenAskCount returns the number of requests that people have not answered yet.
+	// OpenAskCount returns the number of asks that people have not answered yet.
 	OpenAskCount(ctx context.Context) (int, error)
 }
 
 // lookUpTimeout is how long a scrape waits for the bus and the book.
 const lookUpTimeout = 5 * time.Second
 
-// status is a collector that looks up, at each scrape, how full the queues are, and how many sends
-// have an unknown outcome.
+// status is a collector that looks up at each scrape how full the queues are, and how many sends have an
+// unknown outcome.
 type status struct {
 	Sources
 	log *slog.Logger
@@ -135,11 +135,11 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// A gauges is a function that exports one value of a metric, with a label if that is not "".
+// A gauges function exports one value of a metric, with a label unless that is "".
 type gauges func(d *prometheus.Desc, v float64, label string)
 
-// exportTopics exports the queues of every topic that exists, and also of those that the
-// configured channels will have, because an alert on a series that is missing would never fire.
+// exportTopics exports the queues of every topic that exists, and of those that the configured channels will
+// have, because an alert on a missing series would never fire.
 func (s *status) exportTopics(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
@@ -164,8 +164,7 @@ func (s *status) exportTopics(ctx context.Context, channels []string, gauge gaug
 	}
 }
 
-// exportSends exports for each channel how many messages may or may not have been sent, even if
-// there are none.
+// exportSends exports for each channel how many messages may or may not have been sent, even if there are none.
 func (s *status) exportSends(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A ToolCount counts a tool's calls and their results since the process was started.
+// A ToolCount counts a tool's calls and their results since the process started.
 type ToolCount struct {
 	Tool      string
 	Calls     int64
 	Failed    int64 // including timeouts
 	Timeouts  int64
-	Seconds   float64 // how long all calls took together
+	Seconds   float64 // the total time of all calls
 	LastError string
 	LastAt    *time.Time
 }
 
-// toolCounts has the counts of each tool.
+// toolCounts holds the counts of each tool.
 type toolCounts struct {
 	mu   sync.Mutex
 	tool map[string]ToolCount

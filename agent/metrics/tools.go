@@ -71,7 +71,7 @@ func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result)
 // TaskEnded counts a task of a sub-agent that has ended, by how it ended.
 func (m *Metrics) TaskEnded(result string) { m.tools.tasks.WithLabelValues(result).Inc() }
 
-// ScheduleFired counts n times at which a schedule was due, by what became of them.
+// ScheduleFired counts n slots of schedules that were due, by what happened to them.
 func (m *Metrics) ScheduleFired(result string, n int) {
 	m.tools.schedules.WithLabelValues(result).Add(float64(n))
 }
@@ -79,15 +79,14 @@ func (m *Metrics) ScheduleFired(result string, n int) {
 // AuditLost counts an action whose record the audit could not store.
 func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
 
-// Batch counts a group of tool calls that ran side by side: how many at once, and how much time
-// that saved.
+// Batch counts a group of tool calls that ran in parallel: how many ran at once, and how much time that saved.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {
 	m.tools.batches.Inc()
 	m.tools.widest.raise(float64(concurrency))
 	m.tools.saved.Add(max(0, saved.Seconds()))
 }
 
-// A maxGauge is a gauge that keeps the highest value that it was given.
+// A maxGauge is a gauge that keeps the highest value it was given.
 type maxGauge struct {
 	prometheus.Gauge
 	mu  sync.Mutex

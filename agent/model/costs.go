@@ -18,32 +18,31 @@ import (
 	"parley/sessions/bill"
 )
 
-// costs are what the model calls of one turn cost: what is set aside for them before, and what they
-// have used.
+// costs keeps track of what the model calls of one turn cost: what is set aside for them beforehand, and what
+// they have used.
 type costs struct {
 	*turn.Session
 	Reservations budget.Reservations
-	// What is being asked: how many tokens the request has, by estimate, and how many bytes of the
-	// answer have come.
+	// The current request: how many tokens it is estimated to have, and how many bytes of the answer have
+	// arrived.
 	asked, came int
-	// account is the id of the person for whom the turn's cost is counted, who may have
-	// several accounts on platforms; "" until it is looked up.
-	// It stays the same for all steps of the turn: what one step has reserved, another may
-	// spend.
+	// account is the id of the person whose turn this is counted as: one person may have several accounts on
+	// platforms. It is "" until it is looked up. It stays the same for all steps of the turn, because one step
+	// may spend what another has reserved.
 	account string
-	// cutOffCounted says that the cost of the call that was cut off with an earlier holder is recorded.
+	// cutOffCounted says that the cost of the call that was cut off under an earlier holder is recorded.
 	cutOffCounted bool
 }
 
-// ErrUnreserved is the error of a model call for which nothing could be set aside, because a budget
-// gave no answer.
+// ErrUnreserved is returned for a model call for which nothing could be set aside, because a budget could not
+// be reached.
 var ErrUnreserved = errors.New("what the call may use cannot be set aside")
 
-// answerTokens is the assumed size of an answer until it is there, in tokens.
+// answerTokens is the assumed size of an answer before it arrives, in tokens.
 const answerTokens = 4096
 
-// reserve sets aside what a request is likely to cost, from all budgets that bound the turn. If a
-// budget is spent, it returns a *turn.Ending that says so to people, or a *budget.TakenError if it is worth
+// reserve sets aside what a request is likely to cost, from all budgets that limit the turn. If a budget has
+// too little left, it returns a *turn.Ending that tells people so, or a *budget.TakenError if it is worth
 // waiting.
 func (a *costs) reserve(ctx context.Context, t *turn.Turn, r *llm.Request) error {
 	return a.reserveAt(ctx, t, r, a.price())
@@ -71,9 +70,9 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	return nil
 }
 
-// findAccount finds out for whom the turn's cost is counted.
+// findAccount finds out who the turn's cost is counted for.
 func (a *costs) findAccount(ctx context.Context, t *turn.Turn) (err error) {
-	if a.account == "" && a.Payer.Person == t.Person { // the turn has just been counted
+	if a.account == "" && a.Payer.Person == t.Person { // the turn was counted a moment ago
 		a.account = a.Payer.Account
 	}
 	if a.account == "" {
@@ -82,7 +81,7 @@ func (a *costs) findAccount(ctx context.Context, t *turn.Turn) (err error) {
 	return err
 }
 
-// TakeOver takes over what earlier holders of the session had reserved for a turn.
+// TakeOver takes over what earlier holders of the session have reserved for a turn.
 func (a *costs) TakeOver(ctx context.Context, t *turn.Turn) error {
 	if err := a.findAccount(ctx, t); err != nil {
 		return err
@@ -103,7 +102,8 @@ func (a *costs) price() llm.Price {
 	return a.Agent.Model.Info().Price
 }
 
-// bounds returns the budgets of a person's turn, which may work for another session.
+// bounds returns the budgets of a person's turn. If the turn works for a parent session, that session's cap
+// applies.
 func (a *costs) bounds(person, parent string) budget.Bounds {
 	limits := a.Config.Limits()
 	b := budget.Bounds{Person: a.account, Caps: limits.Caps(a.account, cmp.Or(parent, a.Key()), &a.Agent)}
@@ -114,21 +114,21 @@ func (a *costs) bounds(person, parent string) budget.Bounds {
 	return b
 }
 
-// reservation returns the name under which budgets hold what is reserved for a model
-// call. The fence of the session's lease is in the name: else a turn that another holder
-// resumes would take the reservation of the first holder for its own.
+// reservation returns the name under which budgets hold what is reserved for a model call. It contains the
+// fence of the session's lease: otherwise another holder that resumes the turn would mistake the first holder's
+// reservation for its own.
 func (a *costs) reservation(turn string, call int) string {
 	return fmt.Sprintf("%s#%d.%d", turn, a.Lease.Claim().Fence, call)
 }
 
-// aheadTokens is how many tokens the next request is assumed to have besides the texts that are known already.
+// aheadTokens is how many tokens the next request is assumed to have besides the texts that are already known.
 const aheadTokens = 64
 
-// ReservationAhead returns the change of the budgets that reserves what a turn may use that begins with this
-// message, and whose messages have that many bytes, judged by the conversation's last answer. It lets the
-// beginning of the turn and the reservation be one write. The change is empty if there is no such answer, if
-// it is not known for whom the turn is counted, or for a sub-agent's task: then reserve, before the model is
-// asked, reserves by itself.
+// ReservationAhead returns the budget change that reserves what a turn may use. first is the message that
+// begins the turn, and said is the number of bytes in its messages; the estimate is based on the conversation's
+// last answer. With this change, the beginning of the turn and the reservation are one write. The change is
+// empty if there is no such answer, if it isn't known who the turn is counted for, or for a sub-agent's task:
+// then reserve makes the reservation before the model is asked.
 func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 	if a.Payer.Person != first.From.ID || a.Payer.Account == "" || first.Kind == bus.Tasked {
 		return bill.Change{}
@@ -140,7 +140,7 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 			continue
 		}
 		input := max(int(used.Input), a.Count.Ratios.Asked(a.Key())) + int(used.Output)
-		input += input/16 + aheadTokens // else the reservation is often too small by a little, and has to be renewed
+		input += input/16 + aheadTokens // otherwise the reservation is often slightly too small, and has to be renewed
 		input += said / transcript.BytesPerToken
 		a.account = a.Payer.Account
 		return a.Reservations.ReservationAhead(a.reservation(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
@@ -148,11 +148,11 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 	return bill.Change{}
 }
 
-// resultTokens is how many tokens a result of a tool is likely to add to the next request.
+// resultTokens is how many tokens a tool's result is likely to add to the next request.
 const resultTokens = 1024
 
-// reserveAgain records what a try has cost that was broken off, and sets aside what the next one, of
-// another model perhaps, is likely to cost.
+// reserveAgain records the cost of a try that was broken off, and sets aside what the next try, perhaps of
+// another model, is likely to cost.
 func (a *costs) reserveAgain(ctx context.Context, t *turn.Turn, asked *llm.Request, again llm.Retry) error {
 	if again.Void == nil && again.From == again.To {
 		return nil
@@ -160,12 +160,12 @@ func (a *costs) reserveAgain(ctx context.Context, t *turn.Turn, asked *llm.Reque
 	if err := a.recordUnused(ctx, t, again.Void); err != nil {
 		return err
 	}
-	defer asked.Release() // which is counted again; the next answer is waited for just as long
+	defer asked.Release() // counting restores the messages, but the wait for the next answer is just as long
 	return a.reserveAt(ctx, t, asked, again.Price)
 }
 
-// recordUnused writes to the log what an answer has cost that is not a step of the turn: one that is not
-// used, or a summary. It does nothing if answer is nil.
+// recordUnused writes to the log the cost of an answer that is not a step of the turn, such as an unused answer
+// or a summary. It does nothing if answer is nil.
 func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answer) error {
 	if answer == nil {
 		return nil
@@ -179,8 +179,8 @@ func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answ
 	return err
 }
 
-// recordCutOff records once what a call has cost, by estimate, that an earlier holder of the turn had
-// perhaps made when it was killed: the request at least was read.
+// recordCutOff records, once, the estimated cost of a call that an earlier holder of the turn may have been
+// making when it was killed: at least its request was read.
 func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) error {
 	if !t.CutOff || a.cutOffCounted {
 		return nil
@@ -192,8 +192,8 @@ func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	return nil
 }
 
-// recordStopped records what a call has cost, by estimate, that was stopped while its answer came.
-// A failure is only logged, because the turn is over in any case.
+// recordStopped records the estimated cost of a call that was stopped while its answer was arriving. A failure
+// is only logged, because the turn is over in any case.
 func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
 	if a.came == 0 || errors.Is(context.Cause(ctx), bus.ErrFenced) {
 		return
@@ -205,10 +205,10 @@ func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
 	}
 }
 
-// recordTimeout bounds how long the end of a turn waits for that.
+// recordTimeout limits how long the end of a turn waits for recordStopped.
 const recordTimeout = 2 * time.Second
 
-// spend takes what an answer has used from the turn's reservation, and reports it to watchers.
+// spend deducts what an answer has used from the turn's reservation, and reports it to watchers.
 func (a *costs) spend(t *turn.Turn, answer *llm.Answer) {
 	a.Reservations.Spend(answer.Usage)
 	u := a.usageOf(*answer)
@@ -217,8 +217,8 @@ func (a *costs) spend(t *turn.Turn, answer *llm.Answer) {
 	}})
 }
 
-// usageOf returns, in the form that the log keeps, which model has answered, how many
-// tokens the answer has taken, and what it has cost if that is known.
+// usageOf returns in the log's form which model answered, how many tokens the answer used, and what it cost, if
+// that is known.
 func (a *costs) usageOf(answer llm.Answer) sessions.Usage {
 	u := answer.Usage
 	used := sessions.Usage{
@@ -231,7 +231,8 @@ func (a *costs) usageOf(answer llm.Answer) sessions.Usage {
 	return used
 }
 
-// usageEntry returns the entry about an answer's tokens and cost, and after how many milliseconds its first text came.
+// usageEntry returns the entry with an answer's tokens and cost, and with the number of milliseconds until its
+// first text.
 func (a *costs) usageEntry(turn, person string, answer llm.Answer, firstMS int64) sessions.Entry {
 	used := a.usageOf(answer)
 	used.FirstMS = firstMS
@@ -240,8 +241,8 @@ func (a *costs) usageEntry(turn, person string, answer llm.Answer, firstMS int64
 	return e
 }
 
-// AppendStep writes an answer that calls tools, and brings what is set aside to what the turn's next
-// call is likely to use, in the same write.
+// AppendStep writes an answer that calls tools and, in the same write, adjusts the reservation to what the
+// turn's next call is likely to use.
 func (a *costs) AppendStep(ctx context.Context, t *turn.Turn, answer llm.Answer, calls int, entries []sessions.Entry) error {
 	input := a.asked + int(answer.Usage.Output) + calls*resultTokens
 	c := a.Reservations.RenewalAhead(budget.CallOf(input, answerTokens, a.price()), a.bounds(t.Person, t.Parent()))

@@ -9,12 +9,12 @@ import (
 	"parley/agent/turn"
 )
 
-// A firstText measures after which time people see the first text of an answer.
+// A firstText measures how long it takes until people see the first text of an answer.
 type firstText struct {
-	came time.Time // zero if none has come
+	came time.Time // when it arrived; zero if none has
 }
 
-// note notes when the first text of an answer comes.
+// note records when the first text of an answer arrives.
 func (f *firstText) note(d llm.Delta) {
 	switch {
 	case d.Void:
@@ -24,8 +24,8 @@ func (f *firstText) note(d llm.Delta) {
 	}
 }
 
-// after returns after how many milliseconds of the turn the first text of an answer came; 0 if it has no text. A
-// model that does not stream has just answered.
+// after returns how many milliseconds into the turn the first text of an answer arrived; 0 if the answer has no
+// text. For a model that doesn't stream, it counts until now, because the answer just arrived.
 func (f *firstText) after(t *turn.Turn, answer *llm.Answer) int64 {
 	hasText := func(b llm.Block) bool { return b.Kind == llm.BlockText && strings.TrimSpace(b.Text) != "" }
 	if !slices.ContainsFunc(answer.Blocks, hasText) {

@@ -1,8 +1,8 @@
 // Package model asks the model for the answers of a turn.
 //
-// model.go asks for one answer; window.go decides which part of the log the model is shown, and how
-// that is shortened; costs.go sets aside what the answer may cost, within the budgets of the person,
-// and records what it has cost.
+// model.go asks for one answer; window.go decides which part of the log the model is shown, and how that is
+// shortened; costs.go sets aside what the answer may cost, within the person's budgets, and records what it did
+// cost.
 package model
 
 import (
@@ -33,12 +33,12 @@ type Asker struct {
 	costs
 	Memory  []transcript.Memory // what the agent remembers in the turn
 	streams *stream.Counter
-	shown   *stream.Stream // by which watchers were shown the newest answer
-	logged  []blocks.Block // that answer, as AnswerEntries has made entries of it
+	shown   *stream.Stream // shows the newest answer to watchers
+	logged  []blocks.Block // the blocks of that answer, as AnswerEntries made entries from them
 	text    firstText
 }
 
-// Askers makes the askers of a process, and has what they share.
+// Askers makes the askers of a process, and holds what they share.
 type Askers struct {
 	streams *stream.Counter
 	Keeper  *budget.Keeper
@@ -54,20 +54,19 @@ func (m *Askers) New(s *turn.Session) *Asker {
 	}}}
 }
 
-// An UnavailableError is the error that ends the steps of a turn while none of its models can be
-// reached. The turn is not over: it waits, and asks a model again later.
+// An UnavailableError ends the steps of a turn while none of its models can be reached. The turn is not over:
+// it waits, and asks a model again later.
 type UnavailableError struct {
 	After time.Duration // when to ask again
 	Until time.Time     // when the turn is given up
-	Asked time.Duration // for how long the provider asks to be left alone; 0 if it does not say
+	Asked time.Duration // how long the provider asks to be left alone; 0 if it doesn't say
 }
 
 // Error returns the reason.
 func (e *UnavailableError) Error() string { return "no model gives an answer" }
 
-// Answer asks the model with as much of the log as it can read. The provider has the
-// last word about how much that is: if it calls a request too long, the request is
-// shortened and sent again.
+// Answer asks the model with as much of the log as it can read. The provider has the last word on how much that
+// is: if it says that a request is too long, the request is shortened and sent again.
 func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	a.learnFromLog(r)
 	tries := summaryTries{made: t.Summaries}
@@ -76,10 +75,10 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 		if err := a.prepare(ctx, t, r, &tries); err != nil {
 			return nil, err
 		}
-		estimate := transcript.Estimate(r) // as long as its messages are there
+		estimate := transcript.Estimate(r) // while its messages are not released yet
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.Count.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // how the provider counts tokens
+			a.Count.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // learns how the provider counts tokens
 			return answer, nil
 		}
 		if err := a.afterOverflow(ctx, t, r, err, overflows, &guess); err != nil {
@@ -89,8 +88,8 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 }
 
 // ask asks the model for the turn's next answer, within the person's budget. It returns an *llm.Error if the
-// request is too long, or may be. Any other failure of the model is a *turn.Ending, which ends the turn with a
-// message to people.
+// request is too long, or may be. Any other failure of the model is returned as a *turn.Ending, which ends the
+// turn with a message to people.
 func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	events := stream.New(a.streams, t.Blocks.Next(), func(e bus.Event) { a.Emit(t, e) }, a.cleanerOf)
 	defer events.Close()
@@ -105,7 +104,7 @@ func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Ans
 	}
 	answer, err := a.generate(ctx, t, r, events)
 	if err == nil && answer.Stop != llm.StopWhole && answer.HasCalls() {
-		// Calls in an answer that was cut off may be cut off themselves.
+		// The calls in an answer that was cut off may themselves be cut off.
 		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
@@ -117,7 +116,7 @@ func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Ans
 	return answer, nil
 }
 
-// cleanerOf returns a function that takes the secrets out of a block of that kind while it grows.
+// cleanerOf returns a function that takes secrets out of a block of that kind while it grows.
 func (a *Asker) cleanerOf(kind llm.BlockKind) func(piece string, last bool) string {
 	if kind == llm.BlockToolUse {
 		return a.Redactor().JSONStream()
@@ -125,7 +124,7 @@ func (a *Asker) cleanerOf(kind llm.BlockKind) func(piece string, last bool) stri
 	return a.Redactor().Stream()
 }
 
-// Written tells watchers that the log has the entries that AnswerEntries has made of the newest answer.
+// Written tells watchers that the entries that AnswerEntries made of the newest answer are in the log.
 func (a *Asker) Written() {
 	if a.shown != nil {
 		a.shown.Written(a.logged)
@@ -133,8 +132,7 @@ func (a *Asker) Written() {
 	a.shown, a.logged = nil, nil
 }
 
-// askWithMoreRoom asks once more, with more room for the answer, after calls in an
-// answer were cut off.
+// askWithMoreRoom asks once more with more room for the answer, after an answer was cut off in its calls.
 func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Re
 		return nil, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if fault, ok := errors.AsType[*llm.Error](err); ok && (fault.Fault == llm.Overflow || fault.MayBeLength()) { // because of the length that was asked for
+	if fault, ok := errors.AsType[*llm.Error](err); ok && (fault.Fault == llm.Overflow || fault.MayBeLength()) { // because of the requested answer length
 		r.MaxTokens = 0
 		answer, err = a.generate(ctx, t, r, events)
 	}
@@ -162,19 +160,19 @@ func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Re
 	return nil, turn.Failed("answer_cut_off", textCutOff, shortfall.Text(*answer.WithoutCalls(), false))
 }
 
-// discard drops an answer that is not used. Its cost is recorded all the same, without
-// counting as a step of the turn.
+// discard drops an answer that is not used. Its cost is still recorded, but it doesn't count as a step of the
+// turn.
 func (a *Asker) discard(ctx context.Context, t *turn.Turn, answer *llm.Answer, events *stream.Stream) error {
 	events.Reset()
 	return a.recordUnused(ctx, t, answer)
 }
 
-// generate asks the model for an answer. If the model asks more than once and drops answers
-// on the way, their cost is recorded; their calls must not run.
+// generate asks the model for an answer. If the model asks more than once and drops answers on the way, their
+// cost is recorded; their calls must not run.
 func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
 	a.text = firstText{}
 	full := a.fullRequest(t, r, events)
-	r.Release() // the model releases its own
+	r.Release() // the model releases its own copy
 	answer, err := a.Agent.Model.Generate(ctx, full, func(d llm.Delta) {
 		a.came += len(d.Text) + len(d.Name)
 		a.text.note(d)
@@ -184,15 +182,14 @@ func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, even
 		return answer, nil
 	}
 	if ctx.Err() != nil {
-		events.End() // what was read stays; whoever goes on with the turn says that it is void
+		events.End() // what arrived stays visible; whoever continues the turn says that it is void
 	} else {
 		events.Reset()
 	}
 	return nil, a.afterFailure(ctx, t, err)
 }
 
-// fullRequest returns a request with its session, and with what is done before a model is asked
-// again.
+// fullRequest returns a request that names its session and says what to do before a model is asked again.
 func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Stream) *llm.Request {
 	asked.Restore()
 	r := *asked
@@ -206,8 +203,7 @@ func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Str
 	return &r
 }
 
-// afterFailure records what the model has cost that gave no answer, and returns the error that
-// ends the step.
+// afterFailure records the cost of a model call that gave no answer, and returns the error that ends the step.
 func (a *Asker) afterFailure(ctx context.Context, t *turn.Turn, err error) error {
 	if ctx.Err() != nil {
 		a.recordStopped(ctx, t)
@@ -232,15 +228,15 @@ func (a *Asker) afterNoAnswer(t *turn.Turn, fault *llm.Error) error {
 	return a.endOrWait(fault, t)
 }
 
-// Bounds of the time after which a model that gave no answer is asked again. In between
-// it is a quarter of the time for which the turn has waited.
+// Limits on how long to wait before a model that gave no answer is asked again. Between these limits, the wait
+// is a quarter of the time that the turn has waited so far.
 const (
 	leastAway = time.Second
 	mostAway  = 5 * time.Minute
 )
 
-// endOrWait returns the ending of a turn whose model gives no answer, or an *UnavailableError if
-// the same request may be answered later and the turn may wait for that.
+// endOrWait returns the ending of a turn whose model gives no answer, or an *UnavailableError if the same
+// request may be answered later and the turn may wait for that.
 func (a *Asker) endOrWait(fault *llm.Error, t *turn.Turn) error {
 	waited := time.Since(t.Started) - t.WaitingTime()
 	left := a.Config.Limits().ModelWait - waited
@@ -253,20 +249,20 @@ func (a *Asker) endOrWait(fault *llm.Error, t *turn.Turn) error {
 
 // endingOf returns the ending of a turn whose model gives no answer.
 func (a *Asker) endingOf(fault *llm.Error, t *turn.Turn) *turn.Ending {
-	// Only the people who run the bot are told the provider's words, and only in private.
+	// Only the people who run the bot see the provider's message, and only in private.
 	tell := t.Route.Owner && t.Route.IsPrivate()
 	code, text := shortfall.Why(fault, a.CommandPrefix(t.Route.At), tell)
 	return turn.Failed(code, "%s", text)
 }
 
-// emitRetry reports to watchers that a model is asked again, and after which wait.
+// emitRetry tells watchers that a model is asked again, and after which wait.
 func (a *Asker) emitRetry(t *turn.Turn, again llm.Retry) {
 	a.Emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
 }
 
-// AnswerEntries returns a model's answer as entries for the log, without secrets, and the
-// number of its tool calls. In the turn's last step, calls are left out. Once they are written,
-// Written is to be called.
+// AnswerEntries returns a model's answer as entries for the log, without secrets, and the number of its tool
+// calls. In the turn's last step, calls are left out. The caller has to call Written once it has written the
+// entries.
 func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
 	a.logged = nil
 	for _, b := range answer.Blocks {
@@ -288,8 +284,8 @@ func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessio
 	return append(entries, a.usageEntry(t.ID, t.Person, answer, a.text.after(t, &answer))), calls
 }
 
-// blockEntry returns the entry of a block of the answer, and notes how watchers are to see it. A text is in the
-// log as watchers see it, without secrets.
+// blockEntry returns the entry for a block of the answer, and remembers how watchers should see it. The log
+// contains a text as watchers see it, without secrets.
 func (a *Asker) blockEntry(t *turn.Turn, kind sessions.Kind, call string, data any) sessions.Entry {
 	b, _ := blocks.Show(data, a.Redactor())
 	b.Call = call
@@ -306,8 +302,7 @@ func (a *Asker) blockEntry(t *turn.Turn, kind sessions.Kind, call string, data a
 // newCallID returns a new random id of a call.
 func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
 
-// safeArgs returns what the model wrote as JSON: itself if it is JSON, or else a JSON
-// string.
+// safeArgs returns what the model wrote as JSON: unchanged if it is JSON, or else as a JSON string.
 func safeArgs(args json.RawMessage) json.RawMessage {
 	if json.Valid(args) {
 		return args

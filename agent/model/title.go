@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// titleText is how many characters of what was said, and of the answer, a model gets for a title.
+	// titleText is how many characters of the message, and of the answer, a model gets to make a title from.
 	titleText = 1000
 	// titleWords is how many words a title has at most.
 	titleWords = 8
-	// titleTokens bounds the answer. Models that reason need some before they say anything.
+	// titleTokens limits the answer. Reasoning models need some tokens before they write anything.
 	titleTokens = 1024
 )
 
-// NewForTitles returns an asker of the model that makes titles for the session's agent.
+// NewForTitles returns an asker for the model that makes titles for the session's agent.
 func (m *Askers) NewForTitles(s *turn.Session) *Asker {
 	own := &turn.Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Audits: s.Audits, Count: s.Count, Payer: s.Payer}
 	own.Agent.Model = s.Agent.Titles
 	return m.New(own)
 }
 
-// Title asks the model what a conversation that begins so is to be called; "" if it says nothing that could
-// be a title. The cost is counted like that of the turn's calls.
+// Title asks the model for a title of a conversation that begins with said and answer; "" if its answer
+// contains nothing usable as a title. The cost is counted like that of the turn's calls.
 func (a *Asker) Title(ctx context.Context, t *turn.Turn, said, answer string) (string, error) {
 	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
 	text := "<said>\n" + cut(said) + "\n</said>\n<answer>\n" + cut(answer) + "\n</answer>"
@@ -46,14 +46,14 @@ func (a *Asker) Title(ctx context.Context, t *turn.Turn, said, answer string) (s
 	return plainTitle(a.Redactor().Text(title.String())), nil
 }
 
-// cut returns the beginning of a text.
+// cut returns at most the first titleText characters of a text.
 func cut(text string) string {
 	letters := []rune(text)
 	return string(letters[:min(len(letters), titleText)])
 }
 
-// plainTitle makes a title of a model's text: the first line that says something, without markup and
-// quotation marks, and not too long.
+// plainTitle makes a title from a model's text: its first line with content, without markup and quotation
+// marks, and shortened if need be.
 func plainTitle(text string) string {
 	for line := range strings.Lines(text) {
 		var words []string

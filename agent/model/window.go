@@ -25,12 +25,11 @@ const (
 	maxOverflows = 6
 	// maxSummaries is how many summaries a turn tries to make between two steps.
 	maxSummaries = 2
-	// leastLong is the smallest size of the messages, in tokens, of a request that may have been
-	// rejected for its length.
+	// leastLong is the smallest request, by its messages in tokens, whose rejection may be due to its length.
 	leastLong = 1500
-	// leastRoom is the smallest size of the messages, in tokens, with which asking makes sense.
+	// leastRoom is the smallest room for messages, in tokens, with which it makes sense to ask.
 	leastRoom = 64
-	// mostSaid is how much of what people said a summary keeps, in tokens.
+	// mostSaid is how much of what people said is kept beside a summary, in tokens.
 	mostSaid = 20_000
 )
 
@@ -42,7 +41,7 @@ const (
 	compactFailed    = "failed"
 )
 
-// prepare fills in what the request has of the log.
+// prepare fills in the part of the request that comes from the log.
 func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	if err := a.fit(ctx, t, r, tries); err != nil {
 		return err
@@ -52,11 +51,11 @@ func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	return nil
 }
 
-// A lengthGuess is what a step holds for true after a request was rejected for a reason that is not
-// known: that it was too long.
+// A lengthGuess records that a step assumes that a request was too long, after it was rejected for an unknown
+// reason.
 type lengthGuess struct {
 	made    bool
-	ceiling int // the limit of requests before it
+	ceiling int // the limit on requests before the guess
 }
 
 // showPictures fills in the pictures that the model is shown.
@@ -68,8 +67,8 @@ func (a *Asker) showPictures(ctx context.Context, messages []llm.Message) {
 	transcript.ShowPictures(messages, read)
 }
 
-// afterOverflow lowers the limit of requests if err says that this one was too long. Else, or if
-// it was too long too often, it returns the error that ends the step.
+// afterOverflow lowers the limit on requests if err says that this one was too long. If not, or if that has
+// happened too often, it returns the error that ends the step.
 func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request, err error, overflows int, guess *lengthGuess) error {
 	fault, ok := errors.AsType[*llm.Error](err)
 	switch {
@@ -89,9 +88,9 @@ func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request,
 	return nil
 }
 
-// guessTooLong lowers the limit of requests if one was rejected for a reason that is not known, and the
-// model takes what is left of it without the past. Otherwise it returns the error that ends the step,
-// and nothing has become shorter: the length was not the reason.
+// guessTooLong handles a request that was rejected for an unknown reason: it lowers the limit on requests if
+// the model accepts the request without the past. Otherwise it returns the error that ends the step and leaves
+// the limit as it was, because the length was not the reason.
 func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *lengthGuess) error {
 	r.Restore()
 	if !guess.made && !fault.Explained {
@@ -112,12 +111,12 @@ func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, 
 	return nil
 }
 
-// errAccepted stops an answer that nobody needs: its first word has shown that the model takes the request.
+// errAccepted stops an answer that nobody needs: its first piece shows that the model accepts the request.
 var errAccepted = errors.New("the model takes the request")
 
-// takesLess reports whether the model takes a request without the past of the conversation, as far as
-// that makes it much shorter. What people say in this turn stays in it, and so does what the model has
-// not read yet, because that is likely to be the reason if the length is not. The log stays as it is.
+// takesLess reports whether the model accepts a request without the past of the conversation. It tries that
+// only if the request gets much shorter. What people say in this turn stays in it, and so does what the model
+// has not read yet, because that is probably the reason if the length is not. The log stays unchanged.
 func (a *Asker) takesLess(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	less, length := *r, a.lengthOf(r.Messages)
 	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, a.Memory, length/4)
@@ -138,20 +137,20 @@ func (a *Asker) takesLess(ctx context.Context, t *turn.Turn, r *llm.Request) (bo
 	return err == nil, err
 }
 
-// summaryTries says what became of the summaries that a step has tried to make.
+// summaryTries keeps track of the summaries that a step has tried to make.
 type summaryTries struct {
 	made int // number of tries since the last answer
-	// failed is why the model gave none; nil if it did not fail. It is not asked for
-	// another before the next step.
+	// failed is why the model gave no summary; nil if it has not failed. After a failure the model is not asked
+	// for another before the next step.
 	failed *llm.Error
 }
 
-// areOver reports whether no further summary may be tried before the next step.
+// areOver reports whether no more summaries may be tried before the next step.
 func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
 
-// learnFromLog learns from the provider's number for the session's last request if
-// nothing is known of this model yet, as after a start of the process. If this process has asked for the
-// session before, the log has nothing that it does not know.
+// learnFromLog learns from the provider's number for the session's last request if nothing is known of this
+// model yet, for example after the process starts. If this process has made a request for the session before,
+// the log can't add anything.
 func (a *Asker) learnFromLog(asked *llm.Request) {
 	if _, known := a.Count.Ratios.Ratio(a.modelName()); known || a.Count.Ratios.Asked(a.Key()) > 0 {
 		return
@@ -164,7 +163,7 @@ func (a *Asker) learnFromLog(asked *llm.Request) {
 		}
 		r := llm.Request{System: asked.System, Tools: asked.Tools}
 		if !estimate.IsPlausible(transcript.Estimate(&r), use.Input) {
-			return // nothing could be learned, and rendering a long log takes long
+			return // the number can't be used, and rendering a long log takes long
 		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn, a.Memory)
 		a.Count.Ratios.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
@@ -172,9 +171,8 @@ func (a *Asker) learnFromLog(asked *llm.Request) {
 	}
 }
 
-// requestLimit returns how many tokens a request may have, including its prompt and its tools. If
-// these leave less than an eighth of the limit for messages, it returns so much more than the limit
-// that an eighth is left.
+// requestLimit returns how many tokens a request may have, including its prompt and its tools. If these leave
+// less than an eighth of the limit for messages, it raises the limit so that an eighth is left.
 func (a *Asker) requestLimit(r *llm.Request) int {
 	limit := a.Agent.ContextTokens
 	lower := func(to int) {
@@ -189,22 +187,21 @@ func (a *Asker) requestLimit(r *llm.Request) int {
 	return max(limit, a.restOf(r)+limit/8)
 }
 
-// restOf estimates how many tokens of a request its prompt, its tools and what is remembered take: no
-// summary makes these shorter.
+// restOf estimates how many tokens of a request its prompt, its tools and the memory take. A summary doesn't
+// make these shorter.
 func (a *Asker) restOf(r *llm.Request) int {
 	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
 	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})+transcript.EstimateMemory(a.Memory)) * ratio)
 }
 
-// lengthOf estimates how many tokens the messages of a request have without what is remembered.
+// lengthOf estimates how many tokens the messages of a request have, not counting the memory.
 func (a *Asker) lengthOf(messages []llm.Message) int {
 	return max(0, transcript.EstimateMessages(messages)-transcript.EstimateMemory(a.Memory))
 }
 
-// fit renders the log into the request, and shortens it until it fits. First it empties
-// old results, many at once, which lets the next requests begin with the same bytes.
-// Then it summarises the past, if necessary even that of the turn itself. What does not
-// help is not tried again before the next step.
+// fit renders the log into the request, and shortens it until it fits. First it empties old results, many at
+// once, so that the next requests begin with the same bytes. Then it summarizes the past, if necessary even
+// that of the current turn. What doesn't help is not tried again before the next step.
 func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	limit := a.requestLimit(r)
 	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
@@ -235,19 +232,19 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 	return nil
 }
 
-// render renders the log into the request. What makes the messages again has the records of which
-// these were made: others, such as commands, may write to the log meanwhile.
+// render renders the log into the request. The function that makes the messages again keeps the records that
+// they were made from, because others, such as commands, may write to the log in the meantime.
 func (a *Asker) render(t *turn.Turn, r *llm.Request) {
 	records := a.Journal.Records()
 	r.Messages = transcript.Render(records, t.ID, a.Memory)
 	r.Render = transcript.Again(r.Messages, records, t.ID, a.Memory, a.roomForAll())
 }
 
-// roomForAll returns how many tokens all messages of a request may have, with what is remembered.
+// roomForAll returns how many tokens all messages of a request may have, including the memory.
 func (a *Asker) roomForAll() int { return a.Room + transcript.EstimateMemory(a.Memory) }
 
-// clearResults empties old results if that saves so much that it need not be repeated
-// soon. It reports whether it has.
+// clearResults empties old results if that saves enough that it won't be needed again soon. It reports whether
+// it did.
 func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	records := a.Journal.Records()
 	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)
@@ -265,9 +262,9 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	return true, nil
 }
 
-// compact replaces the past with a summary, except the newest steps and what people
-// said. A summary that saves less than a fifth is not used. If there is no summary, the
-// turn does not end, because the model may still accept the request.
+// compact replaces the past with a summary, except the newest steps and what people said. A summary that saves
+// less than a fifth is not used. Without a summary, the turn doesn't end, because the model may still accept
+// the request.
 func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(mostSaid, a.Room/8), Lately: a.Room / 16}
 	if tries.made > 0 {
@@ -305,8 +302,8 @@ func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	return nil
 }
 
-// maySumUpWithin reports whether a summary may cover a part of the current turn; false
-// while processes of an older release serve, which would misunderstand it.
+// maySumUpWithin reports whether a summary may cover a part of the current turn. It returns false while
+// processes of an older release are running, because they would misunderstand such a summary.
 func (a *Asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	if a.Agent.MaySumUp == nil {
 		return true, nil
@@ -318,14 +315,14 @@ func (a *Asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// sumUp makes a summary of the past; false if there is none that could replace it.
+// sumUp makes a summary of the past; false if there is nothing that a summary could replace.
 func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets transcript.Budgets) (sessions.Summary, bool, error) {
 	records := a.Journal.Records()
 	s, ok := transcript.Cut(records, t.ID, within, budgets)
 	if !ok {
 		return s, false, nil
 	}
-	// The log keeps the summary, so it is made of nothing that the log does not keep.
+	// The log keeps the summary, so it must be made only from what the log keeps.
 	text, err := transcript.SumUp(ctx, transcript.Retell(a.Journal.LoggedRecords(), t.ID, s.Covers), a.summaryRoom(), func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		return a.askAside(ctx, t, r, func() {})
 	})
@@ -338,15 +335,15 @@ func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets tr
 	return s, true, nil
 }
 
-// summaryRoom returns roughly how many tokens of messages fit into a request for a summary, which has
-// neither the prompt nor the tools: in a small window these may be most of a request.
+// summaryRoom returns roughly how many tokens of messages fit into a request for a summary. Such a request
+// contains neither the prompt nor the tools, which can be most of a request in a small window.
 func (a *Asker) summaryRoom() int {
 	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
 	return max(a.Room, int(float64(a.requestLimit(&llm.Request{}))/ratio))
 }
 
-// askAside asks the model for an answer that is not a step of the turn, such as a summary. The cost is the
-// person's all the same. begun is called for each piece of the answer.
+// askAside asks the model for an answer that is not a step of the turn, such as a summary. The person still
+// pays for it. begun is called for each piece of the answer.
 func (a *Asker) askAside(ctx context.Context, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
 	if err := a.reserve(ctx, t, &r); err != nil {
 		return llm.Answer{}, err
@@ -377,8 +374,7 @@ func (a *Asker) askAside(ctx context.Context, t *turn.Turn, r llm.Request, begun
 	return llm.Answer{}, err
 }
 
-// reportCompacted reports to watchers, metrics and the log how much less the model is
-// shown.
+// reportCompacted tells watchers, metrics and the log how much less the model is shown.
 func (a *Asker) reportCompacted(t *turn.Turn, result string, before, after int) {
 	a.Config.Observer.Compaction(result)
 	a.Log.Info("the conversation was made shorter for the model", slog.String("turn", t.ID), slog.String("result", result),
@@ -388,15 +384,15 @@ func (a *Asker) reportCompacted(t *turn.Turn, result string, before, after int) 
 	}
 }
 
-// lowerLimit lowers the limit of requests after one that was too long. It returns false
-// if no room would be left for messages.
+// lowerLimit lowers the limit on requests after one that was too long. It returns false if that would leave no
+// room for messages.
 func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 	sent := a.countTokens(r)
 	next := sent / 2
 	if fault.Window > 0 {
 		a.Count.Ratios.RaiseRatio(a.modelName(), transcript.Estimate(r), fault.Window)
 		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
-			next = limit // otherwise the provider counts differently
+			next = limit // otherwise the provider just counts differently
 		}
 	}
 	if next-a.restOf(r) < leastRoom && a.lengthOf(r.Messages) <= leastRoom {
@@ -408,14 +404,13 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 	return true
 }
 
-// endingTooLong returns the ending of a turn whose own messages are longer than the
-// model can read.
+// endingTooLong returns the ending of a turn whose own messages are longer than the model can read.
 func (a *Asker) endingTooLong(t *turn.Turn, fault *llm.Error) *turn.Ending {
 	return a.endingOf(fault, t)
 }
 
-// CompactNow summarises the conversation at a person's command. It returns the reply,
-// and the summary unless it would save little.
+// CompactNow summarizes the conversation when a person asks for it with a command. It returns the reply, and
+// the summary unless that would save little.
 func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
 	defer func() { a.Reservations.Settle(ctx) }()
 	records := a.Journal.Records()
@@ -431,7 +426,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	if end, is := errors.AsType[*turn.Ending](err); is { // a budget may be spent
 		return a.Redactor().Text(end.Text), nil, nil
 	}
-	if taken, is := errors.AsType[*budget.TakenError](err); is { // a command does not wait
+	if taken, is := errors.AsType[*budget.TakenError](err); is { // a command doesn't wait
 		return taken.Over.Words(), nil, nil
 	}
 	if err != nil {
@@ -447,11 +442,11 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	return fmt.Sprintf(textSummedUp, grouped(a.countTokens(r)), grouped(before)), &s, nil
 }
 
-// grouped formats a number of tokens for people.
+// grouped formats a number of tokens for people, with separators.
 func grouped(tokens int) string { return bill.Grouped(int64(tokens)) }
 
-// MarkMemory writes to the log from where on the model is shown what is remembered and stands nowhere yet.
-// Nothing is lost without the entry: what is remembered is marked again.
+// MarkMemory writes an entry that says from where on the model is shown new parts of the memory. Nothing is
+// lost if the entry is missing: the memory is marked again.
 func (a *Asker) MarkMemory(ctx context.Context, t *turn.Turn) error {
 	notice, is := transcript.MarkMemory(a.Journal.Records(), t.ID, a.Memory)
 	if !is {
@@ -460,15 +455,14 @@ func (a *Asker) MarkMemory(ctx context.Context, t *turn.Turn) error {
 	return a.Journal.AppendSoon(ctx, journal.NewEntry(t.ID, sessions.KindNotice, notice))
 }
 
-// ContextText returns the reply to /context: how much of what the model can read at once
-// the conversation fills.
+// ContextText returns the reply to /context: how much of the model's window the conversation fills.
 func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error) {
 	who := agent.Asker{Session: a.Key(), Person: in.From.ID, Private: !in.Group}
 	prompt, err := a.Agent.Prompt(ctx, who)
 	if err != nil {
 		return "", fmt.Errorf("make the prompt: %w", err)
 	}
-	if a.Agent.Memory != nil { // to people it is a part of the prompt
+	if a.Agent.Memory != nil { // to people the memory is part of the prompt
 		memory, _, err := a.Agent.Memory(ctx, who)
 		if err != nil {
 			return "", fmt.Errorf("read what is remembered: %w", err)

@@ -6,22 +6,20 @@ import (
 	"image"
 )
 
-// The least and the greatest value of the Exif tag Orientation. It says how the camera
-// was held; 1 is upright.
+// The lowest and the highest value of the Exif tag Orientation. It says how the camera was held; 1 is upright.
 const (
 	uprightWay = 1
 	lastWay    = 8
 )
 
-// orientationOf returns the Orientation of a JPEG; uprightWay if the file does not give
-// one.
+// orientationOf returns the Orientation of a JPEG, or uprightWay if the file doesn't contain one.
 func orientationOf(raw []byte) int {
 	if !bytes.HasPrefix(raw, []byte{0xFF, 0xD8}) {
 		return uprightWay
 	}
 	for rest := raw[2:]; len(rest) > 4 && rest[0] == 0xFF; {
 		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
-		if marker == 0xDA || size < 2 || size+2 > len(rest) { // the picture's data begin
+		if marker == 0xDA || size < 2 || size+2 > len(rest) { // the image data begins
 			break
 		}
 		if exif, ok := bytes.CutPrefix(rest[4:2+size], []byte("Exif\x00\x00")); ok && marker == 0xE1 {
@@ -32,8 +30,8 @@ func orientationOf(raw []byte) int {
 	return uprightWay
 }
 
-// orientationTag returns the tag's value in the first directory of a TIFF header;
-// uprightWay if there is none.
+// orientationTag returns the tag's value in the first directory of a TIFF header, or uprightWay if there is
+// none.
 func orientationTag(exif []byte) int {
 	const tag, entry = 0x0112, 12
 	var order binary.ByteOrder = binary.LittleEndian

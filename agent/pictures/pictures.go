@@ -1,9 +1,8 @@
 // Package pictures makes pictures fit for a model: upright, small enough, and without
 // what the camera added to the file.
 //
-// pictures.go reads, shrinks and writes pictures; png.go leaves out what may be damaged in one
-// and is not needed; orientation.go finds out how the camera was held; keep.go keeps pictures in
-// a workspace.
+// pictures.go reads, shrinks and writes pictures; png.go removes parts of a PNG that may be damaged and are not
+// needed; orientation.go finds out how the camera was held; keep.go keeps pictures in a workspace.
 package pictures
 
 import (
@@ -23,24 +22,22 @@ import (
 
 // Errors that callers distinguish.
 var (
-	// ErrNoPicture is the error for bytes that are not a picture of a readable kind.
+	// ErrNoPicture is returned for bytes that are not a picture of a kind that can be read.
 	ErrNoPicture = errors.New("it is no PNG, JPEG, GIF or WebP picture, or a damaged one")
-	// ErrTooLarge is the error for a picture that has more pixels, or more bytes, than are
-	// read.
+	// ErrTooLarge is returned for a picture that has too many pixels, or too many bytes, to be read.
 	ErrTooLarge = errors.New("the picture has more pixels than can be read: make it smaller first")
 )
 
 const (
-	// Side is the longest side of a picture for a model, in pixels. Models shrink larger
-	// pictures themselves.
+	// Side is the longest side of a picture for a model, in pixels. Models shrink larger pictures anyway.
 	Side = 1568
-	// maxPixels bounds the pixels of a picture that is unpacked; each takes four bytes.
+	// maxPixels limits the pixels of a picture that is decoded; each takes four bytes.
 	maxPixels = 40_000_000
-	// maxLossless is the greatest size in bytes of a picture that is kept as PNG, such as
-	// a drawing or a screenshot.
+	// maxLossless is the largest size in bytes of a picture that is kept as PNG, such as a drawing or a
+	// screenshot.
 	maxLossless = 1 << 20
 	quality     = 85 // of JPEG
-	atOnce      = 2  // pictures that are unpacked at once
+	atOnce      = 2  // pictures that are decoded at the same time
 )
 
 // A Picture is a picture that is fit for a model.
@@ -50,18 +47,18 @@ type Picture struct {
 	Width, Height int
 }
 
-// A Fitter makes pictures fit for models. It works on few at once, because each takes much
-// memory for a moment.
+// A Fitter makes pictures fit for models. It works on only a few at once, because each briefly takes much
+// memory.
 type Fitter struct{ slots chan struct{} }
 
 // New makes a Fitter.
 func New() *Fitter { return &Fitter{slots: make(chan struct{}, atOnce)} }
 
-// IsPicture reports whether bytes begin like a picture that Fit can read.
+// IsPicture reports whether head begins like a picture that Fit can read.
 func IsPicture(head []byte) bool { return decoderFor(head) != nil }
 
-// Fit makes a picture fit for a model. The same bytes give the same picture. Its errors are
-// ErrNoPicture, ErrTooLarge, or why ctx has ended.
+// Fit makes a picture fit for a model. The same bytes give the same picture. Its errors are ErrNoPicture,
+// ErrTooLarge, or the cause of ctx's end.
 func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	select {
 	case f.slots <- struct{}{}:
@@ -88,8 +85,8 @@ func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	return encode(turnUpright(shrink(whole), orientationOf(raw)), http.DetectContentType(raw) != "image/jpeg")
 }
 
-// decoderFor returns the function that reads pictures with such a beginning; nil if there
-// is none. Of a moving picture it reads the first frame.
+// decoderFor returns the function that decodes pictures that begin like raw; nil if there is none. It decodes
+// only the first frame of an animation.
 func decoderFor(raw []byte) func([]byte) (image.Image, error) {
 	switch http.DetectContentType(raw) {
 	case "image/png":
@@ -104,7 +101,7 @@ func decoderFor(raw []byte) func([]byte) (image.Image, error) {
 	return nil
 }
 
-// sizeOf reads the width and height that a picture declares, without unpacking it.
+// sizeOf reads the width and height that a picture declares, without decoding it.
 func sizeOf(raw []byte) (image.Config, error) {
 	r := bytes.NewReader(raw)
 	switch http.DetectContentType(raw) {
@@ -131,8 +128,8 @@ func shrink(whole image.Image) image.Image {
 	return small
 }
 
-// encode writes a picture: as PNG if lossless is set and it stays small, and otherwise
-// as JPEG on white.
+// encode writes a picture: as PNG if lossless is set and the file is small enough, and otherwise as JPEG on a
+// white background.
 func encode(made image.Image, lossless bool) (Picture, error) {
 	p := Picture{Width: made.Bounds().Dx(), Height: made.Bounds().Dy()}
 	var b bytes.Buffer

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 )
 
-// pngSignature is what each PNG begins with.
+// pngSignature is the beginning of every PNG.
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// pngNeeds reports whether a chunk of a PNG is needed to show it.
+// pngNeeds reports whether a PNG can't be shown without a chunk of this type.
 func pngNeeds(chunk string) bool {
 	switch chunk {
 	case "IHDR", "PLTE", "tRNS", "IDAT", "IEND":
@@ -17,9 +17,9 @@ func pngNeeds(chunk string) bool {
 	return false
 }
 
-// withoutExtras returns a PNG without the chunks that are not needed to show it, such as a colour
-// profile. The decoder uses none of them, and takes a picture for damaged in which one is. Other bytes
-// are returned as they are, and so is what follows a chunk that is cut off.
+// withoutExtras returns a PNG without the chunks that are not needed to show it, such as a color profile. The
+// decoder uses none of them, but rejects a picture in which one is damaged. Bytes that are not a PNG are
+// returned unchanged, and so is everything from a truncated chunk on.
 func withoutExtras(raw []byte) []byte {
 	if !bytes.HasPrefix(raw, []byte(pngSignature)) {
 		return raw

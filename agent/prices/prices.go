@@ -1,8 +1,8 @@
-// Package prices knows what the tokens of models cost, and adds to each answer its cost.
+// Package prices knows how much the tokens of models cost, and adds its cost to each answer.
 //
-// The list that ships with the program is prices.json; an operator may use another of
-// the same form. Prices are dollars for a million tokens. If a provider charges more for
-// long requests, the list has the higher price, because a cap on costs has to hold.
+// The list that ships with the program is prices.json; an operator may use another of the same form. Prices are
+// dollars for a million tokens. If a provider charges more for long requests, the list contains the higher
+// price, because a cap on costs has to hold.
 package prices
 
 import (
@@ -22,7 +22,7 @@ import (
 //go:embed prices.json
 var shipped []byte
 
-// A List holds the prices of models, as of a date.
+// A List holds the prices of models on a certain date.
 type List struct {
 	Date   string // YYYY-MM-DD
 	models map[string]llm.Price
@@ -34,7 +34,7 @@ func Shipped() (List, error) { return Read(shipped) }
 // most is the highest price of a million tokens that Read accepts, in dollars.
 const most = 10_000
 
-// Read reads a list. Its errors say what is wrong and how to write it.
+// Read reads a list. Its errors say what is wrong and what the list has to look like.
 func Read(raw []byte) (List, error) {
 	var file struct {
 		Date   string `json:"date"`
@@ -76,10 +76,9 @@ const form = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached"
 // toMicro converts dollars to micro-dollars.
 func toMicro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
-// Of returns the price of a model at a server; false if the list has none. A vendor's
-// name before a slash, as in routers' names of models, and a date or "-latest" at the
-// end may be missing in the list. A model on this machine or in its own network has no
-// price in any list.
+// Of returns the price of a model at a server; false if the list has none. The list may leave out a vendor's
+// name before a slash, as in routers' names of models, and a date or "-latest" at the end. A model on this
+// machine or in its own network never has a price from a list.
 func (l List) Of(name, server string) (llm.Price, bool) {
 	if llm.IsOwnServer(server) {
 		return llm.Price{}, false
@@ -112,21 +111,20 @@ func withoutVersion(name string) string {
 	return name
 }
 
-// A Model is a model that adds to its answers what they cost at a price.
+// A Model is a model that adds to its answers what they cost at Price.
 type Model struct {
 	llm.Model
 	Price llm.Price
 }
 
-// Info returns what is known of the model, with its price.
+// Info returns what is known about the model, with its price.
 func (m Model) Info() llm.Info {
 	info := m.Model.Info()
 	info.Price, info.Priced = m.Price, true
 	return info
 }
 
-// Generate asks the model, and adds to its answer what it costs, unless the provider has
-// said that itself.
+// Generate asks the model, and adds the cost to its answer, unless the provider has reported that itself.
 func (m Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	answer, err := m.Model.Generate(ctx, r, emit)
 	if answer != nil {
@@ -138,7 +136,7 @@ func (m Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta
 	return answer, err
 }
 
-// addCost sets the cost of usage if it has none.
+// addCost sets the cost of u if it has none.
 func (m Model) addCost(u *llm.Usage) {
 	if !u.Priced && *u != (llm.Usage{}) {
 		u.Cost, u.Priced = m.Price.Of(*u), true

@@ -1,5 +1,5 @@
-// Package quota counts each person's turns, running and begun within the hour: on the bus
-// where several processes share it, else in this process.
+// Package quota counts each person's turns, both running and begun within the last hour: on the bus if several
+// processes share it, otherwise in this process.
 package quota
 
 import (
@@ -12,24 +12,23 @@ import (
 	"parley/bus"
 )
 
-// ErrBusy is the error for a person who has as many turns running as they may have.
+// ErrBusy is returned for a person who has as many turns running as they may have.
 var ErrBusy = errors.New("as many turns at once as one person may have")
 
 // Limits says how many turns a person may have.
 type Limits struct {
-	// running
+	// AtOnce is how many may be running.
 	AtOnce int
-	Hour   int // begun within any hour
+	Hour   int // how many may begin within any hour
 }
 
-// A Quota counts the turns of all people. It is safe for concurrent use. If the lease of a
-// turn's session can count what is done for a person ([bus.QuotaLease]), the bus counts the
-// turn. It counts it until the lease ends or is counted for somebody else, so that it counts
-// no turn of a process that died.
+// A Quota counts the turns of all people. It is safe for concurrent use. If the lease of a turn's session can
+// count turns ([bus.QuotaLease]), the bus counts the turn until the lease ends or counts for somebody else. So
+// a turn of a process that died is no longer counted.
 type Quota struct {
 	mu     sync.Mutex
 	people map[string]*turnsOfPerson
-	sweep  int // the number of people at which the idle ones are forgotten
+	sweep  int // the number of people at which idle ones are forgotten
 	now    func() time.Time
 }
 
@@ -48,11 +47,10 @@ type begunTurn struct {
 // New makes a Quota with no turns.
 func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
-// Begin counts a new turn of a person, by its id: a turn whose beginning is tried again is counted
-// once in the hour. It returns ErrBusy if the person has
-// enough turns running. If the person has begun enough turns in this hour, the turn is
-// refused and again is the time from which another may begin; otherwise again is zero.
-// Counted turns run until release is called.
+// Begin counts a new turn of a person, by its id: a turn that tries to begin again is counted only once in the
+// hour. It returns ErrBusy if the person has enough turns running. If the person has begun enough turns in this
+// hour, the turn is refused, and again is the time from which another may begin; otherwise again is zero. A
+// counted turn runs until release is called.
 func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string, most Limits) (release func(), again time.Time, err error) {
 	if shared, ok := lease.(bus.QuotaLease); ok {
 		return beginShared(ctx, shared, bus.Quota{Group: person, ID: turn, AtOnce: most.AtOnce, Hour: most.Hour})
@@ -78,7 +76,7 @@ func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string,
 	return q.releaser(u), again, nil
 }
 
-// beginShared begins a turn as Begin does, counted by the bus.
+// beginShared does what Begin does, with the bus counting the turn.
 func beginShared(ctx context.Context, lease bus.QuotaLease, quota bus.Quota) (release func(), again time.Time, err error) {
 	err = lease.Begin(ctx, quota)
 	if errors.Is(err, bus.ErrBusy) {
@@ -90,8 +88,8 @@ func beginShared(ctx context.Context, lease bus.QuotaLease, quota bus.Quota) (re
 	return func() {}, time.Time{}, err
 }
 
-// Resume counts a turn that may run regardless of limits, because an earlier holder of its
-// session began it.
+// Resume counts a turn that may run regardless of limits, because it began under an earlier holder of its
+// session.
 func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (release func(), err error) {
 	if shared, ok := lease.(bus.QuotaLease); ok {
 		return func() {}, shared.Resume(ctx, person)
@@ -103,8 +101,8 @@ func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (rel
 	return q.releaser(u), nil
 }
 
-// Leave stops counting the turn that ran last under a lease. It is called before a turn
-// that is not counted, such as an owner's.
+// Leave stops counting the last turn that ran under a lease. It is called before a turn that isn't counted,
+// such as an owner's.
 func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
 	if shared, ok := lease.(bus.QuotaLease); ok {
 		return shared.Leave(ctx)
@@ -122,7 +120,7 @@ func (q *Quota) turnsOf(person string) *turnsOfPerson {
 	return u
 }
 
-// releaser returns a function that counts one running turn less, once.
+// releaser returns a function that subtracts one running turn, once.
 func (q *Quota) releaser(u *turnsOfPerson) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
@@ -131,8 +129,8 @@ func (q *Quota) releaser(u *turnsOfPerson) func() {
 	})
 }
 
-// forgetIdle forgets the people who have been idle for an hour. It does that each time
-// that twice as many people are known as were left the last time.
+// forgetIdle forgets the people who have been idle for an hour. It does so each time the number of known people
+// has doubled since the last time.
 func (q *Quota) forgetIdle() {
 	if len(q.people) < q.sweep {
 		return
@@ -146,8 +144,7 @@ func (q *Quota) forgetIdle() {
 	q.sweep = max(1024, 2*len(q.people))
 }
 
-// prune drops, from those that the limit for an hour counts, the turns that began more than
-// an hour ago.
+// prune drops the turns that began more than an hour ago from those that count for the hourly limit.
 func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
 	for n < len(u.begun) && now.Sub(u.begun[n].at) >= time.Hour {

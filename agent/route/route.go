@@ -1,4 +1,4 @@
-// Package route says where the replies of a turn go, and who is there.
+// Package route says where the replies of a turn go, and who can read them.
 package route
 
 import (
@@ -11,15 +11,15 @@ import (
 // A Route says where the replies of a turn go, in the form that the log keeps.
 type Route struct {
 	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"` // the message that is replied to; "" for none
+	ReplyTo string      `json:"reply_to,omitempty"` // the message to reply to; "" for none
 	Owner   bool        `json:"owner,omitempty"`    // the sender is an owner of the bot
 	Group   bool        `json:"group,omitempty"`    // several people read the conversation
 	Private *bool       `json:"private,omitempty"`  // nil in logs of older releases
-	// Asked is, for a sub-agent, where the people are who may be asked.
+	// Asked is set for a sub-agent: it is where the people are who may be asked.
 	Asked *bus.Address `json:"asked,omitempty"`
 }
 
-// Of returns the route of the reply to a message.
+// Of returns the route for the reply to a message.
 func Of(in bus.Inbound) Route {
 	r := Route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
 	if in.Group {
@@ -31,7 +31,7 @@ func Of(in bus.Inbound) Route {
 	return r
 }
 
-// People returns the address of the people for whom the turn runs.
+// People returns the address of the people that the turn runs for.
 func (r Route) People() bus.Address {
 	if r.Asked != nil {
 		return *r.Asked
@@ -39,8 +39,8 @@ func (r Route) People() bus.Address {
 	return r.At
 }
 
-// IsPrivate reports whether the turn may see what is remembered of its person, because
-// nobody else reads the conversation.
+// IsPrivate reports whether the turn may see what is remembered about its person, because nobody else reads the
+// conversation.
 func (r Route) IsPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
 
 // Encode returns the route as JSON, for the log.

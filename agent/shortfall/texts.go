@@ -1,4 +1,4 @@
-// Package shortfall tells people what a model's answer lacks, or why there is none.
+// Package shortfall tells people why a model's answer is incomplete, or why there is none.
 package shortfall
 
 import (
@@ -9,8 +9,8 @@ import (
 	"parley/agent/llm"
 )
 
-// Text returns a text for people about what an answer lacks; "" if it lacks nothing. some
-// says that the people are shown a part of the answer, right before this text.
+// Text returns a text that tells people what is missing from an answer, or "" if it is complete. some says that
+// people see a part of the answer right before this text.
 func Text(a llm.Answer, some bool) string {
 	reason := ""
 	if a.Reason != "" {
@@ -43,12 +43,11 @@ func Text(a llm.Answer, some bool) string {
 	return ""
 }
 
-// isThought reports whether a block of an answer is the model's reasoning, and not empty.
+// isThought reports whether a block of an answer is reasoning of the model, and not empty.
 func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+b.Name != "" }
 
-// Why returns why a model gives no answer: a code for the log, and a text for people. prefix is
-// what a command begins with where these people are. quote says that they may read the provider's
-// own words.
+// Why returns why a model gave no answer: a code for the log, and a text for people. prefix is what commands
+// begin with where these people are. quote says that they may see the provider's own message.
 func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	switch {
 	case fault.Fault == llm.Overflow:
@@ -71,11 +70,11 @@ func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	return "model_busy", fmt.Sprintf("I can't reach the model, or it's too busy. I gave up after %s. %s", triesOf(fault), when)
 }
 
-// longPause is from how long a pause on people are told that the provider asks for one.
+// longPause is the shortest pause that people are told the provider asks for.
 const longPause = 2 * time.Minute
 
-// pauseText returns format with the time before which the provider takes no request; "" if that is
-// soon or not known.
+// pauseText returns format with the time until which the provider accepts no requests, or "" if that is soon or
+// not known.
 func pauseText(fault *llm.Error, format string) string {
 	if fault.RetryAfter < longPause {
 		return ""
@@ -83,8 +82,8 @@ func pauseText(fault *llm.Error, format string) string {
 	return fmt.Sprintf(format, clock(time.Now().Add(fault.RetryAfter)))
 }
 
-// Waits tells people that a turn waits for a model until a time, and asks it again after some time.
-// asked is for how long the provider asks to be left alone. prefix is what a command begins with.
+// Waits tells people that a turn waits for a model until a certain time, and asks it again after a while. asked
+// is how long the provider asks to be left alone. prefix is what commands begin with.
 func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	free := clock(time.Now().Add(asked))
 	text := fmt.Sprintf("I can't reach the model, or it's too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
@@ -97,7 +96,7 @@ func Waits(asked, after time.Duration, until time.Time, prefix string) string {
 	return text + "; " + prefix + "stop makes me give up right away."
 }
 
-// clock returns a time as people are told it.
+// clock returns a time in the form that people are shown.
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") + " UTC" }
 
 // triesOf returns in words how many times a model was asked.
@@ -108,7 +107,7 @@ func triesOf(fault *llm.Error) string {
 	return fmt.Sprintf("%d tries", fault.Tries)
 }
 
-// statusOf returns a fault's status in brackets, "" if it has none.
+// statusOf returns a fault's status in brackets, or "" if it has none.
 func statusOf(fault *llm.Error) string {
 	if fault.Status == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package stream turns the pieces of an answer into events for watchers: many small
-// deltas into few events.
+// Package stream turns the pieces of an answer into events for watchers: it combines many small pieces into few
+// events.
 package stream
 
 import (
@@ -15,20 +15,19 @@ import (
 
 const deltaSize = 512 // bytes of text that are sent without waiting for more
 
-// Bounds of how long text waits for more text to share its event. A watcher sees each
-// word as it comes, unless so many answers come at once that an event for each word
-// would be too many.
+// Limits on how long text waits for more text to share its event. A watcher sees each word as it arrives,
+// unless so many answers arrive at once that one event per word would be too many.
 const (
 	leastWait   = 2 * time.Millisecond
 	mostWait    = 40 * time.Millisecond
 	waitForEach = 40 * time.Microsecond // for each answer that is being streamed
 )
 
-// A Counter counts the open streams of a process, which share it: the more are open, the longer
-// text waits.
+// A Counter counts the open streams of a process. All streams share it: the more are open, the longer text
+// waits.
 type Counter struct{ open atomic.Int64 }
 
-// waitTime returns how long text waits, which grows with the number of open streams.
+// waitTime returns how long text waits. That grows with the number of open streams.
 func (p *Counter) waitTime() time.Duration {
 	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
 }
@@ -44,16 +43,16 @@ type Stream struct {
 	mu    sync.Mutex
 	open  bool
 	block int
-	clean func(piece string, last bool) string // takes secrets out of the open block
-	shown []shown                              // what watchers were told of the blocks so far
-	// not sent yet
+	clean func(piece string, last bool) string // takes secrets out of the text of the open block
+	shown []shown                              // what watchers were told about each block so far
+	// Text that is not sent yet.
 	text  strings.Builder
 	flush *time.Timer
-	// when an event was sent last
+	// last is when the last event was sent.
 	last time.Time
 }
 
-// A shown is what watchers were told of a block.
+// A shown records what watchers were told about a block.
 type shown struct {
 	kind llm.BlockKind // "" if they were told nothing
 	tool string
@@ -61,21 +60,20 @@ type shown struct {
 	sum  uint64 // of its text
 }
 
-// New opens the stream of an answer. first is the number of the answer's first block in
-// its turn. The caller must close the stream. begin is called for each block. It returns
-// a function through which the block's text passes; that function may hold back some of
-// the text, and returns it with later text or, at the latest, when last is true.
+// New opens the stream of an answer. first is the number of the answer's first block in its turn. The caller
+// must close the stream. begin is called for each block. It returns a function that filters the block's text;
+// that function may hold back some of the text, and returns it with later text or, at the latest, when last is
+// true.
 func New(counter *Counter, first int, emit func(bus.Event), begin func(llm.BlockKind) func(piece string, last bool) string) *Stream {
 	counter.open.Add(1)
 	return &Stream{counter: counter, emit: emit, first: first, begin: begin}
 }
 
-// Close says that no more of the answer comes. Text that waits is dropped.
+// Close says that no more of the answer will arrive. Text that is still waiting is dropped.
 func (s *Stream) Close() { s.counter.open.Add(-1) }
 
-// Delta takes the next piece of the answer from the model, and sends it to watchers, soon
-// and perhaps together with the pieces that follow. A piece of an earlier block is left out:
-// Written tells watchers of it.
+// Delta takes the next piece of the answer from the model, and sends it to watchers, soon and perhaps combined
+// with the pieces that follow. It ignores a piece of an earlier block: Written sends that block to watchers.
 func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +104,7 @@ func (s *Stream) Delta(d llm.Delta) {
 	s.send()
 }
 
-// beginBlock tells watchers of a new block, with which the one before it ends.
+// beginBlock ends the current block, and tells watchers that a new one begins.
 func (s *Stream) beginBlock(d llm.Delta) {
 	s.closeBlock()
 	s.open, s.block, s.clean = true, d.Block, s.begin(d.Kind)
@@ -115,22 +113,22 @@ func (s *Stream) beginBlock(d llm.Delta) {
 	s.tell(bus.BlockStart, d.Name, "")
 }
 
-// isEnough reports whether watchers see nothing more of the open block while it grows, because it is
-// the input of a call and long.
+// isEnough reports whether watchers are shown nothing more of the open block while it grows, because it is the
+// input of a call and already long.
 func (s *Stream) isEnough() bool {
 	b := &s.shown[s.block]
 	return b.kind == llm.BlockToolUse && b.size+s.text.Len() >= blocks.MostOfCall
 }
 
-// tell sends an event about the open block. It is not inlined: an event is large, and the callers'
-// copies of it would make the stack grow of each turn that reads an answer.
+// tell sends an event about the open block. It is not inlined, because an event is large, and copies of it in
+// the callers would grow the stack of each turn that reads an answer.
 //
 //go:noinline
 func (s *Stream) tell(event, tool, text string) {
 	s.emit(bus.Event{Type: event, Block: s.first + s.block, Kind: string(s.shown[s.block].kind), Tool: tool, Delta: text})
 }
 
-// send sends the text that waits, if any.
+// send sends the waiting text, if there is any.
 func (s *Stream) send() {
 	if s.flush != nil {
 		s.flush.Stop()
@@ -160,15 +158,15 @@ func (s *Stream) closeBlock() {
 	s.open = false
 }
 
-// End sends what is left of the answer.
+// End sends the rest of the answer.
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeBlock()
 }
 
-// Written tells watchers that the log has the answer, which has ended: these are its blocks. Where
-// watchers were told something else, they are told this.
+// Written tells watchers that the answer has ended and is in the log, with these blocks. Where watchers were
+// shown something else, it corrects that.
 func (s *Stream) Written(logged []blocks.Block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +194,7 @@ func (s *Stream) Written(logged []blocks.Block) {
 	}
 }
 
-// restOf returns what follows in a text what watchers were told of it; false if it begins with
+// restOf returns the part of a text that follows what watchers were shown; false if the text begins with
 // something else.
 func (b shown) restOf(text string) (string, bool) {
 	if len(text) < b.size || addSum(fnvBasis, text[:b.size]) != b.sum {
@@ -205,15 +203,14 @@ func (b shown) restOf(text string) (string, bool) {
 	return text[b.size:], true
 }
 
-// Reset tells watchers that the blocks of this answer are void, because the model is
-// asked again.
+// Reset tells watchers that the blocks of this answer are void, because the model is being asked again.
 func (s *Stream) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reset()
 }
 
-// reset drops what waits, and tells watchers that the blocks of this answer are void.
+// reset drops the waiting text, and tells watchers that the blocks of this answer are void.
 func (s *Stream) reset() {
 	s.text.Reset()
 	s.send()
@@ -221,13 +218,13 @@ func (s *Stream) reset() {
 	s.emit(bus.Event{Type: bus.BlockReset, Block: s.first})
 }
 
-// The numbers of FNV-1a.
+// The constants of FNV-1a.
 const (
 	fnvBasis = 14695981039346656037
 	fnvPrime = 1099511628211
 )
 
-// addSum adds a text to a sum of the texts before it.
+// addSum adds a text to the checksum of the texts before it.
 func addSum(sum uint64, text string) uint64 {
 	for i := range len(text) {
 		sum = (sum ^ uint64(text[i])) * fnvPrime

@@ -1,5 +1,5 @@
-// Package transcribe turns recordings of speech into text, by a server that speaks
-// OpenAI's protocol for that.
+// Package transcribe turns recordings of speech into text, using a server that speaks OpenAI's transcription
+// protocol.
 package transcribe
 
 import (
@@ -16,15 +16,14 @@ import (
 const (
 	timeout = 2 * time.Minute // of one try
 	tries   = 3
-	// maxWords bounds the text of one recording, in bytes.
+	// maxWords limits the text of one recording, in bytes.
 	maxWords = 64 << 10
 )
 
-// ErrRefused is the error of a server that does not accept the recording; trying again
-// is of no use.
+// ErrRefused is returned if a server doesn't accept the recording; trying again won't help.
 var ErrRefused = errors.New("the server refuses the recording")
 
-// Config says which server and model transcribe.
+// Config says which server and model transcribe the recordings.
 type Config struct {
 	BaseURL string // "" is OpenAI's
 	APIKey  string
@@ -51,9 +50,9 @@ func New(c Config) *Transcriber {
 	return &Transcriber{client: openai.NewClientWithConfig(cfg), model: c.Model}
 }
 
-// Words returns the words that are spoken in a recording. name is the recording's file name,
-// whose extension says its format. If the server fails, Words tries a few times. Its errors
-// contain neither the words nor the server's key.
+// Words returns the words spoken in a recording. name is the recording's file name; its extension says the
+// format. If the server fails, Words tries a few times. Its errors contain neither the words nor the server's
+// key.
 func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) (string, error) {
 	for try := 1; ; try++ {
 		words, err := t.try(ctx, name, recording)
@@ -68,7 +67,7 @@ func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) 
 	}
 }
 
-// try sends a recording to the service once.
+// try sends a recording to the server once.
 func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
