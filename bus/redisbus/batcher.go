@@ -99,7 +99,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	case <-x.done:
 		return reply{x.reply}, x.err
 	case <-ctx.Done():
-	case <-c.stopped: // no sender reads the queue any more
+	case <-c.stopped: // no sender reads the queue anymore
 	}
 	if x.decided.CompareAndSwap(false, true) {
 		return reply{}, notSentError{cmp.Or(ctx.Err(), errStopped)}
@@ -112,7 +112,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	}
 }
 
-// sendBatches is one of the sender goroutines: it runs the calls that have gathered, until stop.
+// sendBatches is what each sender goroutine runs: it sends the calls that have gathered, until stop.
 func (c *scriptBatcher) sendBatches() {
 	for {
 		select {
@@ -170,8 +170,8 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 	}
 }
 
-// runPipeline runs the scripts of calls by eval, and sets their replies and errors. If some must be on a
-// replica too, it waits for that, and their error is errNotCopied if they are not.
+// runPipeline runs the scripts of a batch with eval, and sets their replies and errors. If what some of
+// them write must be on a replica too, it waits for that; if it is not, their error is errNotCopied.
 func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
 	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.isRelied() }) && c.copies.way.copies > 0
 	commands := make([]*redis.Cmd, len(batch))
@@ -248,7 +248,7 @@ type health struct {
 // record takes note of how a call ended: err is nil if it succeeded.
 func (h *health) record(err error) {
 	if err == nil && !h.failing.Load() {
-		return // Redis worked and does; the usual case takes no lock
+		return // Redis worked before and works now; this usual case takes no lock
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

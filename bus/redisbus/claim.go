@@ -27,7 +27,7 @@ type claims struct {
 
 	mu         sync.Mutex // guards all fields below, except fetches
 	queues     map[bus.Topic]*waitQueue
-	ended      bool          // nobody waits any more
+	ended      bool          // the bus is closed, and nobody may join a queue
 	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
 
 	listening    []*waitQueue // the queues that the blocking call listens for
@@ -41,7 +41,7 @@ type claims struct {
 type waitQueue struct {
 	keys        topicKeys
 	waiters     list.List // a list of *waiter
-	wanted      int       // how many leases all waiters take together
+	wanted      int       // how many leases all waiters want in total
 	fetching    bool      // a goroutine runs fetch
 	mayHaveMail bool      // fetch has to run the script once more: there may be mail
 	watched     bool      // the blocking call listens for the topic's mail
@@ -54,8 +54,8 @@ type waitQueue struct {
 
 // A waiter is a caller who waits for leases.
 type waiter struct {
-	granted chan []*lease // gets them once; has room for that
-	most    int           // how many it takes
+	granted chan []*lease // gets its leases once; has room for them
+	most    int           // the most leases that it takes
 	waits   bool          // whether it is in its topic's queue
 }
 
@@ -74,7 +74,7 @@ func (c *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) 
 	return leases[0], nil
 }
 
-// ClaimUpTo implements bus.GroupClaimer, in the way of Claim.
+// ClaimUpTo implements bus.GroupClaimer: it works like Claim.
 func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -253,8 +253,8 @@ func (c *claims) runClaim(q *waitQueue, n int, hints []string) (claimResult, err
 	return a, nil
 }
 
-// distribute gives leases to the waiting callers, in the order in which they came, and
-// returns to the server the leases for which nobody waits any more.
+// distribute gives leases to the waiting callers, in the order in which they came, and returns leases
+// that nobody waits for anymore to the server.
 func (c *claims) distribute(q *waitQueue, a claimResult) {
 	if rest := c.grant(q, a); len(rest) > 0 {
 		c.leases.giveBack(&q.keys, rest)

@@ -13,13 +13,13 @@ import (
 const (
 	DefaultPrefix  = "parley"
 	DefaultLease   = 5 * time.Second
-	DefaultMaxHold = 35 * time.Minute // the longest turn and some grace
+	DefaultMaxHold = 35 * time.Minute // longer than the longest turn
 )
 
-// Config says where the bus lives and what bounds it.
+// A Config says which server the bus uses, and sets its limits.
 type Config struct {
-	// URL is redis://, rediss:// or unix://, as redis-cli takes it, or with Sentinels as
-	// sentinel.Address says.
+	// URL is redis://, rediss:// or unix:// in the form that redis-cli takes, or an address with
+	// Sentinels in the form that sentinel.Address describes.
 	URL string
 	// Prefix begins every key and channel; DefaultPrefix if empty. Processes with the same
 	// prefix in the same database share one bus.
@@ -31,11 +31,11 @@ type Config struct {
 	Lease time.Duration
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
-	// Log gets what operators should know; nil means that nothing is logged.
+	// Log gets what operators should know; if it is nil, nothing is logged.
 	Log *slog.Logger
 
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // replaces the dialling in tests; nil otherwise
-	hungUp chan struct{}                                                        // closed when nothing should be dialled any more; may be nil
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // dials in place of the net package in tests; nil otherwise
+	hungUp chan struct{}                                                        // closed when nothing may be dialed anymore; may be nil
 }
 
 func (c Config) withDefaults() Config {

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A connection is what each part of the bus has of Redis.
+// A connection is what every part of the bus needs to use Redis.
 type connection struct {
 	keys    keys
 	self    string // this process's name in the fleet

@@ -17,21 +17,22 @@ import (
 const (
 	// copyTimeout is how long replicas may take to confirm a write.
 	copyTimeout = time.Second
-	// aloneTimeout takes its place while no replica is in touch.
+	// aloneTimeout is used instead while no replica is connected.
 	aloneTimeout = 100 * time.Millisecond
-	// aloneAfter is how long the Sentinels have to agree on a master that has lost its last replica
-	// until it may go on alone. A replica that leaves may have been promoted, and then the Sentinels
-	// need a few seconds to say so, and what the old master accepts meanwhile is lost.
+	// aloneAfter is how long a master has to be without replicas before it may go on alone, if the
+	// Sentinels still agree on it. A replica that has left may have been promoted. The Sentinels need a
+	// few seconds to say so, and what the old master accepts meanwhile is lost.
 	aloneAfter = 10 * time.Second
 	// watchEvery is how often the Sentinels are asked.
 	watchEvery = 2 * time.Second
 )
 
-// errNotCopied is the error of a script that has run, and may be lost if the master is replaced.
+// errNotCopied is the error of a script that has run, but whose writes may be lost if the master is
+// replaced.
 var errNotCopied = errors.New("no replica of redis has confirmed it")
 
-// copies sees to it that what is written is on a replica too before anybody relies on it. Only with
-// Sentinels is anything copied.
+// copies makes sure that a write is on a replica too before anybody relies on it. It does so only with
+// Sentinels.
 type copies struct {
 	client *redis.Client
 	way    *way
@@ -39,37 +40,38 @@ type copies struct {
 	grace  time.Duration // aloneAfter
 
 	mu     sync.Mutex
-	master string    // of which the rest is true
-	online int       // how many replicas are in touch
-	alone  bool      // whether it may go on without any
-	lost   time.Time // if there is none: since when
-	// fresh says that it has become the master while this process ran, and has had no replica
-	// since: no other is about to replace it.
+	master string    // the address of the master that the fields below describe
+	online int       // how many replicas are connected to it
+	alone  bool      // whether it may go on without replicas
+	lost   time.Time // when it lost its last replica
+	// fresh says that it became the master while this process ran, and has had no replica since: so no
+	// other server is about to replace it.
 	fresh bool
-	runID string // of the server that may go on alone
+	runID string // of the process that may go on alone
 }
 
 func newCopies(client *redis.Client, w *way, log *slog.Logger) *copies {
 	return &copies{client: client, way: w, log: log, grace: aloneAfter}
 }
 
-// A proof is what shows that a write can be relied on: so many replicas have to confirm it in time, or
-// if that is 0, the server that has written it must be the master that may go on alone, and have no replica.
+// A proof shows whether a write can be relied on. If needed is not 0, that many replicas have to confirm
+// it in time. Otherwise the server that wrote it must be the master that may go on alone, and have no
+// replica.
 type proof struct {
 	needed int
-	copied *redis.Cmd // the answer to WAIT
-	runID  string     // of the server that may go on alone
-	server [2]*redis.StringCmd
+	copied *redis.Cmd          // the answer to WAIT
+	runID  string              // of the process that may go on alone
+	server [2]*redis.StringCmd // the answers to askNode
 }
 
-// A node is the server that has answered, by its own account.
+// A node is how the server that has answered describes itself.
 type node struct {
 	runID  string
-	online int // how many replicas are in touch
+	online int // how many replicas are connected
 }
 
-// begin adds to a pipeline the command that proves what it has written. It returns nil if nothing has to be
-// proved. The command tells of all that the server was told before, also over other connections.
+// begin adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be
+// proved. The proof covers everything that was written to the server before, also over other connections.
 func (c *copies) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
 	if c.way.copies == 0 {
 		return nil
@@ -84,13 +86,13 @@ func (c *copies) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
 	return p
 }
 
-// askNode adds to a pipeline what asks the server who it is.
+// askNode adds to a pipeline the commands that ask the server to describe itself.
 func askNode(ctx context.Context, pipe redis.Pipeliner) [2]*redis.StringCmd {
 	return [2]*redis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")}
 }
 
-// needed returns how many replicas have to confirm a write now, and how long they may take. If none has to, only the
-// server with this run id may have written it.
+// needed returns how many replicas have to confirm a write now, and how long they may take. If n is 0,
+// only the server with this run id may have written it.
 func (c *copies) needed() (n int, timeout time.Duration, runID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,9 +105,9 @@ func (c *copies) needed() (n int, timeout time.Duration, runID string) {
 	return 1, aloneTimeout, ""
 }
 
-// judge returns nil if what was written can be relied on. If too few replicas have confirmed it, or another server has
-// written it than the one that may go on alone, it has to be repeated, even if fewer would do from now on: the server
-// that has it may be a master that was just replaced.
+// judge returns nil if a write can be relied on. If too few replicas have confirmed it, or a server has
+// written it that is not the one that may go on alone, it has to be repeated, even if fewer replicas
+// would be enough from now on: the server that has it may be a master that was just replaced.
 func (c *copies) judge(ctx context.Context, p *proof) error {
 	var failed error
 	if p.needed > 0 {
@@ -130,12 +132,12 @@ func (c *copies) judge(ctx context.Context, p *proof) error {
 	return errNotCopied
 }
 
-// look asks the master for its replicas. If there is none, it matters whether the Sentinels call it the master still:
-// view is what they have just said, and nil has them asked.
+// look asks the server how many replicas it has. If it has none, it matters whether the Sentinels still
+// call it the master: view is what they have just said; if it is nil, look asks them.
 func (c *copies) look(ctx context.Context, view *sentinel.View) error {
 	pipe := c.client.Pipeline()
 	answers := askNode(ctx, pipe)
-	_, _ = pipe.Exec(ctx) // each answer has its error
+	_, _ = pipe.Exec(ctx) // each answer contains its own error
 	by, err := readNode(answers)
 	if err != nil {
 		return err
@@ -154,8 +156,9 @@ func (c *copies) look(ctx context.Context, view *sentinel.View) error {
 	return nil
 }
 
-// note takes note of how many replicas are in touch, and if there is none, of what the Sentinels say. Who has answered
-// may be a master that was just replaced: only the server that the Sentinels call the master may go on alone.
+// note records how many replicas are connected and, if there are none, what the Sentinels say. The server
+// that answered may be a master that was just replaced: only the server that the Sentinels call the
+// master may go on alone.
 func (c *copies) note(by node, view sentinel.View) {
 	c.way.mu.Lock()
 	master := c.way.master
@@ -188,8 +191,8 @@ func (c *copies) note(by node, view sentinel.View) {
 	}
 }
 
-// watch looks at the Sentinels and the master now and then until ctx is done, and leaves a master that
-// is one no more.
+// watch asks the Sentinels and the master every now and then until ctx is done. When the Sentinels name
+// another master, it closes the connections to the old one.
 func (c *copies) watch(ctx context.Context) {
 	if c.way.finder == nil {
 		return
@@ -200,7 +203,7 @@ func (c *copies) watch(ctx context.Context) {
 			c.log.Info("redis has another master", slog.String("address", view.Master))
 		}
 		if err == nil && c.way.copies > 0 {
-			_ = c.look(ctx, &view) // the calls that fail meanwhile say so
+			_ = c.look(ctx, &view) // if it fails, the calls that need an answer fail too and report it
 		}
 		select {
 		case <-time.After(jitter(watchEvery)):
@@ -210,7 +213,7 @@ func (c *copies) watch(ctx context.Context) {
 	}
 }
 
-// readNode reads who has answered to askNode.
+// readNode reads the answers to askNode.
 func readNode(answers [2]*redis.StringCmd) (by node, err error) {
 	for _, a := range answers {
 		info, err := a.Result()
@@ -227,8 +230,8 @@ func readNode(answers [2]*redis.StringCmd) (by node, err error) {
 	return by, nil
 }
 
-// countReplicas returns how many replicas are in touch with a master, from its answer to INFO. One that
-// still copies everything is not.
+// countReplicas returns how many replicas are connected to a master, from its answer to INFO. A replica
+// that is still copying all data does not count.
 func countReplicas(info string) (online int) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")

@@ -12,7 +12,7 @@ import (
 	"parley/bus"
 )
 
-// deadLetters reads what was given up, publishes it anew, and drops it.
+// deadLetters lists, replays and drops dead letters.
 type deadLetters struct {
 	*connection
 	publisher *publisher
@@ -25,12 +25,12 @@ func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after s
 	return ds.list(ctx, topic, after, limit, false)
 }
 
-// NewestDeadLetters implements bus.DeadLetters, as DeadLetters does.
+// NewestDeadLetters implements bus.DeadLetters: it reads a page as DeadLetters does, from the newest on.
 func (ds *deadLetters) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
 	return ds.list(ctx, topic, before, limit, true)
 }
 
-// list reads a page of dead letters in the order of their burial, or against it.
+// list reads a page of dead letters, the oldest first or the newest first.
 func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, known string, limit int, newest bool) ([]bus.DeadLetter, error) {
 	k := ds.keys.topic(topic)
 	ids, err := ds.deadIDs(ctx, &k, known, limit, newest)

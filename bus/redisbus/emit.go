@@ -12,7 +12,7 @@ import (
 
 const (
 	streamEvents = 4096      // about how many events of a session, and of the server, Redis keeps
-	streamKept   = time.Hour // how long it keeps them after the last of them
+	streamKept   = time.Hour // how long it keeps them after the newest of them
 	// emitEvery is the wait between two calls that send events. The events that many turns emit
 	// meanwhile are sent in one call.
 	emitEvery = 2 * time.Millisecond
@@ -134,9 +134,9 @@ func (m *emitter) encodeEvent(e *bus.Event) []byte {
 	return text
 }
 
-// removeEvents removes the sessions' events from this process's buffer and from Redis: their
-// streams, and that of the server, which has some of them. It waits for the batch that is being sent, which would otherwise
-// add to the streams after they were deleted.
+// removeEvents removes the sessions' events from this process's buffer and from Redis: it deletes the
+// sessions' streams, and that of the server, which contains some of them. It waits for the batch that is
+// being sent, which would otherwise add to the streams after they were deleted.
 func (m *emitter) removeEvents(ctx context.Context, sessions []string) error {
 	r := m.buffer
 	r.sending.Lock()

@@ -23,7 +23,7 @@ type eventBuffer struct {
 	mu     sync.Mutex
 	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[destination]bool // feeds that lack events without their watchers knowing it yet
+	gaps   map[destination]bool // feeds that lack events, whose watchers have not been told yet
 	filled chan struct{}        // has a value when there is something to send
 	lost   uint64               // number of events that were lost
 }
@@ -34,7 +34,8 @@ type destination struct {
 	server           bool
 }
 
-// destinationOf returns where an event itself goes; what the server's feed has of it is another event.
+// destinationOf returns where the event itself goes. The server's feed gets another event that is made
+// from it.
 func destinationOf(e *bus.Event) destination {
 	if e.IsServersOnly() {
 		return destination{}
@@ -42,7 +43,8 @@ func destinationOf(e *bus.Event) destination {
 	return destination{session: e.Session, channel: e.Route.Channel}
 }
 
-// parts returns the destinations of one feed each; those that d has not are zero.
+// parts splits a destination into those of the single feeds; they are zero for feeds that d does not
+// include.
 func (d destination) parts() [3]destination {
 	return [3]destination{{session: d.session}, {channel: d.channel}, {server: d.server}}
 }
@@ -130,7 +132,7 @@ type outgoing struct {
 func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	newest := map[string]*bus.Event{} // of each turn, in the batch
+	newest := map[string]*bus.Event{} // the newest event of each turn in the batch
 	n := 0
 	for size := 0; n < len(r.events) && n < emitAtOnce && size < emitBytes; n++ {
 		e := r.events[n]
@@ -157,8 +159,8 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	return batch
 }
 
-// appendEvent appends an event to a batch, and before it the sign that its feeds lack events. The caller
-// holds r.mu.
+// appendEvent appends an event to a batch. If a feed of its destination lacks events, the sign of that
+// comes first. The caller holds r.mu.
 func (r *eventBuffer) appendEvent(batch []outgoing, to destination, e *bus.Event) []outgoing {
 	if to == (destination{}) {
 		return batch
@@ -191,7 +193,7 @@ func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range batch {
-		if x.event != nil && (!x.server || x.event.IsServersOnly()) { // what the server's feed has of others is no event more
+		if x.event != nil && (!x.server || x.event.IsServersOnly()) { // the server's feed gets most events in addition to other feeds; they are counted once
 			r.lost++
 		}
 		r.markGaps(x.destination)
@@ -205,8 +207,7 @@ func (r *eventBuffer) hasEvents() bool {
 	return len(r.events) > 0
 }
 
-// dropEvents removes the events of sessions from the buffer, and remembers that their feeds lack
-// them.
+// forget removes the events of sessions from the buffer, and remembers that their feeds lack them.
 func (r *eventBuffer) forget(sessions []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -148,8 +148,8 @@ func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (it
 	return s.follow(ctx, w, after), nil
 }
 
-// pastEvents reads the events after an id from the session's stream. Streams are trimmed at the
-// beginning, so a stream that still has the event with that id has all later ones.
+// pastEvents reads the events after an id from the feed's stream. Streams are trimmed at the beginning,
+// so a stream that still has the event with that id has all later ones.
 func (s *events) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
 	past, gap, err := s.readStream(ctx, name, strconv.FormatUint(after, 10))
 	if err != nil {
@@ -167,8 +167,8 @@ func (s *events) HeldEvents(ctx context.Context, name bus.Feed) ([]bus.Event, er
 	return held, err
 }
 
-// readStream reads the events from an id on from a session's stream. If some are missing there, gap is
-// true, and it returns those that follow the last gap.
+// readStream reads the events from an id on from a feed's stream. If some are missing there, gap is true,
+// and it returns those that follow the last gap.
 func (s *events) readStream(ctx context.Context, name bus.Feed, from string) (read []bus.Event, gap bool, err error) {
 	var list []redis.XMessage
 	for retry := backoff(0); ; {
@@ -289,7 +289,7 @@ func (s *events) dropIdleFeeds() {
 	}
 }
 
-func (s *events) close() { _ = s.pubsub.Close() } // nobody watches any more
+func (s *events) close() { _ = s.pubsub.Close() } // nobody watches anymore
 
 // Dropped returns how many events this process has lost: those that it could not send, and
 // those that a watcher was too slow to read.
@@ -309,9 +309,9 @@ func (s *events) confirm(channel string) {
 	}
 }
 
-// handleBrokenConnection records that the connection for events is broken. What is published from
-// then on is lost, so each watcher gets the sign that events are missing. New subscribers
-// have to wait for the confirmation on the next connection.
+// handleBrokenConnection records that the connection for events is broken. What is published from then on
+// is lost, so each watcher gets the sign that events are missing. New subscribers have to wait until the
+// server confirms the subscription on the next connection.
 func (s *events) handleBrokenConnection() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,8 +358,8 @@ func (w *watcher) dropEvents(sessions []string) {
 	w.past, w.queue = replaceByGaps(w.past, sessions), replaceByGaps(w.queue, sessions)
 }
 
-// replaceByGaps replaces the events of sessions by the sign that events are missing, one
-// sign for several events in a row.
+// replaceByGaps replaces the events of sessions by the sign that events are missing. Several events in a
+// row are replaced by one sign.
 func replaceByGaps(list []bus.Event, sessions []string) []bus.Event {
 	kept := list[:0]
 	for _, e := range list {

@@ -18,7 +18,7 @@ const (
 	deadAtOnce   = 16 // how many dead letters one call reads
 )
 
-// A forgetter removes what is to be erased.
+// A forgetter removes the mail, dead letters and events that are to be erased.
 type forgetter struct {
 	*connection
 	inspector *inspector

@@ -82,9 +82,9 @@ func (s *events) dropExpectation(id string) {
 	delete(s.forgetAcks, id)
 }
 
-// dropEvents removes the events of sessions from the queues of this process's watchers. If this
-// process had to send its own request twice, it receives it twice; it ignores the second,
-// because newer events may have come in between.
+// forget removes the events of sessions from the queues of this process's watchers. If this process had
+// to send its own request twice, it receives it twice; it ignores the second, because newer events may
+// have come in between.
 func (s *events) forget(o forgetRequest, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,9 +64,9 @@ func (hs *holds) list() []*hold {
 	return slices.Collect(maps.Keys(hs.held))
 }
 
-// Hold implements bus.Holder: it asks Redis for the name and waits. The name is free again once release is called, not when ctx
-// ends: until then the holder may still be finishing its work. A hold that cannot be
-// extended is lost a little before others can take it.
+// Hold implements bus.Holder: it asks Redis for the name and waits. The name is free again once release
+// is called, not when ctx ends: until then the holder may still be finishing its work. A hold that cannot
+// be extended is lost a little before others can take it.
 func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	var retry backoff
 	for {
@@ -114,8 +114,8 @@ func (hs *holds) startHold(ctx context.Context, name string, fence int64, sent t
 	})
 }
 
-// length returns how long this process surely has the name, counted from the moment at which it
-// asked for it; see grantedTime.
+// length returns how long this process certainly has the name, counted from the moment at which it asked
+// for it; see grantedTime.
 func (h *hold) length() time.Duration { return h.holds.lease * 9 / 10 }
 
 // stopExtending removes the hold from those that are extended. It returns false if that was

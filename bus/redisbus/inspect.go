@@ -13,7 +13,7 @@ import (
 	"parley/bus"
 )
 
-// An inspector reads what the bus keeps.
+// An inspector reads the state of the bus.
 type inspector struct{ *connection }
 
 // Topics implements bus.Inspector: it reads the list of topics in Redis.
@@ -33,7 +33,7 @@ func (i *inspector) Topics(ctx context.Context) ([]bus.Topic, error) {
 const scanAtOnce = 500
 
 // Depth implements bus.Inspector: it reads every mailbox that contains mail, some at a time, so its
-// figures are not of the same moment. What is leased to a process that is gone waits.
+// figures are not from the same moment. Mail counts as waiting if the lease of its mailbox has run out.
 func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := i.keys.topic(topic)
 	now, err := i.now(ctx)
@@ -81,9 +81,9 @@ func (i *inspector) HasMail(ctx context.Context, topic bus.Topic, key string) (b
 	return has, nil
 }
 
-// Mailboxes implements bus.Inspector: it takes the leases that end first and the mailboxes that are due
-// first from their sorted sets, and then reads the states of these. A lease whose time is over belongs to
-// nobody, though it is only taken away when a process claims mail: its mailbox waits.
+// Mailboxes implements bus.Inspector: from the sorted sets it takes the leases that end first and the
+// mailboxes that are due first, and then it reads their states. A mailbox counts as waiting if its lease
+// has run out, though the lease is removed only when a process claims mail.
 func (i *inspector) Mailboxes(ctx context.Context, topic bus.Topic, limit int) (list bus.MailboxList, err error) {
 	if limit <= 0 {
 		return list, nil

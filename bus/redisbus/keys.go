@@ -48,7 +48,7 @@ func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + st
 func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
 func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
 
-// topicKeys has the names of everything that a bus stores for one topic.
+// topicKeys contains the names of everything that a bus stores for one topic.
 type topicKeys struct {
 	name   bus.Topic
 	part   string // the topic's name as part of a key

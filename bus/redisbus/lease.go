@@ -24,7 +24,7 @@ type lease struct {
 	over    error         // why the lease is over; nil while it is not known to be
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
-	group   string // the group for which the lease is counted, or may be; "" for none
+	group   string // the group for which the lease is counted, or may be if the outcome of a call is unknown; "" for none
 
 	bell bus.Bell // rings when there is mail that Mail has not returned, and when the lease ends
 }
@@ -59,9 +59,8 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// wakeWaiters wakes the callers of Held and Mail because something has changed, and rings for whom
-// OnMail has named if that is what it promises. The caller of wakeWaiters, ringIfDue or nextChange
-// holds l.mu.
+// wakeWaiters wakes the callers of Held and Mail because something has changed, and rings the bell if
+// that is due. The caller of wakeWaiters, ringIfDue or nextChange holds l.mu.
 func (l *lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
@@ -77,8 +76,8 @@ func (l *lease) ringIfDue() {
 	}
 }
 
-// OnMail implements bus.Lease: it has f called when a note or an extension tells of a message, and
-// when the lease ends.
+// OnMail implements bus.Lease: it has f called when a note or an extension announces a message, and when
+// the lease ends.
 func (l *lease) OnMail(f func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,10 +173,10 @@ func (k *cachedMailbox) markSeen(page []bus.Message) {
 	}
 }
 
-// messagesAfter asks the server for the messages after that number. There may be none although the
-// lease was told of some: a server that has failed over may have lost them. again is true if there
-// is no answer to rely on: after an error, if messages are missing that the mailbox counts, which
-// upkeep mends, and if the server refuses the lease's fence, in which case messagesAfter ends the lease.
+// messagesAfter asks the server for the messages after that number. There may be none although the lease
+// was told of some: a server that has failed over may have lost them. again is true if there is no answer
+// to rely on: after an error, or if messages are missing that the mailbox counts, which repair fixes, or
+// if the server refuses the lease's fence, in which case messagesAfter ends the lease.
 func (l *lease) messagesAfter(ctx context.Context, after int64) (page []bus.Message, again bool, err error) {
 	c := l.claim
 	r, err := l.leases.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
@@ -341,8 +340,8 @@ func (l *lease) Leave(ctx context.Context) error {
 	return nil
 }
 
-// swapGroup records for which group the lease is about to be counted, and returns for which
-// it was until now.
+// swapGroup records the group for which the lease is about to be counted, and returns the one for which
+// it was counted until now.
 func (l *lease) swapGroup(group string) (last string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

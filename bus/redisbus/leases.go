@@ -13,7 +13,7 @@ import (
 // leases holds the leases of this process, by their fences.
 type leases struct {
 	*connection
-	emitter     *emitter // where new dead letters are told
+	emitter     *emitter // announces new dead letters
 	length      time.Duration
 	maxHold     time.Duration
 	extendAsked chan struct{} // has a value when somebody cannot wait for the next regular extension
@@ -21,7 +21,7 @@ type leases struct {
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease
 	claiming   int             // how many runs of the claim script are under way
-	earlyNotes map[int64]int64 // by fence: the news of leases that this process did not know yet
+	earlyNotes map[int64]int64 // by fence: the numbers from notes about leases that this process did not know yet
 }
 
 func newLeases(c *connection, m *emitter, length, maxHold time.Duration) *leases {
@@ -97,7 +97,7 @@ func (s *leases) lose(l *lease, why error) {
 func (s *leases) extendNow() {
 	select {
 	case s.extendAsked <- struct{}{}:
-	default: // asked for already, and not begun
+	default: // somebody has asked already, and the round has not begun
 	}
 }
 

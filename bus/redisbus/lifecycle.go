@@ -8,7 +8,7 @@ import (
 	"parley/bus"
 )
 
-// lifecycle is what Open starts and Close ends.
+// A lifecycle is the part of the bus that Open starts and Close ends.
 type lifecycle struct {
 	stop   context.CancelFunc
 	hangUp func() // closes the connections, which ends every call

@@ -82,7 +82,7 @@ func (c *claims) blockOn(ctx context.Context, lists []string, wait time.Duration
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	// For BLPOP 0 means without end.
+	// For BLPOP, 0 means that it waits forever.
 	args = append(args, strconv.FormatFloat(max(wait, time.Millisecond).Seconds(), 'f', 3, 64))
 	got, err := c.client.Do(ctx, args...).Result()
 	if err == redis.Nil { //nolint:errorlint // the client returns it bare

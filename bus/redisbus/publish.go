@@ -18,7 +18,7 @@ const dayLength = int64(24 * time.Hour / time.Microsecond)
 type publisher struct {
 	*connection
 	caps bus.Caps
-	day  atomic.Int64 // the day that this process takes for the server's (see accept)
+	day  atomic.Int64 // the day that this process believes it to be on the server (see accept)
 }
 
 func newPublisher(c *connection, caps bus.Caps) *publisher {
@@ -85,20 +85,19 @@ func (p *publisher) acceptKeys(t *topicKeys, key, id string, day int64) []string
 	}
 }
 
-// What the scripts publish, replay and import_message return if they have not stored the
-// message.
+// What the scripts publish, replay and import_message return if they have not stored the message.
 const (
 	answerKnown = "known" // its id was published lately
 	answerFull  = "full"  // its mailbox is full
 	answerMuch  = "much"  // the messages that wait would have too many bytes
-	answerDay   = "day"   // the caller has guessed another day than the server's; see accept
+	answerDay   = "day"   // it is another day on the server than the caller believes; see accept
 	answerGone  = "gone"  // there is no such dead letter to replay
 )
 
-// accept runs a script that stores a message, and returns the script's answer; ask makes the call
-// for a day. The keys of the sets of known ids contain the server's day, and must be declared
-// before the script can look at the clock. If this process guessed another day, the script stores
-// nothing and returns the day, and accept runs it again.
+// accept runs a script that stores a message, and returns the script's answer; ask makes the call for a
+// day. The keys of the sets of known ids contain the server's day, and must be declared before the script
+// can look at the clock. If this process believes it to be another day, the script stores nothing and
+// returns the day, and accept runs it again.
 func (p *publisher) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
 		r, err := p.batcher.send(ctx, ask(p.day.Load()))

@@ -45,7 +45,7 @@ import (
 	"parley/bus"
 )
 
-// A Bus implements every interface of package bus. It consists of a part for each thing that it does.
+// A Bus implements every interface of package bus. It consists of one part for each of its tasks.
 type Bus struct {
 	*connection
 
@@ -155,7 +155,7 @@ func (b *Bus) start(ctx context.Context) {
 	}
 }
 
-// closeMost bounds how long Close waits for the server in all.
+// closeMost bounds the total time that Close waits for the server.
 const closeMost = 3 * time.Second
 
 // Close ends every claim, lease, hold and subscription, and gives back leases and holds:

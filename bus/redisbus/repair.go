@@ -88,8 +88,8 @@ func (rs *repairs) repairSome(ctx context.Context, k *topicKeys, page []string) 
 	return r.number(), err
 }
 
-// refreshTopic updates the time that the list of topics has for a topic, and by which forgetTopics
-// decides, unless the topic has neither mail (empty is true) nor dead letters.
+// refreshTopic updates a topic's time in the list of topics, unless the topic has neither mail (empty is
+// true) nor dead letters. forgetTopics removes topics by this time.
 func (rs *repairs) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error {
 	if empty {
 		n, err := rs.client.ZCard(ctx, k.graves).Result()
@@ -104,7 +104,7 @@ func (rs *repairs) refreshTopic(ctx context.Context, k *topicKeys, empty bool) e
 	return rs.client.ZAddXX(ctx, rs.keys.topics(), redis.Z{Score: float64(now.UnixMicro()), Member: string(k.name)}).Err()
 }
 
-// forgetTopics removes topics from the list that have been empty for topicKept.
+// forgetTopics removes topics from the list that have had neither mail nor dead letters for topicKept.
 func (rs *repairs) forgetTopics(ctx context.Context) error {
 	now, err := rs.client.Time(ctx).Result()
 	if err != nil {

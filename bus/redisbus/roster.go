@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A roster knows which processes have the bus open.
+// A roster lists the processes that have the bus open.
 type roster struct{ *connection }
 
-// Processes implements bus.Roster: it lists the channels on which processes listen, of
-// which each has its own.
+// Processes implements bus.Roster: every process listens on a channel of its own, and Processes asks the
+// server for these channels.
 func (r *roster) Processes(ctx context.Context) ([]string, error) {
 	listening, err := r.client.PubSubChannels(ctx, prefixPattern(r.keys.notes(""))).Result()
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *roster) Processes(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// otherProcesses returns how many other processes have the bus open.
+// countOtherProcesses returns how many other processes have the bus open.
 func (r *roster) countOtherProcesses(ctx context.Context) (int, error) {
 	all, err := r.Processes(ctx)
 	return len(all) - 1, err

@@ -12,8 +12,8 @@ import (
 //go:embed scripts/*.lua scripts/shared/*.lua
 var sources embed.FS
 
-// A script is one of the Lua files in the folder scripts; each says there which arguments it has
-// and what it returns.
+// A script is one of the Lua files in the folder scripts. Each file describes its arguments and what it
+// returns.
 type script int
 
 const (
@@ -46,8 +46,9 @@ func (s script) String() string {
 	}[s]
 }
 
-// isRelied reports whether somebody relies on what the script has done. If it were lost with the master,
-// mail would be lost, or done twice. The others change nothing, or nothing that would be missed.
+// isRelied reports whether what the script has done must be on a replica before anybody relies on it. If
+// it were lost with the master, mail would be lost, or handled twice. The other scripts change nothing,
+// or nothing that would be missed.
 func (s script) isRelied() bool {
 	switch s {
 	case readScript, rewakeScript, nudgeScript, emitScript, repairScript:

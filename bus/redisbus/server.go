@@ -24,7 +24,7 @@ type Server struct {
 	Version string // the version of Redis, or the one that another server claims to be
 	Policy  string // maxmemory-policy
 	AOF     bool   // whether it writes an append-only file
-	Mode    string // standalone, cluster or sentinel; "" if it does not tell
+	Mode    string // standalone, cluster or sentinel; "" if the server does not tell
 	// Skew is about how far the server's clock is ahead of this machine's.
 	Skew time.Duration
 }
@@ -139,10 +139,10 @@ type Health struct {
 // A Group is what Sentinels watch: a master and its replicas.
 type Group struct {
 	sentinel.View
-	Online int // how many replicas are in touch with the master
+	Online int // how many replicas are connected to the master
 }
 
-// Probe reads the description and the health of a server, and changes nothing.
+// Probe reads the description and the health of a server. It changes nothing.
 func Probe(ctx context.Context, address string) (h Health, err error) {
 	w, err := newWay(Config{URL: address})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // silenceMost is how long the server may send nothing before the connection is tested.
 const silenceMost = 2 * time.Second
 
-// A subscription listens to what is published to this process.
+// A subscription receives what is published to this process.
 type subscription struct {
 	*connection
 	leases *leases

@@ -9,7 +9,7 @@ import (
 	"parley/bus"
 )
 
-// An upkeep keeps what this process has from running out.
+// An upkeep extends the leases and holds of this process, so that they do not run out.
 type upkeep struct {
 	leases *leases
 	holds  *holds

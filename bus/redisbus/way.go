@@ -16,19 +16,19 @@ import (
 	"parley/bus/redisbus/sentinel"
 )
 
-// A way leads to the server: to that at an address, or to the master that Sentinels name.
+// A way connects to the server: to the one at an address, or to the master that Sentinels name.
 type way struct {
 	options *redis.Options
 	finder  *sentinel.Finder // nil without Sentinels
 	copies  int              // how many replicas have to confirm what is written
 
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	hungUp <-chan struct{} // closed when nothing should be dialled any more; may be nil
+	hungUp <-chan struct{} // closed when nothing may be dialed anymore; may be nil
 
 	mu     sync.Mutex
 	open   map[*trackedConn]bool
-	master string    // the last that was dialled, if there are Sentinels
-	clean  time.Time // when all connections were closed last
+	master string    // the one that was dialed last, if there are Sentinels
+	clean  time.Time // when all connections were last closed
 }
 
 // newWay parses the address in c. Its errors do not repeat the address, which may contain
@@ -56,7 +56,7 @@ func newWay(c Config) (*way, error) {
 	}
 	setOptions(o)
 	if o.TLSConfig != nil && isNamed {
-		o.TLSConfig.ServerName = named.ServerName // "" is the host that is dialled
+		o.TLSConfig.ServerName = named.ServerName // if it is "", the name must be that of the host that is dialed
 	}
 	w.dial = c.dial
 	if w.dial == nil {
@@ -73,8 +73,8 @@ func newWay(c Config) (*way, error) {
 	return w, nil
 }
 
-// setOptions sets what the bus decides. The client must not retry: only the bus knows which script
-// may run twice.
+// setOptions sets the options of the client that the bus does not leave open. The client must not retry:
+// only the bus knows which script may run twice.
 func setOptions(o *redis.Options) {
 	o.Protocol = 2
 	o.DisableIdentity = true
@@ -88,7 +88,7 @@ func setOptions(o *redis.Options) {
 	o.PipelinePoolSize = -1 // one pool is enough
 }
 
-// close ends what asks the Sentinels.
+// close closes the connections to the Sentinels.
 func (w *way) close() error {
 	if w.finder == nil {
 		return nil
@@ -96,7 +96,7 @@ func (w *way) close() error {
 	return w.finder.Close()
 }
 
-// checkMaster refuses a server that the Sentinels still name, although it has become a replica.
+// checkMaster refuses a server that has become a replica, although the Sentinels still name it.
 func checkMaster(ctx context.Context, c *redis.Conn) error {
 	role, err := c.Do(ctx, "role").Slice()
 	if err != nil && !isServerAnswer(err) {
@@ -149,7 +149,7 @@ func (w *way) dialOnce(ctx context.Context, network, address string) (net.Conn, 
 	return w.track(conn, address), nil
 }
 
-// A trackedConn is an open connection, which can be closed from without.
+// A trackedConn is an open connection that the way can close.
 type trackedConn struct {
 	net.Conn
 	way     *way
@@ -164,7 +164,7 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A trackedSocket is a trackedConn of which the client can see whether the server has closed it.
+// A trackedSocket is a trackedConn that lets the client see whether the server has closed it.
 type trackedSocket struct {
 	*trackedConn
 	syscall.Conn
@@ -181,8 +181,8 @@ func (w *way) track(conn net.Conn, address string) net.Conn {
 	return tracked
 }
 
-// follow closes the connections to another master than this. It returns false if this one was
-// known.
+// follow records which server is the master, and closes the connections to all others. It returns true if
+// the master has changed.
 func (w *way) follow(master string) (changed bool) {
 	w.mu.Lock()
 	changed, w.master = w.master != master, master
@@ -194,8 +194,9 @@ func (w *way) follow(master string) (changed bool) {
 // cleanEvery is how often all connections may be closed because the server accepts no writes.
 const cleanEvery = time.Second
 
-// leaveReplica closes all connections after the server said that it is a replica: new ones may reach the primary at the
-// same address, or at the one that the Sentinels name. It does this at most once in cleanEvery.
+// leaveReplica closes all connections after the server said that it is a replica: new ones may reach the
+// master at the same address, or at the one that the Sentinels name. It does this at most once in
+// cleanEvery.
 func (w *way) leaveReplica() {
 	w.mu.Lock()
 	soon := time.Since(w.clean) < cleanEvery
@@ -208,7 +209,7 @@ func (w *way) leaveReplica() {
 	}
 }
 
-// hangUpWhere closes the connections to some addresses.
+// hangUpWhere closes the connections to the addresses for which is returns true.
 func (w *way) hangUpWhere(is func(address string) bool) {
 	w.mu.Lock()
 	var those []*trackedConn
@@ -219,6 +220,6 @@ func (w *way) hangUpWhere(is func(address string) bool) {
 	}
 	w.mu.Unlock()
 	for _, c := range those {
-		_ = c.Close() // whoever uses it gets the error
+		_ = c.Close() // whoever uses the connection gets the error
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"parley/bus"
 )
 
-// wireEvent is an event as it is stored in Redis, in JSON. In place of dropped events there
-// is an empty text, which tells subscribers that they have missed some.
+// wireEvent is the form in which an event is stored in Redis, as JSON. An empty text takes the place of
+// dropped events and tells subscribers that they have missed some.
 type wireEvent struct {
 	Type    string      `json:"type"`
 	Session string      `json:"session,omitempty"`

@@ -34,7 +34,7 @@ if id ~= '' then
   local busy = 0
   local all = call('HGETALL', working)
   for i = 1, #all, 2 do
-    -- What an earlier lease of this mailbox has left is written over below.
+    -- What an earlier lease of this mailbox has left is overwritten below.
     if all[i] ~= key then
       local other = load_box(state, all[i])
       if not other or other.fence ~= tonumber(all[i + 1]) then

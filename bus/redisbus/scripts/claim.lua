@@ -19,9 +19,9 @@ if paused >= 0 then
   return {whole(math.max(paused, 1) * 1000), {}, {}}
 end
 
--- Reap leases that have run out. Their holders were cut off in mid-turn, so score 0
--- puts their mailboxes at the front of the line. Few are reaped in one run, as
--- nothing else runs in Redis meanwhile; the others follow at the next.
+-- Reap leases that have run out. Their holders were cut off in mid-turn, so score 0 puts their mailboxes
+-- at the front of the line. Few are reaped in one run, as nothing else runs in Redis meanwhile; the next
+-- runs reap the others.
 if now >= spared then
   for _, key in ipairs(call('ZRANGEBYSCORE', leased, '-inf', whole(now), 'LIMIT', 0, REAPED_AT_ONCE)) do
     call('ZREM', leased, key)

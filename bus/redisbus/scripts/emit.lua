@@ -1,6 +1,6 @@
 --! clock listeners
--- emit numbers events, keeps those of sessions and of the server for a while, and publishes them
--- where somebody listens.
+-- emit numbers events, stores those of sessions and of the server for a while, and publishes each on the
+-- channels on which somebody listens.
 -- KEYS clock, then streams
 -- ARGV how many milliseconds a stream is kept after its last event, about how many
 -- events it keeps, the number of channels, the channels, then per event: which of the streams

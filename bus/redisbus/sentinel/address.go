@@ -13,10 +13,10 @@ import (
 // suffix ends the schemes of addresses with Sentinels: redis+sentinel and rediss+sentinel.
 const suffix = "+sentinel"
 
-// defaultPort is where a Sentinel listens unless it is told otherwise.
+// defaultPort is the port on which a Sentinel listens by default.
 const defaultPort = "26379"
 
-// An Address is what an address with Sentinels says:
+// An Address is a parsed address with Sentinels:
 // redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/NAME?PARAMETERS.
 type Address struct {
 	Sentinels []string // each as host:port
@@ -24,12 +24,12 @@ type Address struct {
 	// User and Password are for the Sentinels (sentinel_user, sentinel_password). Those before
 	// the @ are Redis' own.
 	User, Password string
-	// ServerName is the name that all certificates must have (tls_name). If it is "", each must
-	// have the host to which the connection goes, and Sentinels mostly tell an IP address.
+	// ServerName is the name for which all certificates must be valid (tls_name). If it is "", each must
+	// be valid for the host that is dialed, for which Sentinels usually give an IP address.
 	ServerName string
-	// Copies is how many replicas must have what was written before it counts as written (copies).
+	// Copies is how many replicas must have a write before it counts as written (copies).
 	Copies int
-	// Redis is the address of Redis itself, as its client takes it. Its host is to be ignored.
+	// Redis is the address of Redis itself, in the form that its client takes. Its host is to be ignored.
 	Redis string
 }
 

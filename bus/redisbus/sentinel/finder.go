@@ -16,8 +16,8 @@ import (
 // askTimeout is how long a Sentinel may take to answer.
 const askTimeout = time.Second
 
-// A Finder asks Sentinels for the master. Unlike the client's own, it believes the newest of what most
-// of them say: one that is cut off from the others goes on naming the old master.
+// A Finder asks Sentinels for the master. Unlike the client's own, it believes the newest answer that
+// most of them give: a Sentinel that is cut off from the others keeps naming the old master.
 type Finder struct {
 	name      string
 	addresses []string
@@ -26,11 +26,11 @@ type Finder struct {
 
 	mu     sync.Mutex
 	closed bool
-	newest int64 // the highest epoch that was told
+	newest int64 // the epoch of the view that was returned last
 }
 
-// NewFinder returns a Finder that reaches the Sentinels of an address as the options say. It takes
-// of them how to dial, and no user.
+// NewFinder returns a Finder that reaches the Sentinels of an address. It uses the options for dialing,
+// but not their user.
 func NewFinder(a Address, o *redis.Options) *Finder {
 	f := &Finder{name: a.Name, addresses: a.Sentinels}
 	for _, address := range a.Sentinels {
@@ -59,17 +59,17 @@ func (f *Finder) Close() error {
 
 // A View is what the Sentinels say about the group.
 type View struct {
-	Master   string // its address
-	RunID    string // which process it was when they asked it last
-	Replicas int    // how many replicas they know, whether or not these are in touch
-	// Calm says that most Sentinels agree on the master, and none of these finds it down or is
+	Master   string // the master's address
+	RunID    string // which process the master was when they last asked it
+	Replicas int    // how many replicas they know, connected or not
+	// Calm says that most Sentinels agree on the master, and that none of these considers it down or is
 	// replacing it.
 	Calm bool
-	// Faults say what is wrong with the Sentinels that were asked and have no answer.
+	// Faults say why Sentinels that were asked gave no answer.
 	Faults []string
 	Asked  int // how many Sentinels there are
 
-	epoch int64 // of the promotion that made it the master
+	epoch int64 // the number of the promotion that made it the master
 }
 
 // An answer is what one Sentinel says.
@@ -78,8 +78,9 @@ type answer struct {
 	err  error
 }
 
-// View asks all Sentinels, and returns the newest of what most of them say, or of what there is if they
-// cannot be reached. If nobody knows the master, the error has the fault of each.
+// View asks all Sentinels and returns what most of them say. If too few answer or they disagree, it
+// returns the newest answer, unless that is older than the last View. The error contains the fault of
+// each Sentinel.
 func (f *Finder) View(ctx context.Context) (v View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -112,7 +113,7 @@ func (f *Finder) View(ctx context.Context) (v View, err error) {
 	return v, nil
 }
 
-// askAll asks all Sentinels, and returns a channel that gets the answer of each.
+// askAll asks all Sentinels, and returns a channel that gets one answer from each.
 func (f *Finder) askAll(ctx context.Context) <-chan answer {
 	answers := make(chan answer, len(f.clients))
 	f.mu.Lock()
@@ -147,7 +148,7 @@ func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (v View, err 
 	return v, nil
 }
 
-// explain says in words what a Sentinel has against being asked.
+// explain replaces the error of a Sentinel that refuses to answer by one that says what is wrong.
 func (f *Finder) explain(err error) error {
 	says := func(begins ...string) bool {
 		for _, b := range begins {

@@ -1,6 +1,6 @@
--- weigh_box estimates how many bytes wait in a mailbox, by asking Redis for the size
--- of its list. So releases that do not count bytes cannot make the sum wrong. On a
--- server that refuses MEMORY USAGE the mailbox has no bound of bytes.
+-- weigh_box estimates how many bytes wait in a mailbox, by asking Redis for the size of its list. There
+-- is no stored sum that releases which do not count bytes could make wrong. On a server that refuses
+-- MEMORY USAGE the mailbox has no bound of bytes.
 local function weigh_box(keys, key)
   local list = redis.pcall('MEMORY', 'USAGE', keys.mail, 'SAMPLES', 0)
   return call('HSTRLEN', keys.heads, key) + (type(list) == 'number' and list or 0)

@@ -1,6 +1,6 @@
--- find_listeners tells of each channel whether anybody listens to it. Nobody can begin to
--- listen while a script runs, so what is not published then reaches as many as if it were. All
--- processes listen where the scripts run; what listens elsewhere is not counted.
+-- find_listeners returns for each channel whether anybody listens to it. Nobody can begin to listen while
+-- a script runs, so nobody misses what is then not published. All processes listen on the server where
+-- the scripts run; listeners elsewhere are not counted.
 local function find_listeners(channels)
   local counts = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
   local listened = {}
