@@ -1,17 +1,16 @@
 // Package sqlitebus is the bus of one process: messages in a SQLite file, and the scheduler
 // in memory.
 //
-// Messages, dead letters, known ids and pauses are rows. Which mailbox may be claimed,
-// and when, is kept in memory and rebuilt from the rows when the bus is opened. One
-// process may have the file open at a time, so a lease needs no heartbeat: it ends
-// when it is settled, when it was held for too long, or with the process.
+// Messages, dead letters, known ids and pauses are rows. The bus keeps in memory which mailboxes may be
+// claimed and when, and rebuilds that from the rows when it is opened. Only one process may have the file
+// open at a time, so a lease needs no heartbeat: it ends when it is settled, when it was held for too
+// long, or with the process.
 //
-// The files, in reading order: bus.go, lock.go, schema.go and load.go open the file and make the
-// bus of its parts; mailboxes.go and numbers.go are what every part uses; publish.go stores a
-// message; scheduler.go and mailbox.go know who may work on what; claim.go, lease.go and settle.go
-// lease mailboxes and settle leases; hold.go, events.go, inspect.go, dead_letters.go, pause.go,
-// roster.go and forget.go are the bus's other interfaces; contents.go reads everything, for a
-// migration.
+// The files, in reading order: bus.go, lock.go, schema.go and load.go open the file and build the bus
+// from its parts; mailboxes.go and numbers.go are what every part uses; publish.go stores a message;
+// scheduler.go and mailbox.go know who may work on what; claim.go, lease.go and settle.go lease mailboxes
+// and settle leases; hold.go, events.go, inspect.go, dead_letters.go, pause.go, roster.go and forget.go
+// are the bus's other interfaces; contents.go reads everything, for a migration.
 package sqlitebus
 
 import (
@@ -26,27 +25,26 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// DefaultMaxHold is Config.MaxHold if it is left out: the length of the longest turn, and some
-// more.
+// DefaultMaxHold is Config.MaxHold if that is left out. It is longer than the longest turn.
 const DefaultMaxHold = 35 * time.Minute
 
-// Config says where the bus lives and what bounds it.
+// A Config says where the bus stores its data, and sets its limits.
 type Config struct {
 	// Path is the database file. The file Path.lock beside it refuses a second process.
 	Path string
-	// Database, if set, opens the database that the bus shares with others, in place of the file at
-	// Path; it has the tables of Schema. It is called once no other process can open the bus any
-	// more. The bus closes the database, before other processes can open it; so whoever else uses
-	// it closes before the bus.
+	// Database, if set, opens a database that the bus shares with other components, in place of the file
+	// at Path. It must contain the tables of Schema. The bus calls Database once no other process can
+	// open the bus, and closes the database before other processes can open it again; so whoever else
+	// uses the database must close before the bus.
 	Database func(context.Context) (*sqldb.DB, error)
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
-	// Lost, if set, is called with the number of writes that the disk has not taken and that nobody
-	// waited for. It is not called for a shared database, which reports to whoever has opened it.
+	// Lost, if set, is called with the number of writes that did not reach the disk and whose outcome
+	// nobody waited for. It is not called for a shared database, which reports to whoever opened it.
 	Lost func(writes int)
-	// Log gets what operators should know; nil means that nothing is logged.
+	// Log gets what operators should know; if it is nil, nothing is logged.
 	Log *slog.Logger
 }
 

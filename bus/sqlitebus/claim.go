@@ -51,7 +51,7 @@ func (cs *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error)
 // recordClaim records that the mailbox was claimed. A first claim need not be durable
 // before work begins: if a crash loses it, the next claim counts as the first again, which
 // does no harm. Later claims have to be durable first: otherwise a message that crashes the
-// process would be tried for ever, always as the same attempt.
+// process would be tried forever, always as the same attempt.
 //
 // A fence must be below the reserve on disk before a holder gets it: otherwise a process
 // started after a crash could give out the same fence again.

@@ -11,15 +11,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// contents reads everything that the bus stores, or moves it to another file, for migrations. Nobody
-// may work with the bus meanwhile.
+// contents reads everything that the bus stores, or moves it to another file, for migrations. Nobody may
+// use the bus meanwhile.
 type contents struct {
 	*mailboxes
 	clock *clock
 }
 
-// A StoredMessage is a message with all that the bus stores about it: one that waits in a mailbox, or a
-// dead letter.
+// A StoredMessage is a message that waits in a mailbox, or a dead letter, with all that the bus stores
+// about it.
 type StoredMessage struct {
 	Topic    bus.Topic
 	Message  bus.Message
@@ -107,7 +107,7 @@ func (c *contents) Known(ctx context.Context) iter.Seq2[KnownID, error] {
 	}
 }
 
-// Pauses returns the paused topics, and until when they are.
+// Pauses returns the paused topics, and when each pause ends.
 func (c *contents) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	rows, err := c.db.Read.QueryContext(ctx, `SELECT topic, until FROM pause`)
 	if err != nil {
@@ -126,9 +126,9 @@ func (c *contents) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) 
 	return pauses, rows.Err()
 }
 
-// Split moves everything from the database that the bus shares with others, which is the file from,
-// to a database of its own in the file to. If it is interrupted, some may be in both; repeating it
-// completes it. The bus must not be used any more but closed. point is called between the steps.
+// Split moves everything from the database that the bus shares with others, which is the file from, to a
+// database of its own in the file to. If it is interrupted, some data may be in both; repeating it
+// completes it. After Split the bus may only be closed. point is called between the steps.
 func (c *contents) Split(ctx context.Context, from, to string, point func(string)) error {
 	c.db.Flush()
 	own, err := sqldb.Open(ctx, to, Schema().SQLite)

@@ -13,7 +13,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// deadLetters lists, drops and replays the messages that were given up.
+// deadLetters lists, drops and replays dead letters.
 type deadLetters struct {
 	*mailboxes
 	publisher *publisher
@@ -25,7 +25,7 @@ const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, b
 const selectNewestDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n < coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 9223372036854775807) ORDER BY n DESC LIMIT ?3`
 
-// NewestDeadLetters implements bus.DeadLetters, as DeadLetters does.
+// NewestDeadLetters implements bus.DeadLetters: it reads a page as DeadLetters does, from the newest on.
 func (ds *deadLetters) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
 	return ds.list(ctx, selectNewestDead, topic, before, limit)
 }

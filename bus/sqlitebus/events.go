@@ -19,9 +19,9 @@ const (
 	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
 	eventSize   = 320              // about how many bytes an event takes besides its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
-	// feedRest is how long the events of a channel, or of the server, gather before those who wait for
-	// them are woken. To wake them for each event of a short turn would cost more than all else about the
-	// events, and signs of typing and drafts have time.
+	// feedRest is how long the events of a channel, or of the server, gather before the watchers that
+	// wait for them are woken. Waking them for each event of a short turn would cost more than all other
+	// work on the events, and typing indicators and drafts are not urgent.
 	feedRest = 20 * time.Millisecond
 )
 
@@ -48,7 +48,7 @@ type feed struct {
 	ageElement  *list.Element // its place in byAge; nil if it holds no events
 	events      []*bus.Event
 	start       int
-	lastDropped uint64 // the highest id that is no longer held
+	lastDropped uint64 // the highest id that the feed no longer has
 	last        time.Time
 	watchers    int
 	changed     chan struct{} // closed once there is news; nil if nobody waits
@@ -70,7 +70,7 @@ func (f *feeds) Emit(e bus.Event) {
 	if !e.IsServersOnly() {
 		f.addToOwnFeeds(&e, now)
 	}
-	if news, ok := e.ForServer(); ok { // after them, because freeMemory spares the feed with the newest
+	if news, ok := e.ForServer(); ok { // after the others, because freeMemory spares the feed with the newest event
 		news.ID = e.ID
 		x := f.feed(bus.ServerFeed())
 		f.add(x, &news, now)
@@ -89,7 +89,7 @@ func (f *feeds) addToOwnFeeds(e *bus.Event, now time.Time) {
 	if e.Route.Channel != "" {
 		x := f.feed(bus.ChannelFeed(e.Route.Channel))
 		f.add(x, e, now)
-		if e.Type == bus.Limited { // nothing more may be sent from now on
+		if e.Type == bus.Limited { // a sender must stop at once, so its watchers do not wait for more events
 			x.wake()
 		} else {
 			f.wakeAfterRest(x)
@@ -97,7 +97,7 @@ func (f *feeds) addToOwnFeeds(e *bus.Event, now time.Time) {
 	}
 }
 
-// wake wakes those who wait for an event of the feed.
+// wake wakes the watchers that wait for an event of the feed.
 func (x *feed) wake() {
 	if x.changed != nil {
 		close(x.changed)
@@ -105,7 +105,8 @@ func (x *feed) wake() {
 	}
 }
 
-// wakeAfterRest wakes those who wait for an event of a feed, once more events could gather.
+// wakeAfterRest wakes the watchers that wait for an event of a feed a moment later, when more events may
+// have come.
 func (f *feeds) wakeAfterRest(x *feed) {
 	if x.changed == nil || x.gathering {
 		return
@@ -119,8 +120,8 @@ func (f *feeds) wakeAfterRest(x *feed) {
 	})
 }
 
-// feed returns the feed of that name, and makes it if needed. The caller holds f.mu, as for
-// all methods below that do not lock it themselves.
+// feed returns the feed of that name, and makes it if needed. The caller of feed and of all methods below
+// that do not lock f.mu themselves holds it.
 func (f *feeds) feed(name bus.Feed) *feed {
 	x := f.byName[name]
 	if x == nil {
@@ -260,7 +261,7 @@ type watcher struct {
 	position int
 }
 
-// unsubscribe ends the subscription, and removes the feed if nobody needs it any more.
+// unsubscribe ends the subscription, and removes the feed if nobody needs it anymore.
 func (w *watcher) unsubscribe() {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()
@@ -308,8 +309,8 @@ func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 	return nil, x.changed, nil
 }
 
-// forget removes the events of sessions, and all of the server's feed. In a channel's feed it replaces
-// each by one without text: the positions of the feed's watchers must stay valid.
+// forget removes the events of sessions, and all events of the server's feed. In a channel's feed it
+// replaces each by an event without text: the positions of the feed's watchers must stay valid.
 func (f *feeds) forget(sessions []string) {
 	if len(sessions) == 0 {
 		return
@@ -322,7 +323,7 @@ func (f *feeds) forget(sessions []string) {
 	}
 	if x := f.byName[bus.ServerFeed()]; x != nil {
 		defer x.wake()
-		defer func() { x.start++ }() // whoever has read all gets ErrGone, too
+		defer func() { x.start++ }() // so that a watcher that has read all of them gets ErrGone, too
 	}
 	for _, name := range names {
 		x := f.byName[name]

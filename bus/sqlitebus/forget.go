@@ -17,7 +17,7 @@ import (
 // outcome is recorded.
 const windDown = 2 * time.Second
 
-// A forgetter removes what is to be forgotten from mail, dead letters and events.
+// A forgetter removes the mail, dead letters and events that are to be erased.
 type forgetter struct {
 	*mailboxes
 	running sync.Mutex // held while Forget runs
@@ -71,7 +71,7 @@ func (f *forgetter) Forget(ctx context.Context, match func(bus.Topic, bus.Messag
 	return done, f.db.Purge(ctx)
 }
 
-// pickedRows are the rows of one mailbox to delete.
+// pickedRows are the rows to delete from one mailbox.
 type pickedRows struct {
 	topic bus.Topic
 	key   string
@@ -160,7 +160,7 @@ func deleteRows(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// sizeOfRows returns how many bytes the bodies of waiting messages have.
+// sizeOfRows returns how many bytes the bodies of waiting messages take.
 func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	for _, row := range rows {
 		var size int
@@ -205,8 +205,8 @@ func (f *forgetter) forgetMail(ctx context.Context, p pickedRows) (n int, taken 
 	return n, h.taken, err
 }
 
-// forgetSettled deletes those of the picked rows whose messages were settled: the disk failed when
-// they were to be deleted. Nobody is given these any more, so nothing counts them.
+// forgetSettled deletes those of the picked rows whose messages were settled, but were left behind
+// because the disk failed. Nobody gets these messages anymore, so they are not counted.
 func (f *forgetter) forgetSettled(ctx context.Context, p pickedRows) error {
 	settled := func() []int64 {
 		first := f.sched.firstNumber(p.topic, p.key)
@@ -229,13 +229,13 @@ type seizure struct {
 	first int64     // the lowest number in the mailbox when it was seized; 0 if it was not in memory
 	last  int64     // the highest number in the mailbox then
 	rows  []int64   // the messages to remove
-	bytes int       // how many bytes their bodies have
+	bytes int       // how many bytes their bodies take
 	left  leftover
 }
 
-// A leftover describes the remaining messages of those that the mailbox held when it was
-// seized: their lowest and highest number, the highest urgent one, and when the first was
-// published and may be claimed.
+// A leftover describes the messages that remain of those that were in the mailbox when it was seized:
+// their lowest and highest number, the highest urgent one, and when the first was published and may be
+// claimed.
 type leftover struct{ first, last, urgent, published, notBefore int64 }
 
 // readLeftover fills in h.left from the database.
@@ -251,9 +251,8 @@ func (h *seizure) readLeftover(tx *sqldb.Tx) error {
 	return tx.Get(`SELECT published, not_before FROM message WHERE seq = ?`, []any{x.first}, &x.published, &x.notBefore)
 }
 
-// seize takes a mailbox out of the queue, ends its wait, or takes it from its holder. It
-// returns nil if the mailbox is empty. If the holder is settling, seize waits for the end
-// of that.
+// seize takes a mailbox out of the queue, ends its wait, or takes it from its holder. It returns nil if
+// the mailbox is empty. If the holder is settling its lease, seize waits until that is done.
 func (s *scheduler) seize(name bus.Topic, key string) *seizure {
 	for {
 		holder, h := s.trySeize(name, key)
@@ -318,8 +317,8 @@ func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	x.state, x.lease = leased, h.lease
 }
 
-// firstNumber returns a number that no message of a mailbox is below, be it in the mailbox or still
-// being committed. Rows below it are of messages that were settled.
+// firstNumber returns a number at or below that of every message of a mailbox, whether it is in the
+// mailbox or still being committed. Rows with lower numbers are of messages that were settled.
 func (s *scheduler) firstNumber(name bus.Topic, key string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,8 +336,8 @@ func (s *scheduler) firstNumber(name bus.Topic, key string) int64 {
 	return math.MaxInt64
 }
 
-// takeOut removes n messages from what is known in memory of the mailbox. It returns false if the
-// message that is the first now is only on disk.
+// takeOut removes n messages from what is known about the mailbox in memory. It returns false if the
+// message that is now the first is only on disk.
 func (s *scheduler) takeOut(h *seizure, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ type hold struct {
 	waiters list.List // a list of chan struct{}: each gets a value when the name becomes its own, and is closed with the bus
 }
 
-// Hold implements bus.Holder: it waits for its turn. The name is free again once release is called, not when ctx
-// ends: until then the holder may still be finishing its work.
+// Hold implements bus.Holder: it waits for its turn. The name is free again once release is called, not
+// when ctx ends: until then the holder may still be finishing its work.
 func (h *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -51,7 +51,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 		defer h.mu.Unlock()
 		x.waiters.Remove(place)
 		select {
-		case <-turn: // the name was handed on to this caller, which no longer waits
+		case <-turn: // this caller got the name, but no longer waits for it
 			h.passOn(name, x)
 		default:
 		}
@@ -81,7 +81,7 @@ func (h *holds) startHold(ctx context.Context, name string, x *hold) (context.Co
 	}
 }
 
-// passOn gives a name to the next caller that waits for it; without one, the name is free.
+// passOn gives a name to the next caller that waits for it; if nobody waits, the name is free.
 func (h *holds) passOn(name string, x *hold) {
 	if h.closed {
 		return

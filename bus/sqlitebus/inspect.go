@@ -10,7 +10,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// An inspector tells what waits in the mailboxes.
+// An inspector reports what waits in the mailboxes.
 type inspector struct{ *mailboxes }
 
 // Topics implements bus.Inspector: it lists the topics that the scheduler knows.
@@ -85,7 +85,7 @@ func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	return d
 }
 
-// Mailboxes implements bus.Inspector: it lists what is in memory.
+// Mailboxes implements bus.Inspector: it lists the mailboxes in memory.
 func (i *inspector) Mailboxes(ctx context.Context, topic bus.Topic, limit int) (bus.MailboxList, error) {
 	if err := ctx.Err(); err != nil {
 		return bus.MailboxList{}, err
@@ -120,7 +120,8 @@ func (s *scheduler) mailboxes(name bus.Topic, limit int) (list bus.MailboxList) 
 	return list
 }
 
-// insertOldest adds m to a list of the mailboxes with the oldest mail, which has at most limit of them.
+// insertOldest inserts m into a list of the mailboxes with the oldest mail, which it keeps at or below
+// limit.
 func insertOldest(list []bus.Mailbox, m bus.Mailbox, limit int) []bus.Mailbox {
 	at, _ := slices.BinarySearchFunc(list, m, bus.OlderMailbox)
 	if at >= limit {

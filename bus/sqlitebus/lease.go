@@ -9,7 +9,7 @@ import (
 	"parley/bus"
 )
 
-// A lease exists in memory only, because no other process can have the file open.
+// A lease is only in memory, because no other process can have the file open.
 type lease struct {
 	mailboxes   *mailboxes
 	box         *box
@@ -46,8 +46,8 @@ func (l *lease) Held(ctx context.Context) error {
 	return l.over
 }
 
-// OnMail implements bus.Lease: it has f called when a message is shown in the mailbox, and when the
-// lease ends.
+// OnMail implements bus.Lease: it has f called when a message becomes visible in the mailbox, and when
+// the lease ends.
 func (l *lease) OnMail(f func()) (stop func()) {
 	s := l.mailboxes.sched
 	s.mu.Lock()
@@ -123,7 +123,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		l.settlingNow.Store(false)
 		return err
 	}
-	if !st.empties { // otherwise the claim need not be recorded any more
+	if !st.empties { // otherwise the claim need not be recorded anymore
 		defer l.settlingNow.Store(false)
 	}
 	if st.empties {

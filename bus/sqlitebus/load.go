@@ -10,8 +10,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// readNumbers returns a number above every fence and one above every message that was given out so
-// far.
+// readNumbers returns two numbers: stamp is above every fence, and seq above every message's number, that
+// was given out so far.
 func readNumbers(ctx context.Context, db *sqldb.DB) (stamp, seq int64, err error) {
 	if err := db.Read.QueryRowContext(ctx, getNumbers, metaClock, metaSeq).Scan(&stamp, &seq); err != nil {
 		return 0, 0, fmt.Errorf("read the numbers given so far: %w", err)

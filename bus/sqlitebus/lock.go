@@ -17,8 +17,8 @@ type InUseError struct {
 	PID  int    // 0 if unknown
 }
 
-// Error names the folder and, if known, the process that has it. The lock is on the folder with
-// all that is in it: the database that it is named after need not be there.
+// Error names the folder and, if known, the process that has it open. The lock covers the whole folder;
+// the database file for which it is named need not exist.
 func (e *InUseError) Error() string {
 	by := "another process"
 	if e.PID != 0 {

@@ -13,7 +13,7 @@ import (
 // All mailboxes share cacheBudget; beyond it only numbers are kept.
 const (
 	cacheBudget = 8 << 20 // bytes
-	messageSize = 256     // about how many bytes a message takes besides its body
+	messageSize = 256     // about how many bytes a message takes in addition to its body
 )
 
 // A boxState says whether a mailbox can be claimed.
@@ -26,7 +26,7 @@ const (
 	leased                  // held by somebody; it has a deadline at which the lease ends
 )
 
-// A box is a mailbox as the scheduler knows it.
+// A box is what the scheduler knows about a mailbox.
 type box struct {
 	topic       *topic
 	key         string
@@ -34,7 +34,7 @@ type box struct {
 	recordFirst bool // whether the next claim has to be durable before anybody works on it; see recordClaim
 	attempts    int
 	mail        mailState
-	bytes       int        // how many bytes the bodies in mail and in arriving have
+	bytes       int        // how many bytes the bodies in mail and in arriving take
 	arriving    []*arrival // messages that are being committed, in the order of their numbers
 	lease       *lease
 	deadline    time.Time
@@ -85,8 +85,8 @@ func (m *mailState) first() int64 {
 	return m.head[0].Seq
 }
 
-// measureUpto returns how many messages there are up to a number, and how many bytes their
-// bodies have. It returns false if not all of them are in memory.
+// measureUpto returns how many messages there are up to a number, and how many bytes their bodies take.
+// It returns false if not all of them are in memory.
 func (m *mailState) measureUpto(seq int64) (n, bytes int, known bool) {
 	for n = range m.head {
 		if m.head[n].Seq > seq {
@@ -115,8 +115,8 @@ func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 	return m.n == 0 || len(m.head) > 0
 }
 
-// fill stores the first messages, which were read from disk, unless some are in memory. It
-// may overdraw the budget, by at most one page for each lease.
+// fill caches the first messages, which were just read from disk, unless some are in memory already. It
+// may exceed the memory budget by up to one page for each lease.
 func (m *mailState) fill(first []publishedMessage, budget *int) {
 	if len(m.head) > 0 || len(first) == 0 {
 		return
@@ -128,7 +128,7 @@ func (m *mailState) fill(first []publishedMessage, budget *int) {
 	m.published, m.notBefore = first[0].published, first[0].NotBefore
 }
 
-// freeBeyond drops the messages from memory if the budget is overdrawn.
+// freeBeyond drops the messages from memory if the budget is exceeded.
 func (m *mailState) freeBeyond(budget *int) {
 	if *budget >= 0 {
 		return

@@ -11,12 +11,12 @@ import (
 )
 
 // mailboxes are what every part of the bus works on: the rows of the messages, and what the scheduler
-// knows of them.
+// knows about them.
 type mailboxes struct {
 	db    *sqldb.DB
 	sched *scheduler
-	left  *leftovers // what is settled and still on disk
-	news  *feeds     // where changes of the dead letters are told
+	left  *leftovers // messages that are settled but still on disk
+	news  *feeds     // where changes of the dead letters are announced
 	log   *slog.Logger
 }
 
@@ -50,8 +50,7 @@ func (ms *mailboxes) readPage(ctx context.Context, c bus.Claim, after, last int6
 	return page, rows.Err()
 }
 
-// translate returns bus.ErrClosed if err says that the database is closed, and any other error as
-// it is.
+// translate returns bus.ErrClosed if err says that the database is closed, and otherwise err itself.
 func translate(err error) error {
 	if errors.Is(err, sqldb.ErrClosed) {
 		return bus.ErrClosed

@@ -7,8 +7,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How far ahead of their use numbers are reserved on disk. So a write is needed only when the
-// reserve is used up, and a crash skips at most that many numbers.
+// How far ahead of their use numbers are reserved on disk. With a reserve, a write is needed only when it
+// is used up, and a crash skips at most that many numbers.
 const (
 	clockAhead = 30 * time.Second
 	seqAhead   = 1 << 16
@@ -27,8 +27,8 @@ const (
 	getNumbers = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0), coalesce((SELECT value FROM meta WHERE name = ?), 0)`
 )
 
-// A clock gives out microseconds that only grow, also if the wall clock is set back.
-// Numbers below reserved are not given out again after a crash.
+// A clock gives out microseconds that only grow, even if the wall clock is set back. Numbers below
+// reserved are not given out again after a crash.
 type clock struct {
 	last     atomic.Int64
 	reserved atomic.Int64

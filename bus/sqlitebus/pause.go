@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A pauser lets nothing of a topic be claimed for a while.
+// A pauser keeps the mailboxes of a topic from being claimed for a while.
 type pauser struct{ *mailboxes }
 
 // Pause implements bus.Pauser: it stores the end of the pause, so that the pause outlives a

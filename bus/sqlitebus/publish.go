@@ -29,7 +29,7 @@ type arrival struct {
 
 	refused error // why the message was not stored, unless the database failed
 	box     *box  // its mailbox, once it has a number
-	decided bool  // whether it is known if the message was stored
+	decided bool  // whether it is known if the message is durable
 	stored  bool  // whether the message was stored
 }
 

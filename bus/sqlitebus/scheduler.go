@@ -11,9 +11,8 @@ import (
 	"parley/bus"
 )
 
-// A scheduler decides who gets which mailbox, and when. All of it is in memory, and is
-// rebuilt when the bus is opened. It has one timer, for the earliest of all deadlines and
-// pauses.
+// A scheduler decides who gets which mailbox, and when. It is all in memory, and is rebuilt when the bus
+// is opened. It has one timer, for the earliest of all deadlines and pauses.
 type scheduler struct {
 	maxHold time.Duration
 	clock   *clock
@@ -27,22 +26,22 @@ type scheduler struct {
 	closed    bool
 }
 
-// A topic is what the scheduler knows of one topic.
+// A topic is what the scheduler knows about one topic.
 type topic struct {
 	name    bus.Topic
 	boxes   map[string]*box // the mailboxes that hold mail or are about to
 	ready   readyQueue
 	waiters list.List // a list of chan *lease, each with room for one
 	paused  time.Time // until when nothing may be claimed
-	used    bool      // whether the topic has held mail or was paused at some time
+	used    bool      // whether the topic ever had mail or was paused
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {
 	return &scheduler{maxHold: maxHold, clock: c, topics: map[bus.Topic]*topic{}, budget: cacheBudget}
 }
 
-// topic returns the topic of that name, and makes it if needed. The caller holds s.mu, as
-// for all methods below that do not lock it themselves.
+// topic returns the topic of that name, and makes it if needed. The caller of topic and of all methods
+// below that do not lock s.mu themselves holds it.
 func (s *scheduler) topic(name bus.Topic) *topic {
 	t := s.topics[name]
 	if t == nil {
@@ -157,7 +156,7 @@ func (s *scheduler) waitForLease(ctx context.Context, name bus.Topic) (*lease, e
 	return nil, ctx.Err()
 }
 
-// giveBack undoes a grant of which the caller of Claim never learned.
+// giveBack undoes a grant that the caller of Claim never learned about.
 func (s *scheduler) giveBack(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +194,7 @@ func (s *scheduler) removeIfEmpty(x *box) {
 	}
 }
 
-// close ends all leases and all waiting. It returns false if it was called before.
+// close ends all leases and all waiting claims. It returns false if the scheduler was closed before.
 func (s *scheduler) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +225,7 @@ func (s *scheduler) isClosed() bool {
 	return s.closed
 }
 
-// pause lets nothing of a topic be claimed until that time.
+// pause keeps the mailboxes of a topic from being claimed until that time.
 func (s *scheduler) pause(name bus.Topic, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,9 +50,9 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 `}, Adopt: adoption()}
 }
 
-// adoption returns the statements that add what another file of a bus has; see [sqldb.Schema]. What
-// was published in both, or was taken over before, stays as it is here. If two messages have the
-// same number, all that come get higher ones, so that mailboxes keep their order.
+// adoption returns the statements that copy the data from another bus's file; see [sqldb.Schema]. What
+// was published in both files, or was copied before, stays as it is here. If two messages have the same
+// number, all copied messages get higher numbers, so that mailboxes keep their order.
 func adoption() []string {
 	const day = "86400000000" // in microseconds
 	return []string{

@@ -20,8 +20,8 @@ type settlement struct {
 
 	n        int   // messages in the mailbox, up to last
 	last     int64 // the highest number of them
-	bytes    int   // how many bytes the bodies have that are removed or become dead letters
-	removed  int   // how many messages are forgotten or buried
+	bytes    int   // how many bytes the bodies of the removed and buried messages take
+	removed  int   // how many messages are removed or buried
 	measured bool  // bytes and removed are known; otherwise write finds out
 	empties  bool  // whether it removes all messages of the mailbox, and all of them are known in memory
 	attempts int   // the attempts that write has stored
@@ -67,8 +67,8 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 	return err
 }
 
-// measure finds out how much is removed, unless that is known. It counts the messages that
-// stay: among the others on disk may be some that were settled before, if the disk failed.
+// measure finds out how many messages and bytes are removed, unless that is known. It counts the messages
+// that stay: the others on disk may include some that were settled before, when the disk failed.
 func (st *settlement) measure(tx *sqldb.Tx) error {
 	if st.measured {
 		return nil
@@ -82,7 +82,7 @@ func (st *settlement) measure(tx *sqldb.Tx) error {
 	return err
 }
 
-// deleteSettled deletes the messages that are forgotten or buried.
+// deleteSettled deletes the messages that are removed or buried.
 func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
 	_, err := tx.Exec(deleteUpto, st.claim.Topic, st.claim.Key, st.upto)
 	return err
@@ -150,7 +150,7 @@ func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.over != nil {
-		return // closed meanwhile: the rows are right, and nobody claims any more
+		return // closed meanwhile: the rows are right, and nobody claims anymore
 	}
 	x := l.box
 	s.endLease(l, bus.ErrFenced)
@@ -170,14 +170,14 @@ type mailboxName struct {
 	key   string
 }
 
-// leftovers are settled messages whose deletion was lost, as on a full disk: of each mailbox those up
-// to a number. The next process would take them for mail.
+// leftovers are settled messages whose deletion was lost, for example because the disk was full: for each
+// mailbox, those up to a number. The next process would take them for mail.
 type leftovers struct {
 	mu   sync.Mutex
 	upto map[mailboxName]int64
 }
 
-// add notes that the settled messages of a mailbox up to number upto are still on disk.
+// add records that the settled messages of a mailbox up to number upto are still on disk.
 func (o *leftovers) add(x mailboxName, upto int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +187,7 @@ func (o *leftovers) add(x mailboxName, upto int64) {
 	o.upto[x] = max(o.upto[x], upto)
 }
 
-// take removes and returns all.
+// take removes all leftovers and returns them.
 func (o *leftovers) take() map[mailboxName]int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -196,8 +196,8 @@ func (o *leftovers) take() map[mailboxName]int64 {
 	return all
 }
 
-// deleteSoon deletes settled messages without waiting for the disk. What is lost then is deleted with
-// the next settlement that does not wait either.
+// deleteSoon deletes settled messages without waiting for the disk. If that is lost, they are deleted
+// with the next settlement that does not wait either.
 func (ms *mailboxes) deleteSoon(st *settlement) {
 	ms.db.StartOrReport(st.deleteSettled, func(error) { ms.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
 	left := ms.left.take()
