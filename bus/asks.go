@@ -25,7 +25,7 @@ const (
 	AskOpen      = "open"
 	AskAnswered  = "answered"
 	AskExpired   = "expired"   // nobody answered in time
-	AskWithdrawn = "withdrawn" // the answer is no longer needed, as after the turn was stopped
+	AskWithdrawn = "withdrawn" // the answer is no longer needed, for example because the turn was stopped
 )
 
 // The answers to an approval. An answer to a question may be any text.
@@ -35,8 +35,8 @@ const (
 	Deny           = "deny"
 )
 
-// AskIDLength is how many characters the id of an ask has, of a-z and 2-7: it is short
-// because people type it, and because platforms give a button little room.
+// AskIDLength is the number of characters, from a-z and 2-7, in the id of an ask. Ids are short because
+// people type them, and because platforms give a button little room.
 const AskIDLength = 10
 
 // An Ask is a request to people for which a parked turn waits: to approve a tool call, or
@@ -54,17 +54,17 @@ type Ask struct {
 	// approved.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Shown is what the call would do, in its own terms, such as a command line. It replaces the
-	// arguments that ShownOf names; "" shows all arguments.
+	// Shown describes what the call would do in the tool's own terms, such as a command line. People see
+	// it in place of the arguments that ShownOf names; if it is "", they see all arguments.
 	Shown   string   `json:"shown,omitempty"`
 	ShownOf []string `json:"shown_of,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Hash    string   `json:"hash,omitempty"`
-	// Filed says that the call is too long for a message in a chat. There, a file shows all of
-	// it, and the call can be approved only once that file has arrived. See FileID.
+	// Filed says that the call is too long for a chat message. In a chat, a file shows all of it, and the
+	// call can be approved only once that file has arrived. See FileID.
 	Filed bool `json:"filed,omitempty"`
 	// Once says that the conversation in which the ask arose is over (/new was given): an approval
-	// then covers this call alone, whatever the answer says.
+	// then covers only this call, no matter what the answer says.
 	Once bool `json:"once,omitempty"`
 	// For a question: its text, and answers to choose from.
 	Question string   `json:"question,omitempty"`
@@ -101,11 +101,11 @@ var (
 	ErrNoAsk = errors.New("there is no such request")
 	// ErrMayNotAnswer says that this person may not answer the ask.
 	ErrMayNotAnswer = errors.New("somebody else has to answer")
-	// ErrBadAnswer says that this kind of ask has no such answer, such as a text that neither
+	// ErrBadAnswer says that the text does not answer this kind of ask, such as a text that neither
 	// approves nor denies.
 	ErrBadAnswer = errors.New("that is no answer to this")
-	// ErrNotShown says that the call cannot be approved from there, because the people asked
-	// in a chat were not shown all of it.
+	// ErrNotShown says that the call cannot be approved from that chat, because the people who were asked
+	// there were not shown all of it.
 	ErrNotShown = errors.New("it was not shown whole")
 	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it has already been decided")
@@ -145,7 +145,7 @@ func (a Ask) MayAnswer(who Person) bool {
 	return false
 }
 
-// Takes reports whether an answer is possible for this kind of ask.
+// Takes reports whether this kind of ask can be answered that way.
 func (a Ask) Takes(answer Answer) bool {
 	if a.Kind == AskQuestion {
 		return answer.Text != ""
@@ -157,15 +157,14 @@ func (a Ask) Takes(answer Answer) bool {
 	return false
 }
 
-// FileID returns the id of the message with the file that shows all of a Filed call to the people at
-// an address.
+// FileID returns the id of the message that shows people at an address all of a Filed call, in a file.
 func (a Ask) FileID(at Address) string {
 	sum := sha256.Sum256([]byte(at.String()))
 	return a.ID + "#call/" + hex.EncodeToString(sum[:8])
 }
 
-// AskedAt returns the addresses at which people are asked, without those at which they only
-// learn that others are asked.
+// AskedAt returns the addresses at which people are asked to answer. If these are elsewhere, people in
+// the conversation only learn that others are asked.
 func (a Ask) AskedAt() []Address {
 	if len(a.Asked) > 0 {
 		return a.Asked
@@ -228,7 +227,7 @@ type Timer struct {
 	// Slot distinguishes the times of something that is due more than once; for something due once
 	// it is 0.
 	Slot int64 `json:"slot,omitempty"`
-	// Session and Person are the owners of the timer, so that it can be erased with them.
+	// Session and Person name the owners of the timer, so that it can be erased with their data.
 	Session string `json:"session,omitempty"`
 	Person  string `json:"person,omitempty"`
 }

@@ -2,18 +2,18 @@ package bus
 
 import "sync"
 
-// A Bell is how a bus implements Lease.OnMail: the holder of the lease listens, and the bus rings.
-// The zero Bell has no listener.
+// A Bell implements Lease.OnMail for a bus: the holder of the lease listens, and the bus rings. The zero
+// Bell has no listener.
 type Bell struct {
 	mu      sync.Mutex
 	answer  func()        // nil if there is no listener
 	running chan struct{} // closed when the current call of answer has ended; nil if there is none
-	again   bool          // it rang during that call
+	again   bool          // the bell rang during that call
 }
 
-// Listen has answer called, in a goroutine of its own, each time the bell rings, until stop is called.
-// There is one call at a time. Any number of rings during a call lead to one more call. stop returns
-// once no call is running, so answer must not call it. A bell has one listener at a time.
+// Listen arranges for answer to be called, in a goroutine of its own, each time the bell rings, until
+// stop is called. There is one call at a time: any number of rings during a call lead to one more call.
+// stop returns once no call is running, so answer must not call it. A bell has one listener at a time.
 func (b *Bell) Listen(answer func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,7 @@ func (b *Bell) Ring() {
 	}
 }
 
-// call calls answer until it has not rung during a call.
+// call calls answer, and does so again as long as the bell rang during the last call.
 func (b *Bell) call(answer func()) {
 	for again := true; again; {
 		answer()
@@ -54,7 +54,7 @@ func (b *Bell) call(answer func()) {
 	}
 }
 
-// endCall reports whether another call is due. If not, the calls are over.
+// endCall reports whether another call is due. If not, it marks the calls as over.
 func (b *Bell) endCall() (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

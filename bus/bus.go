@@ -1,11 +1,10 @@
-// Package bus defines what is said and how it travels: messages in keyed mailboxes, leases
-// on them, and events.
+// Package bus defines the messages of the system and the contract of the bus that carries them: messages
+// in keyed mailboxes, leases on mailboxes, and events.
 //
-// One mechanism serves every direction. A topic holds mailboxes, a mailbox is a FIFO of
-// messages under one key, and the process that works on a mailbox holds its lease. The key
-// of inbound mail is the session, of outbound mail the address, of a timer its own id. The
-// package has the contract and the types of messages; sqlitebus and redisbus implement it,
-// and bustest is the suite that both pass.
+// One mechanism serves every direction. A topic consists of mailboxes, a mailbox is a FIFO of messages
+// under one key, and the process that works on a mailbox holds its lease. The key of inbound mail is the
+// session, of outbound mail the address, of a timer its own id. sqlitebus and redisbus implement the
+// contract, and bustest is the test suite that both pass.
 package bus
 
 import (
@@ -15,15 +14,15 @@ import (
 	"time"
 )
 
-// The errors by which callers decide what to do next.
+// Errors that tell callers what to do next.
 var (
 	// ErrFull says that the mailbox has reached its cap (see Caps). Nothing was stored, and the
 	// message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
-	// ErrTooMuch is the ErrFull of a mailbox whose waiting messages have too many bytes.
+	// ErrTooMuch is the ErrFull for a mailbox whose waiting messages have too many bytes.
 	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
-	// ErrFenced says that this process no longer has the lease or hold: another one may be
-	// at work, so this one must not act on the outside anymore.
+	// ErrFenced says that this process no longer has the lease or hold. Another process may be at work,
+	// so this one must not act on the outside world anymore.
 	ErrFenced = errors.New("lease is lost")
 	// ErrClosed says that the bus was closed.
 	ErrClosed = errors.New("bus is closed")
@@ -44,7 +43,7 @@ const (
 // A Topic is one direction on the bus.
 type Topic string
 
-// The topics besides those that OutboundTopic returns.
+// The topics other than those that OutboundTopic returns.
 const (
 	InboundTopic Topic = "inbound" // keyed by session
 	TimersTopic  Topic = "timers"  // keyed by timer id
@@ -61,8 +60,8 @@ type Message struct {
 	ID string
 	// Key names the mailbox.
 	Key string
-	// Seq is the message's place in its mailbox. The bus assigns it; within a
-	// key it only grows, also after the mailbox was empty or the bus restarted.
+	// Seq is the message's place in its mailbox. The bus assigns it. Within a key it only grows, even
+	// after the mailbox was empty or the bus was restarted.
 	Seq int64
 	// NotBefore, if set, keeps a mailbox from being claimed while this is its
 	// first message and the time has not come.
@@ -97,9 +96,9 @@ type Bus interface {
 type Claim struct {
 	Topic Topic
 	Key   string
-	// Fence is the number of the lease: the store refuses writes under a lower one. It grows with
-	// every claim of every mailbox, over restarts, loss of data and a change of bus, because it
-	// begins at the server's clock in microseconds.
+	// Fence is the number of the lease: the store refuses writes under a lower one. It grows with every
+	// claim of any mailbox, even across restarts, loss of data and a change of bus, because it starts
+	// from the server's clock in microseconds.
 	Fence int64
 	// Attempts counts the claims of this mailbox since a message of it was last settled,
 	// including this one: it begins at 1. The bus never abandons a message by itself; the
@@ -115,21 +114,21 @@ type Lease interface {
 	Claim() Claim
 
 	// Mail returns the mailbox's messages whose Seq is greater than after, in order: at least one if
-	// there are any, and only the first ones if there are many. It waits for the backend only, not for
-	// mail. Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost
+	// there are any, and only the first ones if there are many. It waits for the backend, but not for
+	// mail. On a fresh lease, Mail(ctx, 0) returns at once. It returns ErrFenced once the lease is lost
 	// or settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
 
-	// OnMail calls f when there is mail that Mail has not returned yet, and when the lease is over:
-	// this is how a running turn gets new messages (steering) though no goroutine waits for them. f is
-	// called in a goroutine of its own, and has to read until Mail returns none. While it runs it is
-	// not called again; what has come meanwhile leads to one more call. stop ends this, and waits for a
-	// call under way, so f must not call it. There may be one such f at a time.
+	// OnMail has f called when there is mail that Mail has not returned yet, and when the lease ends.
+	// This is how a running turn gets new messages (steering) without a goroutine that waits for them. f
+	// runs in a goroutine of its own, and has to read until Mail returns none. Calls do not overlap: mail
+	// that comes during a call leads to one more call. stop ends this and waits for a call that is
+	// running, so f must not call it. There may be one such f at a time.
 	OnMail(f func()) (stop func())
 
-	// Held must be called before each effect on the outside. Nil means that this process had the
-	// lease when it asked and will have it for another moment. While that is unknown (Redis or the
-	// disk does not answer), Held waits. It returns ErrFenced once the lease is lost or settled.
+	// Held must be called before each effect on the outside world. Nil means that this process had the
+	// lease when it asked and will have it for another moment. While that is unknown (Redis or the disk
+	// does not answer), Held waits. It returns ErrFenced once the lease is lost or settled.
 	Held(ctx context.Context) error
 
 	// Lost returns a channel that is closed once the lease is certainly lost.
@@ -165,17 +164,16 @@ type End struct {
 type Caps struct {
 	Inbound  int // messages waiting in one session, including those being answered
 	Outbound int // messages waiting for one address
-	// Bytes bounds the bodies of the messages that wait in one mailbox, except for timers;
-	// 0 means no bound. An empty mailbox accepts any message. Buses may count bytes with a
-	// difference of a few percent.
+	// Bytes bounds the total size of the bodies that wait in one mailbox, except for timers. An empty
+	// mailbox accepts any message. A bus may be off by a few percent when it counts bytes.
 	Bytes int
 }
 
-// UrgentBeyond is by how many messages bounded urgent mail may exceed a cap.
+// UrgentBeyond is the number of messages by which bounded urgent mail may exceed a cap.
 const UrgentBeyond = 100
 
-// Room returns how many messages and how many bytes may be waiting in m's mailbox when m arrives,
-// so that the mailbox still accepts m; 0 means that there is no bound.
+// Room returns how many messages and how many bytes may already wait in m's mailbox if it is to accept m;
+// 0 means no bound.
 func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	if topic == TimersTopic || m.Urgent && !m.Bounded {
 		return 0, 0

@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// ErrGone says that the bus no longer has all events after that id: read the log, and
+// ErrGone says that the bus no longer has all events after the id given to Subscribe: read the log, and
 // subscribe without an id.
 var ErrGone = errors.New("events are no longer held")
 
@@ -21,7 +21,7 @@ const (
 	BlockReset   = "block_reset"   // the blocks from Block on are void and come again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
-	Used         = "usage"         // Usage: a call of a model has ended
+	Used         = "usage"         // Usage: a model call has ended
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief: a tool call begins
 	ToolProgress = "tool_progress" // Tool, Call, Delta: what the running call reports
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
@@ -31,7 +31,7 @@ const (
 	TurnComplete = "turn_complete" // Causes: the turn has ended
 	TurnError    = "turn_error"    // Causes, Error: the turn has failed
 	Limited      = "limited"       // a platform accepts nothing for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that got this answer. Only in channels' feeds
-	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and of what operators say
+	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and for what operators say
 )
 
 // KindOperator is the Kind of a Spoken event if an operator has said it in person.
@@ -45,8 +45,8 @@ type Failure struct {
 
 // An Event is ephemeral news about a turn. Its Type says which fields are set.
 type Event struct {
-	// ID grows within a feed, also over restarts. The bus assigns it, and Subscribe can continue
-	// after it.
+	// ID grows within a feed, even across restarts. The bus assigns it, and Subscribe can continue after
+	// it.
 	ID uint64 `json:"-"`
 
 	Type    string  `json:"-"`
@@ -56,7 +56,7 @@ type Event struct {
 	Turn   string   `json:"turn,omitempty"`
 	Causes []string `json:"causes,omitempty"` // the ids of the messages that the turn answers
 	Block  int      `json:"block"`            // which block of the turn, from 0
-	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; of Spoken see KindOperator
+	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; for Spoken see KindOperator
 	Delta  string   `json:"delta,omitempty"`
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`
@@ -71,16 +71,16 @@ type Event struct {
 	*Detail       // fields that few blocks have; nil if this one has none of them
 }
 
-// A Detail is what a block contains besides its text.
+// A Detail holds what a block contains besides its text.
 type Detail struct {
 	Input  json.RawMessage `json:"input,omitempty"`    // of a tool_use: the complete input, which replaces the pieces
 	Failed bool            `json:"is_error,omitempty"` // of a tool_result: the call has failed
-	Cut    bool            `json:"cut,omitempty"`      // the log has more than is shown
+	Cut    bool            `json:"cut,omitempty"`      // the log contains more than is shown
 	Cause  string          `json:"cause,omitempty"`    // of a person's message: its id
 	Name   string          `json:"name,omitempty"`     // of a person's message: what the platform calls the person
 }
 
-// Size returns about how many bytes the texts of an event take.
+// Size returns the approximate size of an event's texts in bytes.
 func (e *Event) Size() int {
 	n := len(e.Delta)
 	for _, c := range e.Causes {
@@ -95,25 +95,25 @@ func (e *Event) Size() int {
 	return n
 }
 
-// A Usage says how many tokens one call of a model has used, even if its answer was dropped.
+// A Usage says how many tokens one model call has used, even if its answer was dropped.
 type Usage struct {
 	Model     string `json:"model"`
 	Input     int64  `json:"input"`     // tokens, including cached ones
-	Cached    int64  `json:"cached"`    // of Input: those that the provider had in its cache
+	Cached    int64  `json:"cached"`    // part of Input: those that the provider had in its cache
 	Output    int64  `json:"output"`    // tokens, including those of reasoning
-	Reasoning int64  `json:"reasoning"` // of Output: those of the model's reasoning
+	Reasoning int64  `json:"reasoning"` // part of Output: those of the model's reasoning
 	// Microdollars is the cost of the call; nil if it is unknown.
 	Microdollars *int64 `json:"microdollars,omitempty"`
 	Estimated    bool   `json:"estimated"` // the tokens are estimates: the provider gave none
 }
 
-// A Compaction gives the tokens of the next request, before and after shortening.
+// A Compaction says how many tokens the next request had before and after it was shortened.
 type Compaction struct {
 	Before int `json:"before"`
 	After  int `json:"after"`
 }
 
-// A Retry is a further attempt to have a model answer.
+// A Retry is another attempt to get an answer from a model.
 type Retry struct {
 	Attempt int    `json:"attempt"`  // 2 for the first repetition, then 3, and so on
 	AfterMS int64  `json:"after_ms"` // the wait before this attempt, in milliseconds
@@ -134,8 +134,8 @@ func ChannelFeed(channel string) Feed { return Feed("channel/" + channel) }
 // An Emitter takes events for watchers.
 type Emitter interface {
 	// Emit publishes e in the feeds of its session and of its route's channel, and the result of
-	// ForServer in the server's feed; if IsServersOnly, only in that one. It never blocks and
-	// never fails; events that it cannot handle in time are dropped and counted.
+	// ForServer in the server's feed. If IsServersOnly is true, it publishes e only in the server's feed.
+	// It never blocks and never fails; events that it cannot handle in time are dropped and counted.
 	Emit(e Event)
 }
 
@@ -144,18 +144,19 @@ type Emitter interface {
 type Events interface {
 	Emitter
 
-	// Subscribe follows a feed from the event after that id on; 0 means from now on. The
-	// subscription is active when Subscribe returns, and the sequence ends when ctx does. A
-	// subscriber that is too slow loses the oldest events, and gets one pair with the error
-	// ErrGone in their place. Subscribe itself returns ErrGone if the bus no longer has all
-	// events after that id; of a session, and of the server, it keeps the last few thousand. Forget
-	// takes the server's away, and those who watch it get ErrGone, so that they forget, too.
+	// Subscribe follows a feed from the event after that id on; 0 means from now on. The subscription is
+	// active when Subscribe returns, and the sequence ends when ctx does. A subscriber that is too slow
+	// loses the oldest events, and gets one pair with the error ErrGone in their place. Subscribe itself
+	// returns ErrGone if the bus no longer has all events after that id: it keeps the last few thousand
+	// of a session and of the server. Forget removes the server's, and then those who watch them get
+	// ErrGone, so that they forget, too.
 	Subscribe(ctx context.Context, feed Feed, after uint64) (iter.Seq2[Event, error], error)
 }
 
-// A History has the events of sessions that the bus still holds.
+// A History reads the events of sessions that the bus still has.
 type History interface {
-	// HeldEvents returns the events of a session's feed that are held now, the oldest first. Those that
-	// follow a gap are returned alone. An event that was emitted a moment ago may not be among them.
+	// HeldEvents returns the events of a session's feed that the bus has now, the oldest first. If some
+	// are missing in between, it returns only those after the last gap. An event that was emitted a
+	// moment ago may not be among them.
 	HeldEvents(ctx context.Context, feed Feed) ([]Event, error)
 }

@@ -29,16 +29,17 @@ type Inspector interface {
 	Mailboxes(ctx context.Context, topic Topic, limit int) (MailboxList, error)
 }
 
-// A MailboxList has mailboxes with mail, those with the oldest mail first, and counts them all.
+// A MailboxList lists mailboxes that have mail, those with the oldest mail first, and counts all of them,
+// listed or not.
 type MailboxList struct {
 	Leased, Waiting           []Mailbox
 	LeasedCount, WaitingCount int
 }
 
-// A Mailbox is a mailbox that has mail, as a list shows it.
+// A Mailbox describes a mailbox that has mail.
 type Mailbox struct {
 	Key      string
-	Messages int       // how many it has, including those being worked on
+	Messages int       // how many are in it, including those being worked on
 	Since    time.Time // when the first of them was published
 	Due      time.Time // from when on it can be claimed; zero if it can be claimed, or is leased, now
 }

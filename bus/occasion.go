@@ -2,13 +2,12 @@ package bus
 
 import "context"
 
-// This file decides for whom a turn begins if no person's message begins it: because a
-// schedule is due, a job has ended or a program posts.
+// This file decides for whom a turn begins if it is not a person's message that begins it, but a schedule
+// that is due, a job that has ended or a program that posts.
 //
-// Each such source publishes mail that begins a turn, and each checks again for whom: a person
-// may have lost their rights since, and others may have joined the chat. Only this file decides
-// what a turn may see of the memories of its person. A source that decides nothing shows none of
-// them.
+// Each such source publishes mail that begins a turn, and each checks again for whom: a person may have
+// lost their rights since, and others may have joined the chat. Only this file decides which of the
+// person's memories a turn may see. If a source does not decide, the turn sees none of them.
 
 // A Caller is the person for whom a turn begins, with the rights that they have now.
 type Caller struct {
@@ -16,7 +15,7 @@ type Caller struct {
 	// Program says that the caller is not a person but a program that posts, or the
 	// heartbeat.
 	Program bool
-	// Private says that only the person reads along.
+	// Private says that nobody but the person can read the conversation.
 	Private bool
 }
 
@@ -29,8 +28,8 @@ func Program(id string) Caller { return Caller{Person: Person{ID: id}, Program: 
 // cannot be decided now.
 type Admit func(ctx context.Context, who Person, at Address) (Caller, bool, error)
 
-// Mail returns the message that begins a turn for the caller: in, with the fields set that say
-// for whom the turn is.
+// Mail returns the message that begins a turn for the caller: it is in, with the fields set that say for
+// whom the turn is.
 func (c Caller) Mail(in Inbound) Inbound {
 	in.From, in.Private, in.Group, in.Mentioned = c.Person, c.Private, !c.Private, true
 	return in

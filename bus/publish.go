@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// PublishOutbound puts an outbound message into the mailbox of its address. An error is Publish's,
-// with the message's id.
+// PublishOutbound puts an outbound message into the mailbox of its address. Its error wraps that of
+// Publish and contains the message's id.
 func PublishOutbound(ctx context.Context, b Bus, out Outbound) error {
 	return publishOutbound(ctx, b, out, Message{})
 }
@@ -18,7 +18,7 @@ func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound, bounded boo
 	return publishOutbound(ctx, b, out, Message{Urgent: true, Bounded: bounded})
 }
 
-// OutboundMessage returns an outbound message as PublishOutbound publishes it, in the topic of its
+// OutboundMessage returns the bus message that PublishOutbound publishes in the topic of the message's
 // channel.
 func OutboundMessage(out Outbound) (Message, error) {
 	body, err := out.Encode()
@@ -40,8 +40,8 @@ func publishOutbound(ctx context.Context, b Bus, out Outbound, how Message) erro
 	return nil
 }
 
-// PublishInbound puts an inbound message into a session's mailbox; urgent sets the bus message's
-// Urgent. An error is Publish's, with the message's id.
+// PublishInbound puts an inbound message into a session's mailbox; urgent sets the bus message's Urgent.
+// Its error wraps that of Publish and contains the message's id.
 func PublishInbound(ctx context.Context, b Bus, session string, in Inbound, urgent bool) error {
 	body, err := in.Encode()
 	if err != nil {
@@ -59,9 +59,9 @@ func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) e
 	return PublishInbound(ctx, b, session, notice, true)
 }
 
-// IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, the
-// message invalid), which it would repeat a moment later. After any other error, it is unknown
-// whether the message is durable.
+// IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, or the
+// message is invalid), which a repetition a moment later would not change. After any other error, it is
+// unknown whether the message is durable.
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)
 }

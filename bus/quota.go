@@ -26,7 +26,7 @@ func (e *QuotaError) Error() string {
 // A Quota bounds the work that is done for one group, such as the turns of one person.
 type Quota struct {
 	Group  string // for whom it is done; at least one byte
-	ID     string // the id of what begins, such as a turn's: the same id is counted once
+	ID     string // the id of the work that begins, such as a turn's; the same id is counted once
 	AtOnce int    // how many leases may work for the group at a time
 	Hour   int    // how many ids may begin within any hour
 }
@@ -37,7 +37,7 @@ type QuotaLease interface {
 	Lease
 
 	// Begin counts the lease as one that works for q.Group, until the lease ends or Begin, Resume
-	// or Leave is called again, and counts q.ID among what has begun. It returns ErrBusy if
+	// or Leave is called again, and counts q.ID as begun. It returns ErrBusy if
 	// q.AtOnce other leases work for the group, and *QuotaError if q.Hour other ids have begun
 	// within the hour; nothing is counted then. A lease that another process has lost is not
 	// counted. It returns ErrFenced if this lease is lost.

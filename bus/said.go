@@ -61,8 +61,8 @@ type Person struct {
 	// Name is the person's name on the platform. It is only for the model and for people to
 	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
-	// Account is the person under whose name this one's use is counted and limited, if somebody
-	// has several accounts and the gate has looked that up; otherwise "".
+	// Account is the person to whom this person's use is counted and whose limits apply, if somebody has
+	// several accounts and the gate has looked that up; otherwise "".
 	Account string `json:"account,omitempty"`
 	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
@@ -154,8 +154,8 @@ type Inbound struct {
 	Args    string    `json:"args,omitempty"`
 	ReplyTo string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
 	SentAt  time.Time `json:"sent_at,omitzero"`
-	// Quotes are texts in the message that its sender did not write in it: what it
-	// forwards, and what it replies to.
+	// Quotes are texts that came with the message but that its sender did not write in it: a text that it
+	// forwards, and one that it replies to.
 	Quotes []Quote `json:"quotes,omitempty"`
 	// Decision says how the ask with this message's id ended.
 	Decision *Decision `json:"decision,omitempty"`
@@ -207,8 +207,8 @@ const (
 	Document = "document"
 )
 
-// An Attachment is a file that came with a message. Everything but Ref is a claim of the
-// sender's side and proves nothing.
+// An Attachment is a file that came with a message. Everything but Ref comes from the sender's side and
+// proves nothing.
 type Attachment struct {
 	Kind string `json:"kind"`           // Picture, Voice, Video, Document
 	Name string `json:"name,omitempty"` // one line, no path
@@ -246,7 +246,7 @@ type Quote struct {
 	Operator bool `json:"operator,omitempty"`
 }
 
-// IsOperators reports whether the message tells the session what an operator has said in its
+// IsOperators reports whether the message tells the session what an operator has said in the session's
 // conversation.
 func (in Inbound) IsOperators() bool {
 	return in.Kind == Notice && len(in.Quotes) > 0 && in.Quotes[0].Kind == Told && in.Quotes[0].Operator
@@ -264,7 +264,7 @@ func (in Inbound) Encode() ([]byte, error) {
 	return plainjson.Marshal(in)
 }
 
-// DecodeInbound decodes a body that Encode has made.
+// DecodeInbound decodes a body that Encode has returned.
 func DecodeInbound(body []byte) (Inbound, error) {
 	var read struct {
 		Inbound
@@ -281,8 +281,8 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	return in, nil
 }
 
-// IsPrivate returns Inbound.Private as it was written in JSON; nil comes from a release that lacked
-// the field; then a conversation is private if it is not a group's.
+// IsPrivate returns the value of Inbound.Private, given what was written in JSON. nil comes from a
+// release without that field; then a conversation is private unless it is a group's.
 func IsPrivate(written *bool, group bool) bool {
 	if written == nil {
 		return !group
@@ -309,8 +309,8 @@ type Outbound struct {
 	// delivery fails. Both are empty for messages that no session wrote.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
-	// Causes are the ids of the messages that it answers, if there are others than the one
-	// that names the turn.
+	// Causes are the ids of the messages that it answers, if it answers others than the one whose id
+	// names the turn.
 	Causes []string `json:"causes,omitempty"`
 	// Failed says that the turn failed: the message says why, and is not an answer.
 	Failed bool `json:"failed,omitempty"`
@@ -319,8 +319,8 @@ type Outbound struct {
 	At time.Time `json:"at,omitzero"`
 	// Expires is the time after which it is not worth sending; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Subject connects messages of one sender (Origin) to one address that are about the same
-	// thing: a later one edits the earlier one if the platform can edit; otherwise it goes
+	// Subject connects messages from one sender (Origin) to one address that report on the same thing,
+	// such as an alert: a later one edits the earlier one if the platform can edit; otherwise it goes
 	// into that one's thread.
 	Subject string `json:"subject,omitempty"`
 	// Origin is the sender if no session wrote it: the name of a token or a webhook.
@@ -338,16 +338,16 @@ type Outbound struct {
 	// Buttons are shown below the text where the platform has buttons; the text says how to
 	// answer without them.
 	Buttons []Button `json:"buttons,omitempty"`
-	// Ahead says that the message only shows the subject of a later one to the same address. That
-	// one says so if this one did not arrive (see Otherwise), so its failure is not reported, and
-	// it is abandoned soon.
+	// Ahead says that the message goes out only to show what a later message to the same address is
+	// about. If this one does not arrive, the later one says so (see Otherwise); so this one's failure is
+	// not reported, and it is abandoned soon.
 	Ahead bool `json:"ahead,omitempty"`
 	// Otherwise, if set, replaces the text and buttons if an earlier message did not
 	// arrive.
 	Otherwise *Otherwise `json:"otherwise,omitempty"`
-	// Double is the platform's id of a message that shows the same Subject and is replaced by
-	// this one, unless it is the message of the subject itself; nothing else is sent. It was
-	// left by a send that was interrupted and repeated. "" means none.
+	// Double is the platform's id of a second message with the same Subject, which a send left behind
+	// that was interrupted and repeated. This message replaces it, unless it is the message that the
+	// subject is known by; nothing else is sent. "" means none.
 	Double string `json:"double,omitempty"`
 	// Needs names features that a dispatcher must understand to send the message, such as
 	// NeedFiles. A dispatcher that does not understand one leaves the message, and those after it,
@@ -363,8 +363,8 @@ type Otherwise struct {
 	Buttons []Button `json:"buttons,omitempty"`
 }
 
-// A Telling says on whose behalf an agent posts something, or which operator does. The message's text says it too,
-// for people, and for releases that do not know this field.
+// A Telling says on whose behalf an agent posts something, or which operator posts it. The message's text
+// says so too, for people, and for releases that do not know this field.
 type Telling struct {
 	For Person  `json:"for"`
 	At  Address `json:"at"` // the conversation in which the agent was asked
@@ -408,7 +408,7 @@ func (out Outbound) Encode() ([]byte, error) {
 	for _, need := range []struct {
 		name string
 		has  bool
-	}{{NeedFiles, len(out.Files) > 0}, {NeedOtherwise, out.Otherwise != nil}} { // in one order: the same message has the same body
+	}{{NeedFiles, len(out.Files) > 0}, {NeedOtherwise, out.Otherwise != nil}} { // always in this order, so that the same message always has the same body
 		if need.has && !slices.Contains(out.Needs, need.name) {
 			out.Needs = append(slices.Clip(out.Needs), need.name)
 		}
@@ -416,7 +416,7 @@ func (out Outbound) Encode() ([]byte, error) {
 	return plainjson.Marshal(out)
 }
 
-// DecodeOutbound decodes a body that Encode has made.
+// DecodeOutbound decodes a body that Encode has returned.
 func DecodeOutbound(body []byte) (Outbound, error) {
 	var out Outbound
 	if err := json.Unmarshal(body, &out); err != nil {

@@ -1,18 +1,18 @@
 package bus
 
-// The types of events that only the server's feed has. They set News, and Session if they are about
-// one.
+// The types of events that are only in the server's feed. They set News, and Session if they concern a
+// session.
 const (
-	Received        = "received"    // News.ID, Kind: a worker has got a message for the session, of that kind of Inbound
+	Received        = "received"    // News.ID, Kind: a worker has received an inbound message of that kind for the session
 	DeadLetterMoved = "dead_letter" // News.Topic, State, and ID if it is known: there are more or fewer dead letters
 	ChannelMoved    = "channel"     // News.ID = the channel's name, State: it is up or down
 	JobMoved        = "job"         // News.ID, State: a job runs, or has ended
-	JobPrinted      = "job_output"  // News.ID: a job that runs has printed more, which its record has; every two seconds at most
+	JobPrinted      = "job_output"  // News.ID: a running job has printed more, which is in its record now; every two seconds at most
 	TaskMoved       = "task"        // News.ID, State, and Turn where it is known: a task that this session has handed to a sub-agent has changed state, or the sub-agent has made progress; without News.ID tasks were dropped
 	ScheduleMoved   = "schedule"    // News.ID, State: a schedule was added, changed or removed, or a slot of it has come
 )
 
-// The states in a News that no other package names.
+// The states in a News that no other package defines.
 const (
 	StateRunning   = "running"   // of a turn, a job or a task
 	StateWaiting   = "waiting"   // of a turn: it waits for people; of a task: its turn does
@@ -51,8 +51,8 @@ func (e *Event) IsServersOnly() bool {
 	return false
 }
 
-// ForServer returns an event as the server's feed has it, without anything that was said; false if that
-// feed does not have it.
+// ForServer returns the form of an event that goes to the server's feed, without anything that was said.
+// It returns false if the event does not go there.
 func (e *Event) ForServer() (Event, bool) {
 	var n News
 	switch e.Type {
@@ -83,8 +83,8 @@ func (e *Event) ForServer() (Event, bool) {
 	return Event{Type: e.Type, Session: e.Session, Turn: e.Turn, Causes: e.Causes, News: &n}, true
 }
 
-// NewDeadLetterEvent returns the event that dead letters of a topic have come to be in that state. The
-// buses emit it. key is their mailbox, and id that of the dead letter; each is "" if it is not known.
+// NewDeadLetterEvent returns the event that reports that dead letters of a topic are now in that state.
+// The buses emit it. key is their mailbox, and id is the dead letter's; each is "" if it is not known.
 func NewDeadLetterEvent(topic Topic, key, id, state string) Event {
 	e := Event{Type: DeadLetterMoved, News: &News{ID: id, State: state, Topic: topic}}
 	if topic == InboundTopic {

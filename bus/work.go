@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// maxResting is how many goroutines wait for another lease after their work. New goroutines would
+// maxResting is the most goroutines that wait for another lease after their work. New goroutines would
 // have to grow their stacks again for each message.
 const maxResting = 8
 
-// claimTogether is how many mailboxes ClaimEach leases in one call, at most.
+// claimTogether is the most mailboxes that ClaimEach leases in one call.
 const claimTogether = 16
 
-// A GroupClaimer is a Bus that leases several mailboxes in one call. It is optional. It is for buses
-// whose claims go to a server, where single claims would wait for one another.
+// A GroupClaimer is a Bus that leases several mailboxes in one call. This is optional, and meant for
+// buses whose claims go to a server, where single claims would wait for one another.
 type GroupClaimer interface {
 	// ClaimUpTo waits as Claim does until a mailbox can be claimed, and leases those that can be,
 	// but not more than most. It returns at least one lease, or an error as Claim does.
@@ -28,8 +28,8 @@ type GroupClaimer interface {
 // returns once they have ended.
 func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Lease)) (wait func(), err error) {
 	var running sync.WaitGroup
-	// A place is taken before a lease is: a lease that waited for a place would be kept
-	// from another process that has one free.
+	// A place is taken before a lease is. Otherwise a lease could wait here for a place, although another
+	// process has one free.
 	places := make(places, atOnce)
 	resting, handed := make(chan struct{}, maxResting), make(chan Lease)
 	defer close(handed)
@@ -42,7 +42,7 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 			workAndFree(lease)
 			select {
 			case resting <- struct{}{}:
-			default: // enough others rest
+			default: // enough goroutines rest already
 				return
 			}
 			lease, open = <-handed
@@ -67,11 +67,11 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 		for _, lease := range leases {
 			select {
 			case handed <- lease:
-			default: // nobody rests
+			default: // no goroutine rests
 				running.Go(func() { workOn(lease) })
 			}
 		}
-		// A process takes several at a time only while more mail is due than it asked for: rare
+		// A process takes several leases at a time only while more mail is due than it asked for: rare
 		// mail is shared with the other processes one by one.
 		wanted = len(leases)
 		if wanted == taken {
@@ -80,8 +80,8 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	}
 }
 
-// claimer returns the function by which ClaimEach leases mailboxes, and how many it leases at a time,
-// at most.
+// claimer returns the function with which ClaimEach leases mailboxes, and the most that it leases at a
+// time.
 func claimer(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), most int) {
 	if many, ok := b.(GroupClaimer); ok {
 		return many.ClaimUpTo, claimTogether
@@ -95,10 +95,10 @@ func claimer(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), m
 	}, 1
 }
 
-// places counts concurrent calls of work: it holds a value for each.
+// places limits the concurrent calls of work: it holds a value for each.
 type places chan struct{}
 
-// take waits until a place is free, and takes up to that many. It takes none once ctx has ended.
+// take waits until a place is free, and takes up to most places. It takes none once ctx has ended.
 func (p places) take(ctx context.Context, most int) (taken int) {
 	select {
 	case p <- struct{}{}:

@@ -1,9 +1,10 @@
-// Package fanout follows the server's feed of events, once for all who watch it in this process. It
-// holds the newest events, and each watcher reads them at its own pace: so a thousand watchers cost one
-// subscription of the bus, and a slow one delays nobody. While nobody watches it follows nothing.
+// Package fanout shares one subscription to the server's feed of events among all who watch it in this
+// process. It keeps the newest events, and each watcher reads them at its own pace: so a thousand
+// watchers need only one subscription to the bus, and a slow one delays nobody. While nobody watches,
+// there is no subscription.
 //
-// The watchers are woken a few at a time, with pauses between: what they write would otherwise hold up
-// the turns of which it tells.
+// The watchers are woken a few at a time, with pauses between: the output of all at once would hold up
+// the turns that the events are about.
 package fanout
 
 import (
@@ -19,20 +20,21 @@ import (
 )
 
 const (
-	held      = 4096                  // how many events are held
+	held      = 4096                  // how many events the hub keeps
 	readMost  = 256                   // how many a watcher reads at once
 	gather    = 25 * time.Millisecond // how long events gather before watchers are woken
 	wokenMost = 4                     // how many watchers are woken at once
-	wakePause = time.Millisecond      // between them and the next ones
+	wakePause = time.Millisecond      // between one such group and the next
 )
 
-// An Item is an event with the form in which watchers get it, which is made once for all.
+// An Item is an event with its Frame, the form in which watchers send it on. The frame is made once for
+// all watchers.
 type Item struct {
 	bus.Event
 	Frame []byte
 }
 
-// A Hub holds the newest events of the server's feed while somebody watches.
+// A Hub keeps the newest events of the server's feed while somebody watches.
 type Hub struct {
 	events  bus.Events
 	render  func(bus.Event) []byte
@@ -41,17 +43,18 @@ type Hub struct {
 	mu       sync.Mutex
 	watchers map[*Watcher]bool
 	sub      *subscription // nil while nobody watches
-	items    []*Item       // the oldest first; what is in it never changes
+	items    []*Item       // the oldest first; its elements never change
 	from     uint64        // all events after the one with this id are in items; 0 before the first is known
 	losses   int           // how often events were lost
 	waking   bool          // whether wakeAll runs, or soon will
 	fresh    bool          // whether events have come since wakeAll began
 }
 
-// A subscription is one to the bus. Once the hub has another, nothing is taken from it.
+// A subscription is the hub's subscription to the bus. Once the hub has a new one, it takes no events
+// from the old one.
 type subscription struct{ stop context.CancelFunc }
 
-// New makes a Hub. render returns the form of an event in which watchers get it.
+// New makes a Hub. render returns an event's Frame.
 func New(events bus.Events, render func(bus.Event) []byte) *Hub {
 	return &Hub{events: events, render: render, joining: make(chan struct{}, 1), watchers: map[*Watcher]bool{}}
 }
@@ -62,13 +65,14 @@ type Watcher struct {
 	woken chan struct{}
 
 	// guarded by the hub's lock
-	after   uint64 // the id of the newest event that it has, or does not need; 0 exactly while the hub's from is
-	losses  int    // the losses that it knows of
+	after   uint64 // the id of the newest event that it has read, or does not need; 0 exactly while the hub's from is 0
+	losses  int    // the hub's losses when the watcher last looked
 	waiting bool
 }
 
-// Join adds a watcher, who has to Leave. It gets the events after the one with the id after, or those
-// from now on if that is 0 or if resumed is false: then some events since are no longer held.
+// Join adds a watcher, which has to Leave. It gets the events after the one with the id after. It gets
+// only those from now on if after is 0, or if resumed is false, which means that some of the others are
+// no longer kept.
 func (h *Hub) Join(ctx context.Context, after uint64) (w *Watcher, resumed bool, err error) {
 	select {
 	case h.joining <- struct{}{}:
@@ -94,13 +98,12 @@ func (h *Hub) Join(ctx context.Context, after uint64) (w *Watcher, resumed bool,
 	if h.isCurrent(sub) {
 		go h.follow(sub, news)
 	} else {
-		sub.stop() // it has only shown that the bus still has all events since
+		sub.stop() // it was needed only to see that the bus still has all events since
 	}
 	return w, after != 0, nil
 }
 
-// subscribe subscribes to the feed for as long as the subscription lasts, if ctx does not end before
-// that has happened.
+// subscribe subscribes to the feed. ctx may end the call, but not the subscription once it has begun.
 func (h *Hub) subscribe(ctx context.Context, after uint64) (*subscription, iter.Seq2[bus.Event, error], error) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	left := context.AfterFunc(ctx, cancel)
@@ -115,15 +118,15 @@ func (h *Hub) subscribe(ctx context.Context, after uint64) (*subscription, iter.
 	return &subscription{cancel}, news, nil
 }
 
-// enter adds a watcher, if the hub has all events after that id, or will have them. Without sub it
-// returns nil if that is not known. With sub, a new subscription after that id, the hub takes that in
-// place of its own if it needs it.
+// enter adds a watcher if the hub has all events after that id, or will have them. If that is uncertain
+// and sub is nil, enter returns nil. If sub is a new subscription that begins after that id, the hub
+// replaces its own with it if it needs to.
 func (h *Hub) enter(after uint64, sub *subscription) *Watcher {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	has := h.sub != nil && (after == 0 || h.from != 0 && h.from <= after)
 	switch {
-	case sub == nil && (!has || after > h.last()): // it may be of another bus
+	case sub == nil && (!has || after > h.last()): // an id that the hub has not reached may come from another bus
 		return nil
 	case sub != nil && !has:
 		if h.sub != nil {
@@ -140,8 +143,8 @@ func (h *Hub) enter(after uint64, sub *subscription) *Watcher {
 	return w
 }
 
-// last returns the id of the newest event that the hub has, as far as it is known. The caller holds
-// h.mu, as for placeWatchers and wakeSoon.
+// last returns the id of the newest event that the hub has had, as far as it is known. The caller of
+// last, placeWatchers or wakeSoon holds h.mu.
 func (h *Hub) last() uint64 {
 	if len(h.items) > 0 {
 		return h.items[len(h.items)-1].ID
@@ -149,7 +152,7 @@ func (h *Hub) last() uint64 {
 	return h.from
 }
 
-// placeWatchers gives the watchers who have no place yet one before all that the hub has.
+// placeWatchers lets the watchers that have no position yet begin before all events that the hub has.
 func (h *Hub) placeWatchers() {
 	for w := range h.watchers {
 		if w.after == 0 {
@@ -164,7 +167,7 @@ func (h *Hub) isCurrent(sub *subscription) bool {
 	return h.sub == sub
 }
 
-// follow takes the events of a subscription until the hub has another, or none.
+// follow takes the events of a subscription until the hub has another subscription, or none.
 func (h *Hub) follow(sub *subscription, news iter.Seq2[bus.Event, error]) {
 	for e, err := range news {
 		if !h.take(sub, e, err) {
@@ -174,8 +177,8 @@ func (h *Hub) follow(sub *subscription, news iter.Seq2[bus.Event, error]) {
 	h.end(sub)
 }
 
-// take takes an event, or that events were lost; false if the hub does not want more of the
-// subscription.
+// take adds an event of a subscription, or records that events were lost. It returns false if the hub
+// wants nothing more from that subscription.
 func (h *Hub) take(sub *subscription, e bus.Event, err error) bool {
 	var item *Item
 	if err == nil {
@@ -211,7 +214,7 @@ func (h *Hub) lose() {
 	}
 }
 
-// end notes that the bus has ended a subscription.
+// end records that the bus has ended a subscription.
 func (h *Hub) end(sub *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,7 +227,7 @@ func (h *Hub) end(sub *subscription) {
 	h.wakeSoon()
 }
 
-// wakeSoon wakes those who wait, once more events could gather.
+// wakeSoon wakes the waiting watchers a moment later, when more events may have come.
 func (h *Hub) wakeSoon() {
 	h.fresh = true
 	if !h.waking {
@@ -233,11 +236,11 @@ func (h *Hub) wakeSoon() {
 	}
 }
 
-// wakeAll wakes all who wait, a few at a time.
+// wakeAll wakes all waiting watchers, a few at a time.
 func (h *Hub) wakeAll() {
 	for some := range slices.Chunk(h.takeWaiting(), wokenMost) {
 		for _, w := range some {
-			w.woken <- struct{}{} // there is space: only who waits is woken, and once
+			w.woken <- struct{}{} // never blocks: only a watcher that waits is woken, and only once
 		}
 		<-time.After(wakePause)
 	}
@@ -248,7 +251,7 @@ func (h *Hub) wakeAll() {
 	}
 }
 
-// takeWaiting returns the watchers who wait, whom the caller has to wake.
+// takeWaiting returns the waiting watchers, which the caller has to wake.
 func (h *Hub) takeWaiting() (all []*Watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,9 +265,9 @@ func (h *Hub) takeWaiting() (all []*Watcher) {
 	return all
 }
 
-// Next waits for events and returns them. If lost is true, there are none, because some were lost or
-// the watcher was too slow; the next ones follow those that have come by now. It returns ctx's error, or
-// bus.ErrClosed.
+// Next waits for events and returns them. If lost is true, it returns none, because some were lost or the
+// watcher was too slow; the next call continues after the newest event of that time. It returns ctx's
+// error, or bus.ErrClosed.
 func (w *Watcher) Next(ctx context.Context) (items []*Item, lost bool, err error) {
 	for {
 		items, lost, err = w.read()
@@ -304,15 +307,14 @@ func (w *Watcher) read() (items []*Item, lost bool, err error) {
 	return items, false, nil
 }
 
-// Position returns the id of the newest event that Next has returned or passed over; 0 if it is not
-// known.
+// Position returns the id of the newest event that Next has returned or skipped; 0 if that is not known.
 func (w *Watcher) Position() uint64 {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
 	return w.after
 }
 
-// Leave removes the watcher. With the last one the hub's subscription ends.
+// Leave removes the watcher. When the last one leaves, the hub ends its subscription.
 func (w *Watcher) Leave() {
 	h := w.hub
 	h.mu.Lock()

@@ -16,7 +16,7 @@ import (
 const (
 	atOnce    = 16               // how many timers are handled at once
 	fireTime  = 30 * time.Second // bounds the handling of the timers in one mailbox, and an attempt to settle it
-	leaveTo   = 30 * time.Second // how long a timer is left to a newer release, if this one does not know its kind
+	leaveTo   = 30 * time.Second // how long a timer of an unknown kind is left to a newer release
 	afterFail = 5 * time.Second
 )
 
