@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Column returns the texts that a query has found in its only column, in the form in which they are
-// stored, and closes the rows. Its arguments are what the query has returned.
+// Column returns the texts in the only column of a query's result, in the form in which they are stored,
+// and closes the rows. Its arguments are what the query returned.
 func Column(found *sql.Rows, err error) (texts []string, _ error) {
 	if err != nil {
 		return nil, err

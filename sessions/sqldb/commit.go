@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// A commitGroup is the writes that share the next commit of a SQLite database. Only the writer's
+// A commitGroup collects the writes that share the next commit of a SQLite database. Only the writer's
 // goroutine uses it.
 //
-// If a caller waits for the commit of a write, the group is committed at once. The other writes
-// wait for such a one, or until they are due, so that a disk flush that nobody waits for is shared
-// with one that somebody does. Writes of Soon run at once all the same, in a transaction that stays
-// open meanwhile; those of Start run with the next write that runs.
+// If a caller waits for the commit of a write, the group is committed at once. The other writes wait for
+// such a write, or until they are due, so that a disk flush that nobody waits for is shared with one that
+// somebody waits for. Nevertheless, writes of Soon run at once, in a transaction that stays open
+// meanwhile; those of Start run with the next write that runs.
 type commitGroup struct {
 	tx     *Tx
 	writes []write
 	open   bool        // whether the transaction has begun
 	ran    int         // how many of the writes have run in the transaction
-	due    *time.Timer // fires when the commit may wait no longer
+	due    *time.Timer // fires when the commit may not wait any longer
 	dueAt  time.Time   // when due fires; zero if it is not set
 
 	log     *fileLog                                    // the log that the commits fill
-	last    atomic.Pointer[time.Time]                   // when a group has ended last that wrote something
+	last    atomic.Pointer[time.Time]                   // when the last group ended that wrote something
 	pending *atomic.Int64                               // the writer's count of queued writes
 	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
-// add adds writes to the group, and runs and commits what may not wait.
+// add adds writes to the group, and runs and commits those that may not wait.
 func (g *commitGroup) add(writes []write) {
 	run, commit := false, false
 	now := time.Now()
@@ -49,8 +49,8 @@ func (g *commitGroup) add(writes []write) {
 	}
 }
 
-// commit runs what has not run, and commits everything. If that fails, nothing was
-// written. It begins the next group even if nothing is left of this one.
+// commit runs the writes that have not run, and commits all. If that fails, nothing was written. It
+// begins the next group even if nothing is left of this one.
 func (g *commitGroup) commit() {
 	if !g.run() {
 		return
@@ -107,7 +107,7 @@ func (g *commitGroup) rollBack() error {
 	return nil
 }
 
-// end gives the commit's outcome to all callers who wait, and begins the next group.
+// end reports the commit's outcome to all callers that wait, and begins the next group.
 func (g *commitGroup) end(err error) {
 	g.pending.Add(-int64(len(g.writes)))
 	if len(g.writes) > 0 {
@@ -126,15 +126,15 @@ func (g *commitGroup) end(err error) {
 	g.log.grew()
 }
 
-// rest moves the log's pages, because nobody has written for a moment. If a transaction is open all
-// the same, the log waits for another moment after its end.
+// rest moves the log's pages, because nobody has written for a moment. If a transaction is open
+// nevertheless, the log waits for another moment after its end.
 func (g *commitGroup) rest() {
 	if !g.open {
 		g.log.move()
 	}
 }
 
-// reportLost reports those writes, which have failed, of whose outcome nobody learns.
+// reportLost reports the failed writes whose callers do not learn the outcome.
 func (g *commitGroup) reportLost(failed []write, err error) {
 	n := 0
 	for i := range failed {

@@ -16,9 +16,9 @@ import (
 const (
 	// callTimeout is how long one statement may take, unless the URL sets
 	// statement_timeout. A server that is stopped, or a network that drops packets,
-	// must not block callers for ever.
+	// must not block callers forever.
 	callTimeout = 30 * time.Second
-	// connectWithin is the timeout of connecting to the server, unless the URL has one.
+	// connectWithin is the timeout for connecting to the server, unless the URL sets one.
 	connectWithin = 5 * time.Second
 )
 
@@ -31,7 +31,7 @@ type connector struct {
 	driver.Connector
 	queries    *queryCache
 	timeout    time.Duration
-	shortWaits bool // whether its connections wait for a locked row for rowWait at most
+	shortWaits bool // whether its connections wait at most rowWait for a locked row
 }
 
 // Connect makes a connection.
@@ -62,7 +62,7 @@ type conn struct {
 	*stdlib.Conn
 	queries    *queryCache
 	timeout    time.Duration
-	shortWaits bool // whether it waits for a locked row for rowWait at most
+	shortWaits bool // whether it waits at most rowWait for a locked row
 	readOnly   bool // whether the server has said that it takes no writes
 }
 
@@ -84,14 +84,13 @@ func hideBadConn(err error) error {
 	return err
 }
 
-// pingAfter is how long a connection may have been idle and still be used without asking the server
-// first whether it is there.
+// pingAfter is how long a connection may be idle before it is used again only after a test of whether the
+// server still responds.
 const pingAfter = 30 * time.Second
 
-// needsPing reports whether a connection must be tested before it is used again. That costs
-// a round trip, so it is done only after a long time, or if the connection does not look
-// alive: a server that has ended has closed it. A new connection comes with no idle time at
-// all, which the driver counts from the year 1.
+// needsPing reports whether a connection must be tested before it is used again. A test costs a round
+// trip, so it is done only after a long time, or if the connection seems to be broken: a server that has
+// ended has closed it. A new connection has no idle time: the driver then counts from the year 1.
 func needsPing(_ context.Context, p stdlib.ShouldPingParams) bool {
 	const never = 365 * 24 * time.Hour
 	return p.IdleDuration > pingAfter && p.IdleDuration < never || !isOpenAndSilent(p.Conn.PgConn().Conn())
@@ -112,8 +111,8 @@ func isOpenAndSilent(c net.Conn) bool {
 		return false
 	}
 	silent := false
-	// Control and not Read: where a write took long, the driver has a reader of its own on
-	// the connection, for which Read would wait.
+	// Use Control and not Read: when a write took long, the driver has its own reader on the connection,
+	// and Read would wait for it.
 	err = raw.Control(func(fd uintptr) {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		silent = errors.Is(err, syscall.EAGAIN)
@@ -172,7 +171,7 @@ func (c *conn) Ping(ctx context.Context) error {
 	return c.Conn.Ping(ctx)
 }
 
-// ResetSession fails if a connection that was idle cannot be used any more.
+// ResetSession fails if a connection that was idle cannot be used anymore.
 func (c *conn) ResetSession(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
@@ -201,7 +200,7 @@ type stmt struct {
 // Close does nothing: the connection keeps the statement for whoever asks next.
 func (s stmt) Close() error { return nil }
 
-// NumInput leaves counting the arguments to the server.
+// NumInput lets the server count the arguments.
 func (s stmt) NumInput() int { return -1 }
 
 // Exec is required by driver.Stmt, and database/sql does not call it.

@@ -13,8 +13,8 @@ import (
 // ErrDamaged says that a database file is damaged, or is not an SQLite database.
 var ErrDamaged = errors.New("the database is damaged")
 
-// Examine reads a SQLite file from end to end and fails with ErrDamaged if it is
-// not whole. It writes nothing, and another process may have the file open.
+// Examine reads a SQLite file from end to end and fails with ErrDamaged if it is damaged. It writes
+// nothing, and another process may have the file open.
 func Examine(ctx context.Context, path string) (err error) {
 	db, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {
@@ -45,8 +45,8 @@ func Examine(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// asDamaged wraps an error that is about the file's content in ErrDamaged, and returns
-// any other as it is.
+// asDamaged wraps an error that concerns the file's content in ErrDamaged, and returns any other as it
+// is.
 func asDamaged(err error) error {
 	if code, ok := resultCode(err); ok {
 		switch code & 0xff {

@@ -37,7 +37,7 @@ var errRolledBack = errors.New("group undone")
 type statement struct {
 	query  string
 	args   []any
-	dest   []any  // where the columns of its row are written to; empty if it returns none
+	dest   []any  // the variables that its row is scanned into; empty if it returns no row
 	inTurn bool   // whether it was given to InTurn, and so runs in a group of which one runs at a time
 	shared string // for a statement of Shared: the name of the row that others change too
 
@@ -46,8 +46,8 @@ type statement struct {
 	done    chan error
 }
 
-// runIn runs the statement in a transaction. If it returns no row, runIn notes that and
-// returns nil, as an error would roll the transaction back.
+// runIn runs the statement in a transaction. If it returns no row, runIn records that and returns nil,
+// because an error would roll the transaction back.
 func (st *statement) runIn(tx *Tx) (err error) {
 	st.noRow = false
 	if len(st.dest) == 0 {
@@ -63,8 +63,8 @@ func (st *statement) runIn(tx *Tx) (err error) {
 }
 
 // result returns what the statement's caller gets: the number of changed rows and err, the error of
-// running the statement; in place of a nil err it returns sql.ErrNoRows if the statement should
-// have returned a row and did not.
+// running the statement. If err is nil and the statement should have returned a row but did not, the
+// error is sql.ErrNoRows.
 func (st *statement) result(err error) (int64, error) {
 	if err == nil && st.noRow {
 		err = sql.ErrNoRows
@@ -72,10 +72,10 @@ func (st *statement) result(err error) (int64, error) {
 	return st.changed, err
 }
 
-// groups queues the statements of many goroutines for two lanes: goroutines that each run
-// one group after another. A lane runs all that has queued up as one transaction in one
-// round trip; what comes meanwhile is its next group. More lanes would make more and
-// smaller groups, and each costs a commit.
+// groups queues the statements of many goroutines for two lanes, which are goroutines that each run one
+// group after another. A lane runs all statements that have queued up as one transaction in one round
+// trip; those that come meanwhile are its next group. More lanes would make more and smaller groups, and
+// each costs a commit.
 type groups struct {
 	queue  chan *statement
 	inTurn chan *statement // the queue of the lane whose groups run one at a time in all processes
@@ -125,8 +125,8 @@ func (s *postgresBackend) group(ctx context.Context, st *statement) error {
 	return err
 }
 
-// runGroup runs a group and gives each of its callers the outcome. A single statement is run as a
-// group too, because only groups give up waiting for a locked row soon.
+// runGroup runs a group and gives each of its callers the outcome. A single statement is run as a group
+// too, because only groups give up soon when they wait for a locked row.
 func (s *postgresBackend) runGroup(batch []*statement) {
 	err := s.transactGroup(batch)
 	for _, st := range batch {
@@ -152,7 +152,7 @@ func (s *postgresBackend) runSingle(ctx context.Context, st *statement) error {
 // certainly rolled back; after any other error it may have been committed.
 func (s *postgresBackend) transactGroup(batch []*statement) error {
 	connect := s.connectLane
-	if batch[0].inTurn { // these wait longer for one another
+	if batch[0].inTurn { // these groups wait longer for one another
 		connect = func() (*sql.Conn, error) { return s.connect(context.Background()) }
 	}
 	held, err := connect()
@@ -180,10 +180,9 @@ func (s *postgresBackend) transactGroup(batch []*statement) error {
 	return failed
 }
 
-// sendGroup sends statements in one pipeline, which PostgreSQL runs as one transaction without
-// BEGIN and COMMIT. If it returns nil, they are durable. The statements that change rows which
-// others change too are sorted by these rows, as in every group, so that no two groups wait for
-// each other.
+// sendGroup sends statements in one pipeline, which PostgreSQL runs as one transaction without BEGIN and
+// COMMIT. If it returns nil, they are durable. Statements that change shared rows are sorted by these
+// rows, as in every group, so that no two groups wait for each other.
 func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].inTurn {

@@ -14,24 +14,25 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// migrateWithin bounds a migration: an index over a large table takes its time.
+// migrateWithin limits the time of a migration, because it takes long to index a large table.
 const migrateWithin = 30 * time.Minute
 
 // migrationLock is the number of the advisory lock under which one process at a
 // time migrates a database, whatever the component.
 const migrationLock = 0x7061726c6579 // the letters "parley"
 
-// migrating is the key by which a context has the function of OnMigration.
+// migrating is the context key of OnMigration's function.
 type migrating struct{}
 
-// OnMigration returns a context under which databases are opened that call tell with the name of each
-// component whose tables an earlier release has made and that are now to be migrated. To build an index
-// over many rows takes a while, and on PostgreSQL those who write to the table wait for it.
+// OnMigration returns a context. Whoever opens a database with it has tell called with the name of each
+// component whose tables are about to be migrated from an earlier release. Indexing many rows takes a
+// while, and on PostgreSQL writers to the table wait for it.
 func OnMigration(ctx context.Context, tell func(component string)) context.Context {
 	return context.WithValue(ctx, migrating{}, tell)
 }
 
-// tellMigration says that a component's tables of an earlier version are to be migrated.
+// tellMigration calls OnMigration's function if a component's tables are of an earlier version and are
+// about to be migrated.
 func tellMigration(ctx context.Context, component string, version, newest int) {
 	tell, wanted := ctx.Value(migrating{}).(func(string))
 	if wanted && version > 0 && version < newest {
@@ -103,8 +104,8 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 			version   INTEGER NOT NULL, -- how many migrations its tables have seen
 			oldest    INTEGER NOT NULL  -- how many a release must know to work on them
 		)`
-	// CREATE TABLE IF NOT EXISTS requires the right to make tables even if the table
-	// exists. The user of a bot that is up to date need not have that right.
+	// CREATE TABLE IF NOT EXISTS requires the right to create tables even if the table exists. The user
+	// of a bot that is up to date need not have that right.
 	var there bool
 	if err := tx.QueryRowContext(ctx, "SELECT to_regclass('parley_schema') IS NOT NULL").Scan(&there); err != nil {
 		return 0, fmt.Errorf("look for the table of versions: %w", err)
@@ -127,8 +128,8 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	return version, nil
 }
 
-// migrateSQLite brings the tables of a file that one component has to the newest version, or refuses
-// them.
+// migrateSQLite brings the tables of a file that belongs to one component to the newest version, or
+// refuses them.
 func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) error {
 	var version int
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -137,7 +138,7 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 	if version > len(migrations) {
 		return newerError(version, len(migrations))
 	}
-	if version == 0 && len(migrations) > 0 { // nothing is there that a step could leave half done: one flush is enough
+	if version == 0 && len(migrations) > 0 { // there is nothing that a step could leave half done: one flush is enough
 		return migrateTo(ctx, conn, len(migrations), migrations)
 	}
 	for i := version; i < len(migrations); i++ {
@@ -148,7 +149,7 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 	return nil
 }
 
-// migrateTo runs migrations that bring a file to a version, all or none.
+// migrateTo runs the migrations that bring a file to a version, all or none.
 func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []string) error {
 	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
 	if _, err := conn.ExecContext(ctx, script); err != nil {
@@ -158,12 +159,12 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 	return nil
 }
 
-// sharedVersion is the user_version of a file that components share. It is above that of every file
-// of one component, so that releases that know only such files refuse a shared one.
+// sharedVersion is the user_version of a file that several components share. It is higher than that of
+// any file of one component, so that releases that know only such files refuse a shared one.
 const sharedVersion = 1000
 
-// IsShared reports whether components share the SQLite file at path. It changes nothing; a file that
-// is missing is not shared.
+// IsShared reports whether several components share the SQLite file at path. It changes nothing; a file
+// that does not exist is not shared.
 func IsShared(ctx context.Context, path string) (shared bool, err error) {
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +189,7 @@ func IsShared(ctx context.Context, path string) (shared bool, err error) {
 	return layout == sharedVersion, nil
 }
 
-// layoutOf returns the user_version of a file, which is sharedVersion if components share it.
+// layoutOf returns the user_version of a file, which is sharedVersion if several components share it.
 func layoutOf(ctx context.Context, conn *sql.Conn) (layout int, err error) {
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&layout); err != nil {
 		return 0, err
@@ -199,8 +200,8 @@ func layoutOf(ctx context.Context, conn *sql.Conn) (layout int, err error) {
 	return layout, nil
 }
 
-// migrateShared brings the tables of all components to the newest versions, or refuses them. Those of
-// components of which from has a file, which is attached, get what is in that. All of it is one
+// migrateShared brings the tables of all components to the newest versions, or refuses them. For a
+// component whose file is in from, and attached, it also copies that file's rows. All of it is one
 // transaction.
 func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema, from []Source) (err error) {
 	layout, err := layoutOf(ctx, conn)
@@ -249,8 +250,8 @@ func share(ctx context.Context, conn *sql.Conn, component string, version int) e
 }
 
 // adoptComponent copies a component's rows from an attached file and brings its tables to their newest
-// version. If there are no such tables yet, they are made as they are in the file, so that the
-// migrations which that has not seen are applied to the copy.
+// version. If there are no such tables yet, they are created as they are in the attached file, so that
+// the migrations that the file lacks are then applied to the copy.
 func adoptComponent(ctx context.Context, conn *sql.Conn, c Schema, attached string) error {
 	var version int
 	if err := conn.QueryRowContext(ctx, "PRAGMA "+attached+".user_version").Scan(&version); err != nil {

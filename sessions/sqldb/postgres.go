@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// maxConns bounds one component's connections, so that a fleet of processes
-	// fits into a server's hundred. More of them commit no faster.
+	// maxConns limits one component's connections, so that the processes of a fleet stay below a server's
+	// usual limit of a hundred. More connections commit no faster.
 	maxConns = 12
-	// minConns is the pool size from which on groups have a connection of their own. Where a pool
-	// stands before the server, which may give a connection's settings to others, they have none
-	// either.
+	// minConns is the smallest pool for which groups have a connection of their own. They have none
+	// either if there is a connection pool before the server, which may hand a connection with our
+	// settings to others.
 	minConns = 4
 	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
 	// the database or the user.
@@ -32,11 +32,11 @@ const (
 	maxAttempts = 10
 )
 
-// A postgresBackend carries out writes on a PostgreSQL server. It replaces a connection that is found
-// dead.
+// A postgresBackend carries out writes on a PostgreSQL server. It replaces a connection that turns out to
+// be dead.
 type postgresBackend struct {
 	pool    *sql.DB
-	lane    *sql.DB // the one connection of groups, which waits for rows for rowWait at most; nil if they use the pool's
+	lane    *sql.DB // the connection of groups, which waits at most rowWait for a row; nil if they use the pool's
 	groups  groups
 	mu      sync.Mutex
 	closed  bool
@@ -63,7 +63,7 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	return &DB{Read: server.pool, backend: server, postgres: true}, nil
 }
 
-// newPool makes a pool of at most that many connections, which c makes.
+// newPool makes a pool of at most conns connections, which c makes.
 func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
 	c.Connector = stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg, c.shortWaits)), stdlib.OptionShouldPing(needsPing))
 	pool := sql.OpenDB(c)
@@ -73,8 +73,8 @@ func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
 	return pool
 }
 
-// parseURL parses a URL and returns the configuration of connections and their largest
-// number. Beside PostgreSQL's own parameters the URL may have pool_max_conns.
+// parseURL parses a URL and returns the configuration of connections and their maximum number. Besides
+// PostgreSQL's own parameters the URL may have pool_max_conns.
 func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -96,10 +96,9 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	return cfg, conns, nil
 }
 
-// setUp returns a function that sets up a new connection, except for what the URL sets.
-// The server has to flush each commit to disk. And it has to end a transaction that a
-// vanished process left open, which would keep its rows locked. A connection with
-// shortWaits waits for a row for rowWait at most.
+// setUp returns a function that sets up a new connection, but leaves alone what the URL sets. The server
+// has to flush each commit to disk. It also has to end a transaction that a vanished process left open,
+// which would keep its rows locked. A connection with shortWaits waits for a row for at most rowWait.
 func setUp(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn) error {
 	const each = `SELECT set_config($1, $2, false) WHERE $3 = '' OR current_setting($1) = $3`
 	return func(ctx context.Context, conn *pgx.Conn) error {
@@ -124,9 +123,8 @@ func setUp(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn
 	}
 }
 
-// explainPool adds what to do to an error about prepared statements. A connection pool
-// before the server causes these: it gives a client connections on which others have
-// prepared statements.
+// explainPool adds what to do to an error about prepared statements. It is caused by a connection pool
+// before the server, which gives a client connections on which others have prepared statements.
 func explainPool(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P05" || pg.Code == "26000") {
 		return fmt.Errorf("%w: a pool such as PgBouncer in transaction mode needs default_query_exec_mode=exec in the URL", err)
@@ -190,7 +188,7 @@ func (s *postgresBackend) soon(ctx context.Context, _ time.Duration, fn func(*Tx
 
 func (s *postgresBackend) lastWrite() time.Time { return time.Time{} }
 
-func (s *postgresBackend) flush() {} // whatever has run is durable
+func (s *postgresBackend) flush() {} // every write that has returned is durable
 
 func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 	err := s.write(context.Background(), fn)
@@ -207,8 +205,8 @@ func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 
 func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
 
-// repeat calls fn with a connection. It calls fn again as long as certainly nothing was written
-// (undone, or the kind of error) and another try may succeed.
+// repeat calls fn with a connection. It calls fn again as long as it is certain that nothing was written
+// (because of undone, or the kind of error) and another try may succeed.
 func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
@@ -224,8 +222,8 @@ func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone
 	}
 }
 
-// connect takes a connection from the pool. If the server allows no further ones, connect
-// waits for one of those that this process has.
+// connect takes a connection from the pool. If the server allows no more connections, connect waits for
+// one that this process already has.
 func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -245,8 +243,7 @@ func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 	}
 }
 
-// connectLane takes the connection of groups, or one from the pool if the server allows no
-// further one.
+// connectLane takes the connection of groups, or one from the pool if the server allows no more.
 func (s *postgresBackend) connectLane() (*sql.Conn, error) {
 	if s.lane != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
@@ -299,7 +296,7 @@ func mayRetry(err error, n int) bool {
 		case "40001", // serialization failure
 			"40P01": // deadlock
 			return true
-		case "23505": // a row that somebody has just written too: next time it is seen
+		case "23505": // somebody else has just written the row too; the next try will see it
 			return n == 1
 		}
 		return false

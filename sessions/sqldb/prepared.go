@@ -10,13 +10,13 @@ import (
 	"modernc.org/sqlite"
 )
 
-// maxPrepared bounds how many statements one connection keeps: more than all that the components of one
-// file run through the connection that writes.
+// maxPrepared limits the statements that one connection keeps. It is more than all that the components of
+// one file run on the connection that writes.
 const maxPrepared = 512
 
-// A preparingConnector makes connections to SQLite that keep the prepared statements of what they
-// run. To run a short statement takes less time than to parse its text, and each turn runs many.
-// PostgreSQL's driver keeps them by itself.
+// A preparingConnector makes connections to SQLite that keep the statements that they have prepared.
+// Running a short statement takes less time than parsing its text, and each turn runs many. PostgreSQL's
+// driver keeps prepared statements by itself.
 type preparingConnector struct {
 	driver.Connector
 	saw func(query string) // see Watch; nil if nobody watches
@@ -28,11 +28,11 @@ func newPreparing(ctx context.Context, dsn string) (driver.Connector, error) {
 	return preparingConnector{c, saw}, err
 }
 
-// watching is the key by which a context has the function of Watch.
+// watching is the context key of Watch's function.
 type watching struct{}
 
-// Watch returns a context under which SQLite databases are opened that call saw with each statement
-// that they run, for tests that count these. Several goroutines may call saw at once.
+// Watch returns a context. SQLite databases that are opened with it call saw with each statement that
+// they run; tests use it to count statements. Several goroutines may call saw at once.
 func Watch(ctx context.Context, saw func(query string)) context.Context {
 	return context.WithValue(ctx, watching{}, saw)
 }
@@ -45,7 +45,7 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	whole, ok := c.(sqliteConn)
 	if !ok {
-		return c, nil // another release of the driver: it works, and is slower
+		return c, nil // another version of the driver: this works, but is slower
 	}
 	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedStmt{}, saw: p.saw}, nil
 }
@@ -108,8 +108,8 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 	return &preparedRows{rows, s}, nil
 }
 
-// stmt returns the prepared statement that is kept for a text, and makes it if there is none; nil if
-// the text has to be parsed each time that it runs.
+// stmt returns the prepared statement that is kept for a text, and prepares it if needed. It returns nil
+// if the text has to be parsed each time it runs.
 func (c *preparedConn) stmt(ctx context.Context, query string) (*preparedStmt, error) {
 	if c.saw != nil {
 		c.saw(query)
@@ -127,8 +127,8 @@ func (c *preparedConn) stmt(ctx context.Context, query string) (*preparedStmt, e
 	return s, nil
 }
 
-// isKept reports whether the prepared statement of a text is kept: not of a PRAGMA, which may have its
-// effect when it is parsed, and not of what changes the schema or the file, which runs once.
+// isKept reports whether to keep the prepared statement of a text. It is not kept for a PRAGMA, which may
+// take effect when it is parsed, or for a statement that changes the schema or the file, which runs once.
 func isKept(query string) bool {
 	for verb := range strings.FieldsSeq(query) {
 		return slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "BEGIN", "COMMIT", "ROLLBACK"}, verb)
@@ -136,10 +136,10 @@ func isKept(query string) bool {
 	return false
 }
 
-// prepare makes a prepared statement to be kept; nil if the driver makes none that can be
+// prepare prepares a statement that is to be kept. It returns nil if the driver makes none that can be
 // kept.
 func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedStmt, error) {
-	if len(c.kept) >= maxPrepared { // texts that are made of parts would fill it for ever
+	if len(c.kept) >= maxPrepared { // texts that are built from parts would fill it forever
 		if err := c.dropIdle(); err != nil {
 			return nil, err
 		}
@@ -180,7 +180,8 @@ func (c *preparedConn) Close() error {
 	return errors.Join(append(errs, c.sqliteConn.Close())...)
 }
 
-// preparedRows are the rows of a prepared statement, which may be used again when they are closed.
+// preparedRows are the rows of a prepared statement. The statement may be used again once they are
+// closed.
 type preparedRows struct {
 	driver.Rows
 	of *preparedStmt

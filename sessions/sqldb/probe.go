@@ -12,10 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Health is how a PostgreSQL server is set up for connections of this package, and
-// which tables it has.
+// Health says how a PostgreSQL server is set up for connections of this package, and which tables it has.
 type Health struct {
-	Version   int  // as server_version_num says it: 150004
+	Version   int  // in the form of server_version_num: 150004
 	ReadOnly  bool // whether it is a replica, or takes no writes for another reason
 	MayCreate bool // whether our user may create tables in the schema
 	// Fsync, SynchronousCommit and FullPageWrites are the server's settings of these names.
@@ -66,7 +65,7 @@ func withoutRepeats(err error) error {
 // readServer reads the server's settings and its clock.
 func (h *Health) readServer(ctx context.Context, c *pgx.Conn) error {
 	var version, most, reserved, readOnly string
-	var mayMake sql.NullBool // null where the URL names a schema that is not there
+	var mayMake sql.NullBool // null if the URL names a schema that does not exist
 	var now time.Time
 	began := time.Now()
 	if err := c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {

@@ -17,15 +17,14 @@ const purgeWithin = 30 * time.Minute
 // Purge removes what deleted rows leave behind: until then their content may be in
 // unused pages, and on SQLite in the log beside the file.
 //
-// On SQLite nothing of it is in any of the database's files once Purge returns nil. It
-// rewrites the file, so it takes time and room in proportion to the file's size, and
-// writes wait for that. Then it waits for those who read an earlier state, and writes do
-// not. To overwrite deleted rows (secure_delete) would not be enough, because rows leave
-// copies behind where a page is split or joined. On PostgreSQL Purge frees the space of
-// the tables' dead rows to be written over, while everybody goes on working. The server's
-// write-ahead log and backups keep what they have.
+// On SQLite none of it is in any of the database's files once Purge returns nil. Purge rewrites the file,
+// so it takes time and disk space in proportion to the file's size, and writes wait for that. Then it
+// waits for those who read an earlier state, but writes do not. Overwriting deleted rows (secure_delete)
+// would not be enough, because rows leave copies behind when a page is split or joined. On PostgreSQL
+// Purge lets the space of the tables' dead rows be overwritten, while everybody goes on working. The
+// server's write-ahead log and backups keep what they have.
 //
-// If ctx is one of PurgeOnce, PurgeIf or [Purges.Collect], the database is only purged later.
+// If ctx comes from PurgeOnce, PurgeIf or [Purges.Collect], the database is only purged later.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return db.purgeThen(ctx, nil, tables)
 }
@@ -51,24 +50,23 @@ func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) er
 	return afterwards(ctx)
 }
 
-// purgesKey is the key by which a context has the Purges that note what is put off.
+// purgesKey is the context key of the Purges that record purges for later.
 type purgesKey struct{}
 
-// Purges are the databases that must still be purged. The zero value has none.
+// Purges are the databases that must still be purged. The zero value contains none.
 type Purges struct {
 	mu  sync.Mutex
 	due []duePurge
 }
 
-// A duePurge is a database that must be purged, and what is to be done after that by those who know
-// of it.
+// A duePurge is a database that must be purged, and what its users want done afterwards.
 type duePurge struct {
 	db     backend
-	tables []string // of PostgreSQL
+	tables []string // the tables to purge; only for PostgreSQL
 	then   []func(context.Context) error
 }
 
-// add adds what is due to what is due already of the same database.
+// add adds a purge to the one of the same database that is already due.
 func (p *Purges) add(more duePurge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +87,7 @@ func (p *Purges) add(more duePurge) {
 	}
 }
 
-// take returns what is due, which is not due then any more.
+// take returns the purges that are due, and forgets them.
 func (p *Purges) take() []duePurge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,9 +103,9 @@ func (p *Purges) IsEmpty() bool {
 	return len(p.due) == 0
 }
 
-// Collect calls fn with a context in which Purge of a database only notes in p that it is to be
-// purged. If fn has erased nothing, which it returns, this is forgotten again, unless fn has
-// failed or PurgeThen was called, by somebody who knows that something is to be purged.
+// Collect calls fn with a context in which Purge only records in p that a database is to be purged. If fn
+// returns that it has erased nothing, and no error, this is forgotten again, unless PurgeThen was called,
+// whose caller knows that something is to be purged.
 func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased bool, err error)) error {
 	if ctx.Value(purgesKey{}) != nil {
 		_, err := fn(ctx)
@@ -125,7 +123,7 @@ func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased b
 	return err
 }
 
-// Run purges each database that is to be purged, once. One that cannot be purged stays to be purged.
+// Run purges once each database that is to be purged. If that fails, the database stays in p.
 func (p *Purges) Run(ctx context.Context) (err error) {
 	for _, d := range p.take() {
 		if wrong := d.db.purge(ctx, d.tables); wrong != nil {
@@ -140,28 +138,29 @@ func (p *Purges) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// PurgeOnce calls fn with a context in which Purge of a database only notes that it is to be purged;
-// then it purges each of these once, also if fn has failed. It is for those who erase in several
-// rounds, or from several components that share a file, whose writes wait while it is rewritten.
+// PurgeOnce calls fn with a context in which Purge only records that a database is to be purged; then it
+// purges each of these once, even if fn has failed. It is for callers that erase in several rounds, or
+// from several components that share a file, because writes wait while the file is rewritten.
 func PurgeOnce(ctx context.Context, fn func(context.Context) error) error {
 	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, fn(ctx) })
 }
 
-// PurgeIf does what PurgeOnce does if do has erased something, which it returns, or has failed. Else
-// it purges nothing, unless PurgeThen was called meanwhile, by somebody who knows that something is
-// to be purged.
+// PurgeIf does what PurgeOnce does if do returns that it has erased something, or an error. Otherwise it
+// purges nothing, unless PurgeThen was called meanwhile, whose caller knows that something is to be
+// purged.
 func PurgeIf(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
 	var due Purges
 	err := due.Collect(ctx, do)
 	return errors.Join(err, due.Run(ctx))
 }
 
-// Between two tries to empty the log, writes go on for as long as a try may hold them up.
+// emptyLogWithin is how long one try to empty the log may hold up writes, and how long writes go on
+// between two tries.
 const emptyLogWithin = 250 * time.Millisecond
 
-// purge runs between two groups, so that writes queue up behind it. If it had a connection of its
-// own, they would fail on its lock. While somebody reads an earlier state, which keeps the log from
-// being emptied, writes go on: a reader may take as long as it likes.
+// purge runs between two groups, so that writes queue up behind it. If it used a connection of its own,
+// they would fail on its lock. While somebody reads an earlier state, which keeps the log from being
+// emptied, writes go on: a reader may take any length of time.
 func (w *writer) purge(ctx context.Context, _ []string) error {
 	err := w.between(ctx, func(conn *sql.Conn) error {
 		if err := compactIndexes(ctx, conn); err != nil {
@@ -192,8 +191,8 @@ func (w *writer) purge(ctx context.Context, _ []string) error {
 	}
 }
 
-// compactIndexes rewrites the indexes of words that the file has. Until their parts are merged, these keep what was
-// deleted from them, although nobody finds it any more.
+// compactIndexes rewrites the full-text indexes of the file. Until their parts are merged, they still
+// contain what was deleted from them, although no search finds it anymore.
 func compactIndexes(ctx context.Context, conn *sql.Conn) error {
 	indexes, err := Column(conn.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'"))
 	if err != nil {
@@ -207,8 +206,8 @@ func compactIndexes(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// emptyLog moves the log's pages to the file and empties the log. It returns false if somebody has
-// read an earlier state all the time.
+// emptyLog moves the log's pages to the file and empties the log. It returns false if somebody was
+// reading an earlier state the whole time.
 func emptyLog(ctx context.Context, conn *sql.Conn) (emptied bool, err error) {
 	var usual, busy, frames, moved int
 	if err := conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&usual); err != nil {

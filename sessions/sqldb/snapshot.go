@@ -23,10 +23,9 @@ const (
 // A Copy names a file (From) and the file that it is copied to (To).
 type Copy struct{ From, To string }
 
-// Snapshot copies SQLite files, each to one that must not exist, readable by its
-// owner alone. All copies are of one and the same instant, although this and other
-// processes go on writing to the files: together they are what a power cut at that
-// instant would have left.
+// Snapshot copies SQLite files, each to one that must not exist, readable by its owner alone. All copies
+// are of the same instant, although this and other processes go on writing to the files: together they
+// are what a power cut at that instant would have left.
 func Snapshot(ctx context.Context, copies ...Copy) (err error) {
 	var sources []*source
 	defer func() {
@@ -92,8 +91,8 @@ func openSource(ctx context.Context, c Copy) (*source, error) {
 	return s, err
 }
 
-// freeze locks the writers of all files out while the read transactions begin, so that
-// these see one instant. It returns false if it did not get one of the locks in time.
+// freeze keeps all writers of the files waiting until the read transactions have begun, so that these see
+// the same instant. It returns false if it did not get one of the locks in time.
 func freeze(ctx context.Context, sources []*source) (done bool, err error) {
 	var locked []*source
 	defer func() {
@@ -148,7 +147,7 @@ func (s *source) lockWriters(ctx context.Context) (bool, error) {
 
 // isBusy reports whether an error says that another connection holds SQLite's lock.
 func isBusy(err error) bool {
-	const busy = 5 // SQLITE_BUSY; the bits above say more
+	const busy = 5 // SQLITE_BUSY; the higher bits give details
 	code, ok := resultCode(err)
 	return ok && code&0xff == busy
 }

@@ -1,14 +1,13 @@
 // Package sqldb opens a SQL database and makes writes to it durable.
 //
-// Everything that Parley keeps in SQL uses it: the embedded bus, the store and the book.
-// A place is the path of a SQLite file or the URL of a PostgreSQL database. Statements
-// have a ? for each argument, and most are the same for both.
+// All of Parley's SQL data goes through it: the embedded bus, the store and the book. A place is the path
+// of a SQLite file or the URL of a PostgreSQL database. Statements have a ? for each argument, and most
+// are the same for both.
 //
-// SQLite allows one writer at a time, and a durable commit costs a disk flush;
-// so one goroutine writes, and what queues up while it flushes is committed
-// together by the next flush. PostgreSQL takes writes side by side and groups
-// their flushes itself; single statements can be sent to it in groups all the same,
-// which saves round trips.
+// SQLite allows one writer at a time, and a durable commit costs a disk flush; so one goroutine writes,
+// and all writes that queue up during a flush are committed together by the next one. PostgreSQL runs
+// writes in parallel and groups their flushes itself; single statements can still be sent to it in
+// groups, which saves round trips.
 //
 // The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go,
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
@@ -38,7 +37,7 @@ type DB struct {
 
 	backend  backend
 	postgres bool
-	lent     bool // whether somebody else closes it
+	lent     bool // whether somebody else closes the database
 }
 
 // A backend carries out writes on one kind of database.
@@ -67,22 +66,22 @@ type Schema struct {
 	Name     string   // the component's name: store, book, bus
 	SQLite   []string // its migrations for SQLite
 	Postgres []string
-	// Adopt has the statements by which Adopt copies the rows of another file, {from}, to the
-	// tables of this one, main, so that repeating them changes nothing. If there are none, each
-	// table gets the rows whose keys it does not have.
+	// Adopt contains the statements with which DB.Adopt copies the rows of another file, {from}, to the
+	// tables of this one, main, so that repeating them changes nothing. If it is empty, each table gets
+	// the rows whose keys it does not have.
 	Adopt []string
-	// Derived names tables whose rows are made from those of others. They are not copied to another
-	// database, where their component makes them anew.
+	// Derived names tables whose rows are computed from those of others. They are not copied to another
+	// database; there their component computes them again.
 	Derived []string
-	// Previous is how many of the PostgreSQL migrations the release before this
-	// one knows. Releases older than that one are refused from now on.
+	// Previous is how many of the PostgreSQL migrations the release before this one knows. Older releases
+	// are refused from now on.
 	Previous int
 }
 
-// Open opens or creates the SQLite file at path, readable by its owner alone,
-// and brings it to the newest version of its schema. Each migration is a script
-// that runs once, in order, in a transaction of its own, or for a new file all in one; a
-// file that has seen more migrations than are known here was written by a newer release and is refused.
+// Open opens or creates the SQLite file at path, readable by its owner alone, and brings it to the newest
+// version of its schema. Each migration is a script that runs once, in order, in a transaction of its
+// own; in a new file, all run in one. A file that has seen more migrations than are known here was
+// written by a newer release and is refused.
 func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
 	return openSQLite(ctx, path, 1, func(ctx context.Context, conn *sql.Conn) error { return migrateSQLite(ctx, conn, migrations) })
 }
@@ -107,12 +106,12 @@ func OpenFile(ctx context.Context, path string, components ...Schema) (*DB, erro
 	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components, nil) })
 }
 
-// OpenAdopting does what OpenFile does, and in the same transaction copies what the files of from
-// hold to the tables of their components: so the file is shared once all is copied, and not before.
-// The files may be of older versions, and are not changed, unless the database is shared already;
-// then they are brought to the newest version first, and what was copied once is not copied again.
-// Before anything is changed OpenAdopting calls begin with whether the database is shared already,
-// and gives up if that fails.
+// OpenAdopting does what OpenFile does, and in the same transaction copies the content of the files in
+// from to the tables of their components: so the file becomes shared only once all is copied. The files
+// may be of older versions, and are not changed, unless the database is shared already; then they are
+// brought to the newest version first, and rows that were copied before are not copied again. Before it
+// changes anything, OpenAdopting calls begin, with whether the database is shared already, and gives up
+// if that fails.
 func OpenAdopting(ctx context.Context, path string, from []Source, begin func(shared bool) error, components ...Schema) (*DB, error) {
 	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error {
 		if len(from) == 0 {
@@ -132,8 +131,8 @@ func OpenAdopting(ctx context.Context, path string, from []Source, begin func(sh
 	})
 }
 
-// Lend returns the same database for a component that shares it with others: Close of what Lend
-// returns only waits until the queued writes are durable.
+// Lend returns the same database for a component that shares it with others: closing the returned DB only
+// waits until the queued writes are durable.
 func (db *DB) Lend() *DB {
 	lent := *db
 	lent.lent = true
@@ -153,7 +152,7 @@ func (db *DB) Postgres() bool { return db.postgres }
 // Write runs fn in a transaction and returns once the transaction is durable. On SQLite other
 // writes may share the transaction; on PostgreSQL others run beside it at READ COMMITTED, so fn
 // must lock the rows that its decisions depend on. fn may run more than once, so outside the
-// database it must set variables and not add to them. An error of fn undoes fn alone and is
+// database it must set variables and not add to them. An error of fn undoes only fn and is
 // returned as it is. On SQLite that makes the other writes of its group run again; to refuse more
 // cheaply, fn sets a variable and returns nil. Once queued, a write is carried out even if ctx
 // ends, and Write waits for it, so that nil always means done.
@@ -171,8 +170,8 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error
 	return st.result(db.backend.single(ctx, st))
 }
 
-// Get carries out one statement as Exec does and scans the first row that it
-// returns; it gives sql.ErrNoRows if there is none.
+// Get carries out one statement as Exec does and scans the first row that it returns; the error is
+// sql.ErrNoRows if there is none.
 func (db *DB) Get(ctx context.Context, query string, args []any, dest ...any) error {
 	st := &statement{query: query, args: args, dest: dest}
 	_, err := st.result(db.backend.single(ctx, st))
@@ -204,37 +203,36 @@ func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any)
 	return st.result(db.backend.group(ctx, st))
 }
 
-// Soon runs fn as Write does, but may return before the write is durable. Once a later write is
-// durable, this one is too. On SQLite it returns as soon as fn has run, and the commit takes place
-// within the time that is given, or with another write's: two writes that follow one another so
-// share a disk flush. If the process dies before, or the commit fails, the write is lost, and with
-// it what depends on it: so fn must leave a trace by which later writes notice that. fn may run
-// again after Soon has returned, with the same outcome; whatever it hands to its caller must allow
-// that. On PostgreSQL Soon does what Write does.
+// Soon runs fn as Write does, but may return before the write is durable. Once a later write is durable,
+// this one is too. On SQLite it returns as soon as fn has run, and the commit takes place within the
+// given time, or with another write's, so that two writes in a row share a disk flush. If the process
+// dies before that, or the commit fails, the write is lost, and so is what depends on it: so fn must
+// leave a trace by which later writes notice that. fn may run again after Soon has returned, with the
+// same outcome; whatever it hands to its caller must allow that. On PostgreSQL Soon does what Write does.
 func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error {
 	return db.backend.soon(ctx, within, fn)
 }
 
-// Start runs fn as Write does but reports no outcome. Once a later write is durable, fn's
-// write is too. On SQLite Start does not wait, and fn runs with the next write, or a little
-// later if there is none. On PostgreSQL only a finished write surely comes before the next
-// one, so there Start returns after fn has run.
+// Start runs fn as Write does but reports no outcome. Once a later write is durable, fn's write is too.
+// On SQLite Start does not wait, and fn runs with the next write, or a little later if there is none. On
+// PostgreSQL only a finished write certainly comes before the next one, so there Start returns after fn
+// has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn, nil) }
 
 // StartOrReport does what Start does, and calls lost with the error if the write is lost. Like the
-// function that OnLost gets, lost must not wait for a write of this database.
+// function given to OnLost, lost must not wait for a write of this database.
 func (db *DB) StartOrReport(fn func(*Tx) error, lost func(error)) { db.backend.start(fn, lost) }
 
-// OnLost has report called when writes are lost whose callers do not learn it: the commit of those of
-// Soon or Start has failed, as on a full disk, or a function of Start has. report gets the number of
-// these writes, and why. It must not wait for a write of this database.
+// OnLost has report called when writes are lost whose callers do not learn it: when the commit of writes
+// of Soon or Start fails, for example because the disk is full, or when a function given to Start fails.
+// report gets the number of these writes, and the reason. It must not wait for a write of this database.
 func (db *DB) OnLost(report func(writes int, err error)) { db.backend.onLost(report) }
 
-// LastWrite returns when something was last written to a SQLite database; the zero time if nothing was
-// since it was opened. On PostgreSQL, where nobody waits for a purge, that is not known.
+// LastWrite returns when something was last written to a SQLite database, or the zero time if nothing was
+// written since it was opened. On PostgreSQL, where nobody waits for a purge, it returns the zero time.
 func (db *DB) LastWrite() time.Time { return db.backend.lastWrite() }
 
-// Flush waits until what has run before is durable, or lost, and Read sees it.
+// Flush waits until the writes that ran before are durable, or lost, and Read sees them.
 func (db *DB) Flush() { db.backend.flush() }
 
 // Close waits for the writes that are queued and closes the database. It may be called twice.
@@ -246,14 +244,14 @@ func (db *DB) Close() error {
 	return errors.Join(db.backend.close(), db.Read.Close())
 }
 
-// A Share is what one component writes in a transaction of another that uses the same database, as
-// when a log's entries and the messages that follow from them are stored together or not at all.
+// A Share is what one component writes in the transaction of another that uses the same database. For
+// example, a log's entries and the messages that follow from them are stored together or not at all.
 type Share interface {
 	// Write writes within the transaction. Like every function of a write it may run again. If the
 	// component does not want to write, refused says why, and it has written nothing.
 	Write(tx *Tx) (refused, err error)
-	// End says whether what Write has written is durable. It must be called once after the last
-	// call of Write, when that is known; also if Write has failed, or has written nothing.
+	// End is told whether what Write has written is durable. It must be called once after the last call
+	// of Write, when that is known, even if Write has failed or has written nothing.
 	End(durable bool)
 }
 
@@ -269,7 +267,7 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// Get scans the first row of a query; it gives sql.ErrNoRows if there is none.
+// Get scans the first row of a query; the error is sql.ErrNoRows if there is none.
 func (tx *Tx) Get(query string, args []any, dest ...any) error {
 	return tx.conn.QueryRowContext(context.Background(), query, args...).Scan(dest...)
 }

@@ -29,8 +29,8 @@ func openSQLite(ctx context.Context, path string, components int, migrate func(c
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
 	pool := sql.OpenDB(connector)
-	// Without a bound a burst of readers opens a connection each and drops it
-	// again. The writer's is one of them.
+	// Without a limit, a burst of readers would open a connection each and drop it again. One of these
+	// connections is the writer's.
 	conns := 2 + components*runtime.GOMAXPROCS(0)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
@@ -49,21 +49,21 @@ func openSQLite(ctx context.Context, path string, components int, migrate func(c
 }
 
 const (
-	// pageSize is the size of a new file's pages. A commit writes each page that it changes whole,
-	// and what one message changes is a few short rows in many places. A file that exists keeps the
-	// pages that it was made with: only a rewrite without the log could change them.
+	// pageSize is the size of a new file's pages. A commit writes every page that it changes as a whole,
+	// and one message changes a few short rows in many places. An existing file keeps the page size with
+	// which it was created: only a rewrite without the log could change it.
 	pageSize = 1024
-	// logSize is about how large the log beside the file becomes before its pages are moved to the
-	// file. As long as writes follow one another, it becomes twice that.
+	// logSize is about how large the log beside the file becomes before its pages are moved to the file.
+	// While there is no pause between writes, it grows to twice that.
 	logSize = 4 << 20
-	// logRest is how long nobody has written before the log's pages are moved.
+	// logRest is how long nobody may have written before the log's pages are moved.
 	logRest = 20 * time.Millisecond
 )
 
-// boundLog returns how many pages logSize is, as SQLite counts pages, whose size differs between
-// files. Left to itself SQLite moves the log's pages within a commit, whose callers wait for that;
-// it shall do so only where the writer does not: in a transaction that is itself larger than the log
-// may become, and after somebody has read an earlier state for so long that it could not be moved.
+// boundLog limits the log, and returns logSize in pages of the file, whose size differs between files. By
+// default SQLite moves the log's pages within a commit, whose callers wait for that. Now it does so only
+// where the writer does not: in a transaction that is itself larger than the log may become, and after
+// somebody has read an earlier state for so long that the pages could not be moved.
 func boundLog(ctx context.Context, conn *sql.Conn) (pages int, err error) {
 	var size int
 	if err := conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size); err != nil {
@@ -74,10 +74,10 @@ func boundLog(ctx context.Context, conn *sql.Conn) (pages int, err error) {
 	return pages, err
 }
 
-// A fileLog is the log beside a SQLite file, SQLite's WAL, to which each commit appends the pages
-// that it has changed. To move them to the file takes as long as several commits. So the writer does
-// it when nobody has written for a moment, or at last between two groups, whose callers then know
-// their outcome already. Only the writer's goroutine uses it.
+// A fileLog is the log beside a SQLite file, SQLite's WAL, to which each commit appends the pages that it
+// has changed. Moving them to the file takes as long as several commits. So the writer does it when
+// nobody has written for a moment, or at the latest between two groups, when callers know their outcome
+// already. Only the writer's goroutine uses it.
 type fileLog struct {
 	tx      *Tx
 	counter sqlite.DBStatus // counts the pages that the writer's connection writes; nil if it does not
@@ -94,11 +94,11 @@ func newFileLog(tx *Tx, pages int) *fileLog {
 			l.counter, _ = c.sqliteConn.(sqlite.DBStatus)
 		}
 		return nil
-	}) // without a counter SQLite moves the pages
+	}) // without a counter, SQLite moves the pages itself
 	return l
 }
 
-// grew says that a group has ended.
+// grew is called when a group has ended. It moves the log's pages now or soon if there are enough.
 func (l *fileLog) grew() {
 	if l.counter == nil {
 		return
@@ -116,10 +116,11 @@ func (l *fileLog) grew() {
 	}
 }
 
-// move moves the log's pages to the file, and the next commit begins the log anew. It waits for
-// nobody: what was written after somebody began to read has to stay until they are done, so what is
-// left is tried again at the next rest. So is a move that fails, as on a full disk. That loses
-// nothing, since the log has all pages, and whoever commits learns it once the log finds no room.
+// move moves the log's pages to the file, after which the next commit starts the log from its beginning.
+// It waits for nobody: what was written after somebody began to read has to stay until they are done, so
+// the pages that are left are tried again at the next rest. So is a move that fails, for example because
+// the disk is full. That loses nothing, since the log has all pages, and commits fail once there is no
+// room for the log.
 func (l *fileLog) move() {
 	var busy, pages, moved int
 	err := l.tx.Get("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &pages, &moved)
@@ -136,7 +137,7 @@ func (l *fileLog) move() {
 func dsn(path string) string {
 	q := url.Values{
 		"_pragma": {
-			"busy_timeout(10000)", // another process reads or backs up
+			"busy_timeout(10000)", // for when another process reads or makes a backup
 			"foreign_keys(ON)",
 			fmt.Sprintf("page_size(%d)", pageSize),
 		},
@@ -151,8 +152,8 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
 }
 
-// unlessEnded returns the error err of a ROLLBACK, and nil if there was no transaction any more: SQLite
-// has undone it by itself then, as it does when the disk is full, and only that is to be reported.
+// unlessEnded returns err, the error of a ROLLBACK, or nil if the transaction had already ended: SQLite
+// rolls back by itself when, for example, the disk is full, and only the cause is to be reported.
 func unlessEnded(err error) error {
 	if code, ok := resultCode(err); ok && code == sqlite3.SQLITE_ERROR {
 		return nil
@@ -160,8 +161,7 @@ func unlessEnded(err error) error {
 	return err
 }
 
-// resultCode returns the code with which SQLite has failed, with the bits that say more; false if err
-// is not SQLite's.
+// resultCode returns SQLite's extended result code; false if err does not come from SQLite.
 func resultCode(err error) (code int, ok bool) {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

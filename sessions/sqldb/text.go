@@ -10,9 +10,9 @@ import (
 // hexPrefix begins a text that Text has written in hexadecimal.
 const hexPrefix = `\x`
 
-// Text returns s in a form that any database can store. PostgreSQL refuses NUL and invalid UTF-8,
-// so texts with these are written in hexadecimal. They are not just cleaned, because ids from
-// outside are compared, and no two of them may become the same.
+// Text returns s in a form that any database can store. PostgreSQL refuses NUL and invalid UTF-8, so
+// texts with these are written in hexadecimal. They are not just cleaned, because ids from outside are
+// compared, and no two of them may become equal.
 func Text(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, hexPrefix) {
 		return s
@@ -20,7 +20,7 @@ func Text(s string) string {
 	return hexPrefix + hex.EncodeToString([]byte(s))
 }
 
-// Untext returns the original of a text that Text has made.
+// Untext returns the original of a text that Text has returned.
 func Untext(s string) string {
 	if after, ok := strings.CutPrefix(s, hexPrefix); ok {
 		if b, err := hex.DecodeString(after); err == nil {

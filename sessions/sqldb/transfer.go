@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A NotEmptyError says that a table that had to be empty has rows.
+// A NotEmptyError says that a table that had to be empty contains rows.
 type NotEmptyError struct{ Table string }
 
 func (e *NotEmptyError) Error() string { return "table " + e.Table + " is not empty" }
@@ -38,11 +38,11 @@ func CheckEmpty(ctx context.Context, s Schema, to *DB) error {
 	return nil
 }
 
-// Transfer copies every row of a component's tables from one database, which is SQLite, to the
-// tables of the same names in the other, PostgreSQL, in one transaction, and returns how many rows
-// each had. It reads the copies again and compares them. If they differ, or if a table was not
-// empty, nothing is copied. Before the commit it calls alsoWrite in the same transaction, for what
-// the caller wants to write with it.
+// Transfer copies every row of a component's tables from one database, which is SQLite, to the tables of
+// the same names in the other, PostgreSQL, in one transaction, and returns how many rows each had. It
+// reads the copies back and compares them. If they differ, or if a table was not empty, nothing is
+// copied. Before the commit it calls alsoWrite in the same transaction, for what the caller wants to
+// write along with it.
 func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) error) (map[string]int64, error) {
 	tables, err := tablesOf(ctx, s)
 	if err != nil {
@@ -72,15 +72,16 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) e
 	return rows, nil
 }
 
-// A Source is a SQLite file that has a component's tables; for Adopt in their newest version.
+// A Source is a SQLite file that contains a component's tables; DB.Adopt needs them in their newest
+// version.
 type Source struct {
 	Path   string
 	Schema Schema
 }
 
-// Adopt copies what other SQLite files hold to the tables of the same components in this one, all
-// or nothing. It writes to this database alone, in one transaction, and may be repeated: what was
-// copied once is not copied again. Writes wait for it.
+// Adopt copies the content of other SQLite files to the tables of the same components in this one, all or
+// nothing. It writes only to this database, in one transaction, and may be repeated: rows that were
+// copied before are not copied again. Writes wait for it.
 func (db *DB) Adopt(ctx context.Context, sources ...Source) error {
 	w, ok := db.backend.(*writer)
 	if !ok {
@@ -115,8 +116,8 @@ func (s Schema) adoption(ctx context.Context) (statements []string, err error) {
 // attachedName is the name by which statements know the i-th of the files that are adopted.
 func attachedName(i int) string { return fmt.Sprint("adopted", i) }
 
-// BringUp brings each of the files to the newest version of its tables. Closed again, each is one
-// file, without a log beside it, unless somebody else reads it.
+// BringUp brings each of the files to the newest version of its tables. It leaves each as one file,
+// without a log beside it, unless somebody else is reading it.
 func BringUp(ctx context.Context, sources ...Source) error {
 	for _, s := range sources {
 		db, err := Open(ctx, s.Path, s.Schema.SQLite)
@@ -157,7 +158,7 @@ func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []stri
 	})
 }
 
-// A table is a table that is copied, with its columns.
+// A table is a table to be copied, with its columns.
 type table struct {
 	name    string
 	columns []string
@@ -169,7 +170,7 @@ func (t table) quotedName() string { return pgx.Identifier{t.name}.Sanitize() }
 // in both databases.
 func (t table) query() string { return "SELECT " + t.columnNames() + " FROM " + t.quotedName() }
 
-// columnNames returns the names of the columns as statements have them.
+// columnNames returns the names of the columns in the form for statements.
 func (t table) columnNames() string {
 	ids := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -178,7 +179,8 @@ func (t table) columnNames() string {
 	return strings.Join(ids, ", ")
 }
 
-// tablesOf lists a component's tables but the derived ones, as its migrations make them in an empty SQLite database.
+// tablesOf lists a component's tables except the derived ones, as its migrations create them in an empty
+// SQLite database.
 func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -195,7 +197,7 @@ func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	defer func() { _ = found.Close() }() // found.Err has told already
+	defer func() { _ = found.Close() }() // found.Err has reported errors already
 	for found.Next() {
 		var name, column string
 		if err := found.Scan(&name, &column); err != nil {
@@ -230,7 +232,7 @@ func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err err
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = found.Close() }() // found.Err has told already
+	defer func() { _ = found.Close() }() // found.Err has reported errors already
 	seed := maphash.MakeSeed()
 	taken, there := &checksum{seed: seed}, &checksum{seed: seed}
 	err = tx.conn.Raw(func(dc any) error {
@@ -287,8 +289,8 @@ func (t table) sumRows(ctx context.Context, c *pgx.Conn, into *checksum) error {
 	return found.Err()
 }
 
-// continueNumbers sets the counter of the column that PostgreSQL numbers by itself above
-// the highest copied number, so that new rows get numbers of their own.
+// continueNumbers sets the counter of the column that PostgreSQL numbers by itself above the highest
+// copied number, so that new rows get new numbers.
 func (t table) continueNumbers(tx *Tx) error {
 	var column string
 	err := tx.Get("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''", []any{t.quotedName()}, &column)

@@ -23,11 +23,11 @@ type write struct {
 	// within is how long the commit may wait for others that share it. If it is 0, done gets the
 	// outcome of the commit; otherwise done gets fn's error as soon as fn has run.
 	within time.Duration
-	told   bool        // whether done has got the outcome
+	told   bool        // whether done has received the outcome
 	lost   func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
 }
 
-// hasNobody reports whether nobody waits for the write's outcome, or any more.
+// hasNobody reports whether nobody waits for the write's outcome, or no longer does.
 func (wr *write) hasNobody() bool { return wr.done == nil || wr.told }
 
 // report gives the write's caller the outcome, once.
@@ -79,7 +79,7 @@ func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
 	return <-done
 }
 
-// single joins a group like every other write, as SQLite has no round trip to save.
+// single joins a group like any other write, because SQLite has no round trip to save.
 func (w *writer) single(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
 func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
@@ -110,7 +110,7 @@ func (w *writer) lastWrite() time.Time {
 
 func (w *writer) flush() {
 	if w.pending.Load() > 0 {
-		_ = w.write(context.Background(), func(*Tx) error { return nil }) // those who wrote learn what became of it
+		_ = w.write(context.Background(), func(*Tx) error { return nil }) // the callers of these writes learn the outcome themselves
 	}
 }
 
@@ -157,8 +157,8 @@ func (w *writer) run() {
 	for {
 		select {
 		case wr := <-w.writes:
-			// Callers that the last commit woke may write again at once. Yielding
-			// lets them queue, so that they share this commit.
+			// Callers that the last commit woke may write again at once. Yielding lets them queue, so
+			// that they share this commit.
 			runtime.Gosched()
 			taken = gather(w.writes, append(taken[:0], wr))
 			w.next.add(taken)
