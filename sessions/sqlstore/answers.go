@@ -8,14 +8,14 @@ import (
 	"parley/tools/plainjson"
 )
 
-// An answer is an AskEnded entry: how a request to people has ended.
+// An answer is an AskEnded entry, which says how a request to people ended.
 type answer struct {
 	n          int64
 	turn, call string
 	ended      sessions.AskEnded
 }
 
-// The texts that replace the results of calls that contained an answer of somebody who was erased.
+// The texts that replace the results of calls that contained an answer of an erased person.
 const (
 	erasedDenial = `{"error":{"code":"permission_denied","message":"Denied. By whom and why has been erased."}}`
 	erasedAnswer = `{"answer":"(This answer has been erased.)"}`
@@ -75,8 +75,7 @@ func (p *sessionErasure) answers(person string) (list []answer, err error) {
 	return list, found.Err()
 }
 
-// kindOfAsk returns the kind of request that was answered; "" if that is not known any
-// more.
+// kindOfAsk returns the kind of request that was answered; "" if that is no longer known.
 func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 	found, err := p.tx.Query("SELECT data FROM entries WHERE session = ? AND turn = ? AND kind = 'turn_parked'", p.id, a.turn)
 	if err != nil {
@@ -101,8 +100,8 @@ func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 	return kind, found.Err()
 }
 
-// rewriteAnswer replaces the data of an answer's entry by kept, and the result of its call by the
-// text result unless that is "".
+// rewriteAnswer replaces the data of an answer's entry by kept, and the result of its call by result
+// unless that is "".
 func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result string) error {
 	data, err := plainjson.Marshal(kept)
 	if err != nil {

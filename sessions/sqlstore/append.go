@@ -26,11 +26,12 @@ func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries .
 	return l.appendBy(ctx, l.logs.db.Write, at, c, nil, entries)
 }
 
-// A writeFunc is one of the database's ways to write: at once, or soon.
+// A writeFunc is one of the database's ways of writing: at once, or soon.
 type writeFunc func(context.Context, func(*sqldb.Tx) error) error
 
-// appendBy appends entries, changes budgets and writes the shares of others in one write, which the
-// function write carries out. With shares, that function must wait until the write is durable.
+// appendBy appends entries, changes budgets and writes the shares of other components in one write, for
+// which it uses the function write. If there are shares, that function must wait until the write is
+// durable.
 func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, shares []sqldb.Share, entries []sessions.Entry) (bill.Done, error) {
 	if len(entries) == 0 {
 		return bill.Done{}, nil
@@ -58,15 +59,14 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 	}
 	l.logs.tokens.sweepAfter(c)
 	if len(l.state.counts) > 0 {
-		l.state.counts = nil // the log may stay in memory
+		l.state.counts = nil // so that they are not kept in memory as long as the log
 		l.logs.activity.Sweep(time.Now())
 	}
 	return done.changed, nil
 }
 
-// write appends rows, changes budgets and writes shares. On PostgreSQL, where there are no shares,
-// it first tries to do so in one statement; if that fails, it appends the rows without changing the
-// budgets.
+// write appends rows, changes budgets and writes shares. On PostgreSQL, where there are no shares, it
+// first tries to do so in one statement. If that fails, it appends the rows without changing the budgets.
 func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change, shares []sqldb.Share) (appendOutcome, error) {
 	postgres := l.logs.db.Postgres()
 	if postgres {
@@ -133,7 +133,7 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 	case st.fence > fence, st.fence < fence && known.fence == fence:
 		return appendOutcome{refused: sessions.ErrFenced}, nil
 	case st.fence < fence && (st.fence != known.fence || st.last != known.last || key != l.key || erasures != l.erasures):
-		return appendOutcome{refused: sessions.ErrConflict}, nil // another has held it since, or something was erased
+		return appendOutcome{refused: sessions.ErrConflict}, nil // another holder has opened it since, or something was erased
 	case st.fence == fence && rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
 		// This may be the same append again, after the answer to its commit was lost.
 		return l.acceptRepeated(tx, st, rows)
@@ -159,7 +159,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	}
 	next, err := st.afterAppend(rows)
 	if err != nil {
-		return appendOutcome{refused: err}, true, nil // the data is not what its kind promises
+		return appendOutcome{refused: err}, true, nil // the data does not have the form of its kind
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {

@@ -24,8 +24,8 @@ WITH moved AS (
 		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END
 	WHERE id = $6 AND fence = $7 AND last = $8`
 
-// raiseLog begins it where the append raises the fence. All that tells whether the log is as its
-// last holder left it is in the session's row, for the same reason.
+// raiseLog takes its place if the append raises the fence. Everything that shows whether the log is as
+// its last holder left it is in the session's row, for the same reason.
 const raiseLog = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,
@@ -36,9 +36,9 @@ const returnMoved = `
 	RETURNING id
 )`
 
-// unlessSeen and unlessAnySeen are the part of moveLog that looks for a cause, and for
-// several. Most appends have none. For several PostgreSQL may read all entries of the
-// session, if it has planned the statement while there were few.
+// unlessSeen and unlessAnySeen are the parts of moveLog that look for one cause, and for several. Most
+// appends have no cause. For several, PostgreSQL may read all entries of the session, if it planned the
+// statement when there were few.
 const (
 	unlessSeen = ` AND NOT EXISTS (
 		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $%[1]d AND e.cause <> ''
@@ -48,8 +48,8 @@ const (
 		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))`
 )
 
-// moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the
-// first 17 and those that it has more.
+// moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the 17 in
+// args, followed by those that only this form of it has.
 func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
 	text := moveLog
 	if l.raises() {
@@ -83,7 +83,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	}
 	next, err := l.state.afterAppend(rows)
 	if err != nil {
-		return appendOutcome{refused: err}, true, nil // the data is not what its kind promises
+		return appendOutcome{refused: err}, true, nil // the data does not have the form of its kind
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {
@@ -118,7 +118,8 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	return done, changed > 0, err
 }
 
-// questionBeside returns what to ask beside an append of rows, the zero Question for nothing.
+// questionBeside returns the question to ask in the same statement as an append of rows; the zero
+// Question means none.
 func (l *log) questionBeside(rows []row) (q Question) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.kind == string(sessions.KindTurnStarted) })
 	if l.logs.ask == nil || i < 0 {
@@ -130,8 +131,8 @@ func (l *log) questionBeside(rows []row) (q Question) {
 	return q
 }
 
-// appendWithAtOnce appends entries by a statement that begins with text, changes budgets and asks a
-// question. It returns how many entries it has written, and what was changed.
+// appendWithAtOnce runs one statement that begins with text: it appends entries, changes budgets and asks
+// a question. It returns how many entries it has written, and what was changed.
 func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, asked Question) (written int64, done bill.Done, err error) {
 	row := ""
 	tokens, money := "FALSE", "FALSE"
@@ -159,7 +160,7 @@ func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c 
 	if err == nil && written > 0 && asked.Query != nil {
 		asked.Answer(found)
 	}
-	if c.Settle { // what was not there is settled, too
+	if c.Settle { // a reservation that did not exist counts as settled, too
 		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}
 	}
 	return written, done, err

@@ -14,7 +14,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// auditTable creates the table of audit records. An absent text is the empty one.
+// auditTable creates the table of audit records. A missing text is stored as "".
 const auditTable = `
 CREATE TABLE audit (
 	id         {id} PRIMARY KEY,
@@ -42,7 +42,7 @@ CREATE INDEX audit_person ON audit (person) WHERE person <> '';
 
 const auditColumns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail"
 
-// audits keeps records of what was done.
+// audits stores the audit records.
 type audits struct{ db *sqldb.DB }
 
 // Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if the
@@ -70,7 +70,7 @@ func (s *audits) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
 	return nil
 }
 
-// auditWithin is how long a record of AuditSoon waits for a flush that it shares.
+// auditWithin is how long a record of AuditSoon may wait for a disk flush that it can share.
 const auditWithin = 20 * time.Millisecond
 
 const insertAudit = `
@@ -110,7 +110,8 @@ func (s *audits) AuditRecords(ctx context.Context, q sessions.AuditQuery) (list 
 	return list, found.Err()
 }
 
-// auditQuery returns a query as SQL. Only what it asks for is in it, so that an index serves it.
+// auditQuery returns a query as SQL. It contains only the conditions that are set, so that an index can
+// serve it.
 func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 	query = "SELECT id, " + auditColumns + ", used, address, messages, refused FROM audit WHERE id > ?"
 	args = []any{q.After}
@@ -118,7 +119,7 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 	switch q.Kind {
 	case "":
 	case sessions.AuditRefusal:
-		query += " AND kind = 'refusal'" // as the index of refusals has it
+		query += " AND kind = 'refusal'" // the condition of the index of refusals
 	default:
 		also("kind = ?", q.Kind)
 	}
@@ -147,11 +148,11 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 	return query + " LIMIT ?", append(args, max(0, q.Limit))
 }
 
-// messagePattern returns the pattern that the column messages matches if it has the id of a message.
+// messagePattern returns a pattern that matches the column messages if it contains the id of a message.
 func messagePattern(id string) string {
 	quoted, err := plainjson.Marshal(id)
 	if err != nil {
-		return "" // no text fails to be encoded
+		return "" // cannot happen: every text can be encoded
 	}
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(sqldb.Text(string(quoted))) + "%"
 }
@@ -203,8 +204,8 @@ func (s *audits) DropAudit(ctx context.Context, before time.Time) (int64, error)
 	return n, nil
 }
 
-// anonymiseAudit removes a person, and the arguments of what they have done, from all
-// records, and deletes the records of what was refused to them.
+// anonymiseAudit removes a person, and the arguments of what they did, from all records, and deletes the
+// records of their refused messages.
 func (s *audits) anonymiseAudit(ctx context.Context, person string) error {
 	if _, err := inBatches(ctx, s.db, schedulePurge, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND person = ? AND person <> '' LIMIT ?)", person); err != nil {
 		return err

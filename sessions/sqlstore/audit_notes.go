@@ -15,8 +15,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// auditNotes is the migration that gives audit records what turns and refusals have, and the indexes by
-// which the records of a session and the refusals are found.
+// auditNotes is the migration that adds the columns for records of turns and refusals, and the indexes
+// that find the records of a session and the refusals.
 const auditNotes = `
 ALTER TABLE audit ADD COLUMN used TEXT NOT NULL DEFAULT '';         -- JSON: what a turn has used
 ALTER TABLE audit ADD COLUMN address {bytes} NOT NULL DEFAULT '';   -- where messages were refused
@@ -29,7 +29,7 @@ CREATE INDEX audit_refusals ON audit (kind, result, address, person) WHERE kind 
 // notesAtOnce is how many records one statement inserts.
 const notesAtOnce = 50
 
-// AuditNotes keeps records in one transaction; see [sessions.Auditor].
+// AuditNotes stores records in one transaction; see [sessions.Auditor].
 func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord) error {
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		merged, err := mergeRefusals(tx, records)
@@ -49,8 +49,8 @@ func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord)
 	return nil
 }
 
-// mergeRefusals returns the records with each refusal merged with those like it, among the records and in
-// the table, from which it removes them.
+// mergeRefusals merges each refusal with those like it, both in records and in the table, and returns the
+// result. It removes the merged ones from the table.
 func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessions.AuditRecord, err error) {
 	type kin struct{ rule, address, person string }
 	at := map[kin]int{}
@@ -95,7 +95,8 @@ func isKept(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
 	return kept, err
 }
 
-// takeRefusals removes the refusals of one person by one rule at one address, and returns their sum.
+// takeRefusals removes the refusals of one person's messages by one rule at one address, and returns
+// their sum.
 func takeRefusals(tx *sqldb.Tx, rule, address, person string) (sum sessions.AuditRecord, err error) {
 	found, err := tx.Query(`DELETE FROM audit WHERE kind = 'refusal' AND result = ? AND address = ? AND person = ? RETURNING messages, refused`,
 		rule, sqldb.Text(address), sqldb.Text(person))
@@ -126,8 +127,8 @@ func readRefused(messages string) (ids []string, err error) {
 	return ids, err
 }
 
-// insertNotes inserts records by one statement. It leaves out the person whose message was erased since:
-// the erasure may have looked for records of theirs before this one came.
+// insertNotes inserts records with one statement. It leaves out the person if their message was erased
+// meanwhile: the erasure may have looked for records of that person before this one was written.
 func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	const columns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail, used, address, messages, refused"
 	const person = "CASE WHEN EXISTS (SELECT 1 FROM erased WHERE key = ? AND cause = ?) THEN '' ELSE CAST(? AS TEXT) END"
@@ -153,8 +154,8 @@ func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	return err
 }
 
-// boundRefusals deletes the oldest refusals of each rule on each channel, of those in records, beyond the
-// most that are kept: so a flood on one channel takes no other's place.
+// boundRefusals deletes the oldest refusals beyond the maximum, separately for each rule and channel that
+// occurs in records: so a flood on one channel does not displace the refusals on another.
 func boundRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	type part struct{ rule, channel string }
 	done := map[part]bool{}

@@ -8,7 +8,7 @@ import (
 	"parley/sessions"
 )
 
-// readBrief reads what Peek returns of a span of entries up to the newest.
+// readBrief reads the entries that Peek returns from a span that ends with the newest entry.
 func (s *logs) readBrief(ctx context.Context, session, from, last int64) ([]sessions.Entry, error) {
 	args := []any{session, from, last, last, session, from, last}
 	if s.queries.whole == nil {
@@ -26,8 +26,8 @@ func (s *logs) readBrief(ctx context.Context, session, from, last int64) ([]sess
 	return readEntries(ctx, s.queries.brief, nil, args...)
 }
 
-// splitEntries takes apart what briefInOne has selected. It returns false if a column has a separator
-// in it, and so cannot be told from others, or if the entries are not in their order.
+// splitEntries splits the text that briefInOne has selected. It returns false if a column contains a
+// separator, so that columns cannot be told apart, or if the entries are not in order.
 func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, err error) {
 	if count == 0 {
 		return nil, true, nil
@@ -47,7 +47,7 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 		}
 		n, err := strconv.ParseInt(columns[0], 10, 64)
 		if err != nil || len(entries) > 0 && n <= entries[len(entries)-1].N {
-			return nil, false, nil //nolint:nilerr // it is read in another way
+			return nil, false, nil //nolint:nilerr // the caller then reads them in another way
 		}
 		r := row{n, known.text(columns[1]), known.text(columns[2]), columns[3], known.text(columns[4]), known.text(columns[5]), strings.Clone(columns[6]), columns[7]}
 		e, err := r.toEntry()
@@ -59,17 +59,19 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 	return entries, true, nil
 }
 
-// columnsOfEntry is how many columns briefInOne selects of an entry.
+// columnsOfEntry is how many columns of an entry briefInOne selects.
 const columnsOfEntry = 8
 
-// recent holds the newest different texts that were taken apart. Entries name the same turns, kinds and
-// people again and again; each is kept in memory once, and without the text that it was a part of.
+// recent holds the newest different texts that were split off. Entries name the same turns, kinds and
+// people again and again; recent keeps one copy of each in memory, without the long text that it was part
+// of.
 type recent struct {
 	texts [16]string
 	next  int
 }
 
-// text returns the text that is the same as this, and a copy if there is none.
+// text returns the stored text that is equal to this one. If there is none, it stores a copy and returns
+// that.
 func (k *recent) text(text string) string {
 	for _, known := range k.texts {
 		if known == text {

@@ -88,8 +88,8 @@ func (s *tokens) settle(ctx context.Context, r sessions.Reservation, tokens int6
 	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error { return settleIn(tx, r, tokens) })
 }
 
-// settleIn replaces a reservation in a transaction. It first assumes that the reservation was made
-// as r says, and reads it only if it was not.
+// settleIn replaces a reservation in a transaction. It first assumes that the reservation is stored as r
+// says, and reads it only if it is not.
 func settleIn(tx *sqldb.Tx, r sessions.Reservation, tokens int64) error {
 	id, person, on, reserved := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At), r.Tokens
 	changed, err := tx.Exec("UPDATE reservations SET settled = TRUE, session = '', tokens = ? WHERE id = ? AND NOT settled AND person = ? AND day = ? AND tokens = ?",
@@ -121,9 +121,9 @@ func (s *tokens) Spent(ctx context.Context, person string, at time.Time) (int64,
 	return tokens, nil
 }
 
-// sweep deletes what is older than keepFor, once a day in each process. A day must be
-// old both by the clock and by the time of the reservation, as either may be wrong.
-// Nobody waits for sweep; if it fails, the next one deletes the same days.
+// sweep deletes what is older than keepFor, once a day in each process. A day must be old both by the
+// clock and by the time of the reservation, because either may be wrong. Nobody waits for sweep; if it
+// fails, the next one deletes the same days.
 func (s *tokens) sweep(now, at time.Time) {
 	if today := formatDay(now); s.swept.Swap(today) == today {
 		return

@@ -9,8 +9,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// tokensClause returns the part of a change that is about tokens, as queries for the WITH of a
-// statement; [bill.Budget.Clause] does the same for money.
+// tokensClause returns the part of a change that concerns tokens, as queries for the WITH of a statement;
+// [bill.Budget.Clause] does the same for money.
 func tokensClause(c bill.Change, first int) bill.Clause {
 	r := c.Tokens
 	id := sqldb.Text(r.ID)
@@ -53,8 +53,8 @@ const reserveClause = `, paid AS (
 	RETURNING 1
 )`
 
-// renewClause does what renewIn does, as a part of another statement. The sum is changed first, and
-// only if the reservation has so many tokens as it was found to have.
+// renewClause does what renewIn does, as a part of another statement. The sum is changed first, and only
+// if the reservation still has the number of tokens that was read.
 const renewClause = `, before AS (
 	SELECT r.person, r.day, r.tokens FROM reservations r, moved WHERE r.id = $%[1]d AND NOT r.settled AND NOT r.abandoned
 ), paid AS (
@@ -96,9 +96,9 @@ func (s *tokens) reserveAtOnce(ctx context.Context, r sessions.Reservation) (ove
 	return !known && !made, err
 }
 
-// settleAtOnce is the statement that settles a reservation on PostgreSQL, unless it is settled. Of
-// two at once, the second waits for the row and then finds it settled. The tokens that were
-// reserved come from a second reading of the row, as RETURNING gives the values after the change.
+// settleAtOnce is the statement that settles a reservation on PostgreSQL, unless it is settled. If two
+// run at once, the second waits for the row and then finds it settled. The number of reserved tokens
+// comes from a second read of the row, because RETURNING gives the values after the change.
 const settleAtOnce = `
 WITH closed AS (
 	UPDATE reservations r SET settled = TRUE, session = '', tokens = $2::bigint FROM reservations before

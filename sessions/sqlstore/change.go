@@ -7,8 +7,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// changeIn makes a change of budgets, of tokens and money, in a transaction, on a database of any
-// kind.
+// changeIn changes budgets, of tokens and of money, in a transaction, on either kind of database.
 func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error) {
 	switch {
 	case c.Tokens == nil:
@@ -30,7 +29,7 @@ func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err erro
 	return done, err
 }
 
-// sweepAfter deletes old spending, as Reserve does, after a change that was made with an append.
+// sweepAfter deletes old spending, like Reserve, after a change that was made along with an append.
 func (s *tokens) sweepAfter(c bill.Change) {
 	if c.Tokens != nil && !c.Settle {
 		s.sweep(time.Now(), c.Tokens.At)

@@ -8,7 +8,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
+// CheckEmpty returns a *sqldb.NotEmptyError if a table of the store to contains rows.
 func CheckEmpty(ctx context.Context, to *Store) error {
 	return sqldb.CheckEmpty(ctx, Schema(), to.db)
 }

@@ -15,8 +15,8 @@ import (
 	"parley/sessions/subagents"
 )
 
-// erasureTables creates the tables of what must stay known about erased sessions. They
-// hold no text that people wrote.
+// erasureTables creates the tables of what must stay known about erased sessions. They contain no text
+// that people wrote.
 const erasureTables = `
 CREATE TABLE erased (
 	key   {bytes} NOT NULL,     -- of the session
@@ -31,13 +31,13 @@ CREATE TABLE graves (
 );
 ` + purgesMigration
 
-// erasureCount is the migration that counts for each session how often something of it was erased
-// while its fence stayed the same. By the count a process that has the session's entries in memory
-// knows whether they are still right.
+// erasureCount is the migration that counts for each session how often something was erased from it while
+// its fence stayed the same. The count tells a process that has the session's entries in memory whether
+// they are still right.
 const erasureCount = `ALTER TABLE sessions ADD COLUMN erasures BIGINT NOT NULL DEFAULT 0;`
 
-// erasingIndexes is the migration that adds the indexes by which an erasure finds what it erases. Without
-// them it would read all entries for a person, and all counters for each session.
+// erasingIndexes is the migration that adds the indexes with which an erasure finds what it erases.
+// Without them it would read all entries for each person, and all counters for each session.
 const erasingIndexes = `
 CREATE INDEX entries_by_person ON entries (person, session) WHERE person <> '';
 CREATE INDEX counters_by_subject ON counters (subject);
@@ -45,8 +45,8 @@ CREATE INDEX audit_by_detail ON audit (detail) WHERE detail <> '';
 CREATE INDEX tasks_by_end ON tasks (ended) WHERE told = 1 AND dropped = 0;
 `
 
-// auditByTurn is the migration that adds an index by which the records of one turn are found. On SQLite
-// it takes the place of the one by session; on PostgreSQL the release before may still use that.
+// auditByTurn is the migration that adds an index for the audit records of one turn. On SQLite it
+// replaces the index by session; on PostgreSQL the release before may still use that one.
 const auditByTurn = `
 CREATE INDEX audit_by_turn ON audit (session, turn) WHERE arguments <> '';
 `
@@ -135,8 +135,8 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 	return done, nil
 }
 
-// EraseBefore erases what is old; see [sessions.Eraser]. It does not fence off a worker that
-// holds a session, as EraseSession does, because it erases only turns that ended long ago.
+// EraseBefore erases old sessions and turns; see [sessions.Eraser]. Unlike EraseSession, it does not
+// fence off a worker that holds a session, because it erases only turns that ended long ago.
 func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := formatTime(before)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
@@ -173,8 +173,8 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 	return done, nil
 }
 
-// eraseRows calls each of the functions erase, which delete schedules or tasks. This comes before
-// sessions are erased, so that what those might still add to a session is erased too.
+// eraseRows calls each of the functions erase, which delete schedules or tasks. It runs before sessions
+// are erased, so that what schedules and tasks may still add to a session is erased too.
 func (s *eraser) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, error)) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		var sum int64
@@ -192,27 +192,26 @@ func (s *eraser) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64,
 	})
 }
 
-// erase runs do, and then removes the traces of deleted rows from the database's files,
-// including those left by an earlier call that was cut off. Only one call at a time runs.
+// erase runs do, and then removes the traces of deleted rows from the database's files, including those
+// that an interrupted earlier call left. Only one call runs at a time.
 func (s *eraser) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
 	e := &eraserCall{eraser: s}
 	err := s.purges.erase(ctx, func() error { return do(e) })
 	return e.done, err
 }
 
-// PurgeDue purges the files if an erasure has left that undone: it was cut off, or has put it off.
+// PurgeDue purges the files if an erasure was interrupted before it did so, or put it off.
 func (s *eraser) PurgeDue(ctx context.Context) error {
 	return s.purges.erase(ctx, func() error { return nil })
 }
 
-// NotePurge records that something is about to be erased by others whose tables may be in the
-// store's files; see purgeRecord.announce.
+// NotePurge records that somebody else is about to erase something from tables that may be in the store's
+// files; see purgeRecord.announce.
 func (s *eraser) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
 	return s.purges.announce(ctx)
 }
 
-// sessionsAtOnce bounds how many sessions one query looks through, as queries have a
-// timeout.
+// sessionsAtOnce limits how many sessions one query looks through, because queries have a timeout.
 const sessionsAtOnce = 200
 
 // eachSession calls erase for every session s (in SQL) that meets the condition.
@@ -295,10 +294,10 @@ type eraserCall struct {
 	done sessions.Erased
 }
 
-// eraseEarly erases the turns that a query finds from a long session, in many transactions, before
-// eraseOne erases the rest in one: so that others can write in between. It leaves turns that go on. It
-// returns how many entries it has erased. If it is interrupted, the session has whole turns less, and
-// whoever erases again finds the rest.
+// eraseEarly erases the turns that a query finds in a long session, in many transactions, before eraseOne
+// erases the rest in one; so others can write in between. It leaves turns that are still going on. It
+// returns how many entries it has erased. If it is interrupted, only whole turns are missing from the
+// session, and the next erasure finds the rest.
 func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...any) (sum int64, err error) {
 	var id, last int64
 	err = e.db.Read.QueryRowContext(ctx, "SELECT id, last FROM sessions WHERE key = ?", key).Scan(&id, &last)
@@ -329,16 +328,16 @@ func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...
 	return sum, err
 }
 
-// A long session has more entries than one transaction is to erase.
+// longSession is the number of entries above which one transaction does not erase a whole session.
 const longSession = 500
 
-// eraseTurns erases turns of a session in one transaction, unless they go on or have entries after the
-// number last.
+// eraseTurns erases turns of a session in one transaction, except turns that are still going on or that
+// have entries after the number last.
 func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64, turns []span) (int64, error) {
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
 		p = &sessionErasure{tx: tx, key: key, id: id}
-		// It locks the row, so that appends wait, and nobody reopens the session with what is erased
+		// It locks the row, so that appends wait, and nobody reopens the session with erased entries
 		// still in memory.
 		err := tx.Get("UPDATE sessions SET erasures = erasures + 1 WHERE id = ? AND key = ? RETURNING unfinished", []any{id, key}, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -371,8 +370,8 @@ func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64,
 	return p.erased, nil
 }
 
-// eraseOne runs from, which erases from one session, in one transaction. early is how many entries
-// eraseEarly has erased of it.
+// eraseOne runs from, which erases from one session, in one transaction. early is how many of its entries
+// eraseEarly has already erased.
 func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, from func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -381,8 +380,8 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, from
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
-			// The audit may still have records of the session: a release that kept no
-			// audit erased its log earlier, or the records came after that.
+			// The audit may still have records of the session: a release without an audit erased its log,
+			// or the records came after that.
 			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
 				return err
 			}

@@ -25,9 +25,9 @@ type sessionErasure struct {
 	whollyErased bool  // whether the whole session was erased
 }
 
-// leaveTombstone keeps the session from being opened under a fence that was given before
-// now: the holder of such a fence may have read what is erased and would write it again.
-// Fences are taken from the clock, so every later one is higher.
+// leaveTombstone keeps the session from being opened under a fence that was given out before now: the
+// holder of such a fence may have read what is being erased, and would write it again. Fences are taken
+// from the clock, so every later one is higher.
 func (p *sessionErasure) leaveTombstone() error {
 	_, err := p.tx.Exec(`INSERT INTO graves (key, fence) VALUES (?, ?)
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE graves.fence < excluded.fence`,
@@ -50,7 +50,7 @@ func (p *sessionErasure) querySpans(query string, args ...any) (list []span, err
 	return scanSpans(found)
 }
 
-// scanSpans reads the spans that a query has found.
+// scanSpans reads the spans in a query's result.
 func scanSpans(found *sql.Rows) (list []span, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
@@ -95,8 +95,8 @@ func (p *sessionErasure) removeEntries(condition string, args ...any) error {
 	return err
 }
 
-// redactSummaries empties the summaries that the query finds and match selects, but keeps them, so
-// that the entries they cover stay hidden from the model.
+// redactSummaries empties those of the summaries found by the query for which match returns true, but
+// keeps the entries, so that the entries they cover stay hidden from the model.
 func (p *sessionErasure) redactSummaries(query string, arg any, match func(sessions.Summary) bool) error {
 	found, err := p.tx.Query(query, p.id, arg)
 	if err != nil {
@@ -135,8 +135,8 @@ func (p *sessionErasure) redactSummaries(query string, arg any, match func(sessi
 	return nil
 }
 
-// redactAudit empties the arguments in the session's audit records: in those of one turn, or for ""
-// in all. The records themselves stay, but for those of refusals.
+// redactAudit empties the arguments in the session's audit records: in those of one turn, or in all if
+// turn is "". The records themselves stay, except those of refusals.
 func (p *sessionErasure) redactAudit(turn string) error {
 	query, args := "UPDATE audit SET arguments = '' WHERE session = ? AND session <> '' AND arguments <> ''", []any{p.key}
 	if turn != "" {

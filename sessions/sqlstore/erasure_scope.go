@@ -12,7 +12,7 @@ import (
 	"parley/sessions/subagents"
 )
 
-// Queries for eraseEarly: for the turns of a session, and for those that ended before a time.
+// Queries for eraseEarly: all turns of a session, and those that ended before a time.
 const (
 	allTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn ORDER BY min(n)"
 	oldTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ? ORDER BY min(n)"
@@ -128,16 +128,16 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	if err != nil || p.erased == 0 {
 		return err
 	}
-	// A worker that holds the session goes on; but nobody may reopen it with what is
-	// erased here still in memory.
+	// A worker that holds the session goes on; but nobody may reopen it with what is erased here still in
+	// memory.
 	if _, err = p.tx.Exec("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", p.id); err != nil {
 		return err
 	}
 	return retitle(p.tx, p.id)
 }
 
-// anyWaitsForPeople reports whether one of the turns waits for people. Such a turn is not over, however long
-// it has waited.
+// anyWaitsForPeople reports whether one of the turns waits for people. Such a turn is not over, no matter
+// how long it has waited.
 func (p *sessionErasure) anyWaitsForPeople(open []turn) (bool, error) {
 	for _, t := range open {
 		var kind string

@@ -14,11 +14,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// This file is about whom reservations belong to: they are brought to another amount by who works on
-// their turn, taken over by who resumes the turn, and settled when nobody works on them any more.
-// Package bill does the same for money.
+// This file keeps track of who holds a reservation: whoever works on its turn changes the amount, whoever
+// resumes the turn takes it over, and once nobody works on the turn it is settled. Package bill does the
+// same for money.
 
-// Renew brings a reservation to another number of tokens; see [sessions.Budget].
+// Renew changes the number of tokens of a reservation; see [sessions.Budget].
 func (s *tokens) Renew(ctx context.Context, r sessions.Reservation) (known bool, err error) {
 	if s.db.Postgres() {
 		var done bool
@@ -57,7 +57,7 @@ func (s *tokens) renewIn(tx *sqldb.Tx, r sessions.Reservation) (over, known bool
 	if err != nil {
 		return false, false, err
 	}
-	most := r.Cap - r.Tokens + before // that may be spent and reserved before
+	most := r.Cap - r.Tokens + before // the most that may be spent and reserved before this change
 	changed, err := tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ? AND (CAST(? AS BIGINT) <= 0 OR tokens <= ?)",
 		r.Tokens-before, person, on, r.Tokens-before, most)
 	if err != nil || changed == 0 {
@@ -68,7 +68,7 @@ func (s *tokens) renewIn(tx *sqldb.Tx, r sessions.Reservation) (over, known bool
 	return false, true, err
 }
 
-// A reserved is a row of reserved tokens.
+// A reserved is a row of the table of reserved tokens.
 type reserved struct {
 	id, person, day, session  string
 	tokens, used, sent, until int64
@@ -77,10 +77,10 @@ type reserved struct {
 
 const reservedColumns = "id, person, day, session, tokens, used, sent, until, abandoned"
 
-// isOld reports whether the release before has made the row: nobody extends it.
+// isOld reports whether the release before has written the row. Nobody extends such a reservation.
 func (r reserved) isOld() bool { return r.session == "" && r.used == 0 && r.sent == 0 }
 
-// known returns as what the row's calls are counted if nobody says what they have used.
+// known returns the number of tokens that the row's calls count as if nobody reports what they have used.
 func (r reserved) known() int64 { return bill.Known(r.id, r.tokens, r.used, r.sent, r.isOld()) }
 
 // readReserved reads rows of reserved tokens.
@@ -98,13 +98,13 @@ func readReserved(found *sql.Rows, err error) (all []reserved, _ error) {
 	return all, errors.Join(found.Err(), found.Close())
 }
 
-// addSpending adds tokens to what a person has spent on a day.
+// addSpending adds tokens to a person's spending on a day.
 func addSpending(tx *sqldb.Tx, r reserved, tokens int64) error {
 	_, err := tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens, r.person, r.day)
 	return err
 }
 
-// TakeOver makes what is reserved for a turn another reservation; see [sessions.Budget].
+// TakeOver turns the reservations for a turn into another reservation; see [sessions.Budget].
 func (s *tokens) TakeOver(ctx context.Context, r sessions.Reservation, turn string) (tokens int64, ok bool, err error) {
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		tokens, ok, err = s.takeOverIn(tx, r, turn)
@@ -124,7 +124,7 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 	}
 	mine := sqldb.Text(r.ID)
 	if i := slices.IndexFunc(all, func(o reserved) bool { return o.id == mine }); i >= 0 {
-		return all[i].tokens, true, nil // this is repeated
+		return all[i].tokens, true, nil // this call repeats an earlier one
 	}
 	for _, o := range all {
 		if !bill.IsOfTurn(o.id, sqldb.Text(turn)) || !o.isOld() && o.session != sqldb.Text(r.Session) {
@@ -151,7 +151,7 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 
 // Extend records that reservations are still worked on; see [sessions.Budget].
 func (s *tokens) Extend(ctx context.Context, ids []string) error {
-	if s.db.Postgres() { // where each statement is a round trip
+	if s.db.Postgres() { // there each statement is a round trip
 		until, from := bill.Until(s.db)
 		_, err := s.db.Exec(ctx, "UPDATE reservations SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT settled AND NOT abandoned", from, bill.Texts(ids))
 		if err != nil {
@@ -188,15 +188,14 @@ const (
 	returnsFor    = time.Hour // see bill.HeldFor
 )
 
-// disownTokens removes a session from the tokens that are reserved for its turns, so that nobody takes
-// them over.
+// disownTokens removes a session from the reservations of its turns, so that nobody takes them over.
 func disownTokens(tx *sqldb.Tx, session string) error {
 	_, err := tx.Exec("UPDATE reservations SET session = '' WHERE NOT settled AND session = ?", sqldb.Text(session))
 	return err
 }
 
-// SettleAbandoned settles the reservations of tokens and money on which nobody works any more, and
-// returns how many these were.
+// SettleAbandoned settles the reservations of tokens and money on which nobody works anymore, and returns
+// how many these were.
 func (s *tokens) SettleAbandoned(ctx context.Context) (settled int, err error) {
 	for {
 		money, err := s.money.Expired(ctx, settledAtOnce)
@@ -237,7 +236,7 @@ func (s *tokens) settleExpired(tx *sqldb.Tx, money, tokens []string) (settled in
 	return settled, err
 }
 
-// expired returns the ids of some reservations of tokens on which nobody works any more.
+// expired returns the ids of some reservations of tokens on which nobody works anymore.
 func (s *tokens) expired(ctx context.Context) (ids []string, err error) {
 	now, from := bill.After(s.db, 0)
 	ids, err = sqldb.Column(s.db.Read.QueryContext(ctx,
@@ -258,7 +257,7 @@ func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err
 	r := all[0]
 	known := r.known()
 	switch {
-	case r.isOld() && r.until == 0: // its time begins now, because nothing says when it was made
+	case r.isOld() && r.until == 0: // its time begins now, because it is not known when it was made
 		until, from := bill.After(s.db, bill.OldHeldFor)
 		_, err = tx.Exec("UPDATE reservations SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
@@ -277,13 +276,13 @@ func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err
 	return true, err
 }
 
-// reservationsOf returns the ids of a person's reservations. It reads those of a week, while others
-// may write: an index by person would cost each turn something.
+// reservationsOf returns the ids of a person's reservations. It reads all reservations of a week, while
+// others may write: an index by person would cost every turn something.
 func (s *tokens) reservationsOf(ctx context.Context, person string) (ids []string, err error) {
 	return sqldb.Column(s.db.Read.QueryContext(ctx, "SELECT id FROM reservations WHERE person = ?", person))
 }
 
-// anonymiseSpending moves what a person has spent to the empty name, and reservations too. It adds
+// anonymiseSpending moves a person's spending to the empty name, and their reservations too. It adds
 // exactly the rows that the DELETE returns, so that tokens spent meanwhile are not lost.
 func anonymiseSpending(tx *sqldb.Tx, person string, reservations []string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)

@@ -15,8 +15,7 @@ import (
 // keepJobs is how long the record of a job is kept after its end.
 const keepJobs = 30 * 24 * time.Hour
 
-// jobsTable creates the table of jobs, those that run and those that have ended. An
-// absent text or time is the empty text.
+// jobsTable creates the table of running and ended jobs. A missing text or time is stored as "".
 const jobsTable = `
 CREATE TABLE jobs (
 	id        TEXT PRIMARY KEY,
@@ -47,8 +46,8 @@ CREATE INDEX jobs_ended ON jobs (ended);
 CREATE INDEX jobs_open ON jobs (started) WHERE told = 0;
 `
 
-// jobColumns are the columns of a job, and listedColumns those of a job in a list: without the output, which
-// is long.
+// jobColumns are the columns of a job, and listedColumns those of a job in a list, which omits the long
+// output.
 const (
 	jobColumns    = beforeOutput + "output" + afterOutput
 	listedColumns = beforeOutput + "''" + afterOutput
@@ -56,11 +55,11 @@ const (
 	afterOutput   = ", printed, state, exit_code, detail, ended, told"
 )
 
-// jobs keeps what runs in the background.
+// jobs stores the records of jobs.
 type jobs struct{ db *sqldb.DB }
 
-// BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and
-// such statements follow one another, so that two cannot take the same last place.
+// BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and such
+// statements run one after another, so that two jobs cannot both take the last place.
 func (s *jobs) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	if err := s.beginJob(ctx, j, most); err != nil {
 		return fmt.Errorf("begin job %s: %w", j.ID, err)
@@ -132,7 +131,7 @@ func (s *jobs) JobsOf(ctx context.Context, session string, limit int) ([]session
 	return s.listJobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
 }
 
-// RunningJobs lists jobs of a session that run; see [sessions.Jobs].
+// RunningJobs lists the running jobs of a session; see [sessions.Jobs].
 func (s *jobs) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
 }
@@ -155,8 +154,8 @@ func (s *jobs) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error
 	return list, found.Err()
 }
 
-// AllRunningJobs lists jobs of all sessions that run; see [sessions.JobLister]. Jobs whose end is told do
-// not run, so that an index serves it.
+// AllRunningJobs lists the running jobs of all sessions; see [sessions.JobLister]. Its condition excludes
+// jobs whose end was reported, which do not run anyway, so that an index can serve it.
 func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.RunningJobs, err error) {
 	err = s.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM jobs WHERE told = 0 AND state = 'running'").Scan(&all.Count)
 	if err != nil {
@@ -173,7 +172,7 @@ func (s *jobs) EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error)
 	return s.listJobs(ctx, "WHERE ended > '' ORDER BY ended DESC LIMIT ?", max(0, limit))
 }
 
-// listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects, without their output.
+// listJobs returns the jobs that clauses, a query's WHERE and ORDER BY, select, without their output.
 func (s *jobs) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+listedColumns+" FROM jobs "+clauses, args...)
 	if err != nil {
@@ -227,7 +226,7 @@ func scanJob(scan func(dest ...any) error) (j sessions.Job, err error) {
 	return j, nil
 }
 
-// StopJobs asks for the end of jobs; see [sessions.Jobs].
+// StopJobs asks jobs to end; see [sessions.Jobs].
 func (s *jobs) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
 	key, job, why := sqldb.Text(session), sqldb.Text(id), sqldb.Text(cause)
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -274,8 +273,8 @@ func (s *jobs) NoteJobTold(ctx context.Context, id string) error {
 	return nil
 }
 
-// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them
-// may be left in the files.
+// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them may
+// remain in the files.
 func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
 	n, err := tx.Exec("DELETE FROM jobs WHERE "+condition, args...)
 	if err != nil || n == 0 {

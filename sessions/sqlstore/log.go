@@ -24,7 +24,7 @@ type logs struct {
 	tokens   *tokens
 	activity *activity.Table
 	inserts  []string                                                      // the INSERT statements, by their number of rows
-	sharer   Sharer                                                        // nil if messages are kept elsewhere
+	sharer   Sharer                                                        // nil if messages are stored elsewhere
 	ask      func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
 }
 
@@ -46,7 +46,7 @@ type log struct {
 	logs     *logs
 	key      string
 	session  int64
-	fence    int64 // that of the holder; the session's row has a lower one until the first append after ReopenLater
+	fence    int64 // the holder's fence; the session's row has a lower one until the first append after ReopenLater
 	erasures int64 // the session's count of erasures when the log was opened
 	entries  []sessions.Entry
 	state    state // what the session's row said after this holder's last append
@@ -65,39 +65,40 @@ func (l *log) Next() int64 { return l.state.last + 1 }
 // Release removes the entries from memory; see [sessions.Reopener].
 func (l *log) Release() { l.entries = nil }
 
-// A Question is asked in the statement that begins a turn, so that it costs no statement of its own.
+// A Question is a query that runs in the statement that begins a turn, so that it needs no statement of
+// its own.
 type Question struct {
-	// Query returns a query of tables in the same database, which finds one text or NULL. Its
+	// Query returns a query over tables in the same database, whose result is one text or NULL. Its
 	// arguments are numbered from first on.
 	Query func(first int) (query string, args []any)
-	// Answer is called with what it has found, "" for NULL, once the turn has begun. It is not always called,
-	// even if the turn has begun.
+	// Answer is called with the result, "" for NULL, once the turn has begun. It may not be called
+	// although the turn has begun.
 	Answer func(text string)
 }
 
-// AskBeside sets the function that returns the question to be asked when a turn of a session begins,
-// by the first entry of that turn; false for none. On SQLite nothing is asked. It must be called
-// before the first session is opened.
+// AskBeside sets the function that returns the question to ask when a turn of a session begins with the
+// entry started; false means none. On SQLite nothing is asked. AskBeside must be called before the first
+// session is opened.
 func (s *logs) AskBeside(ask func(session string, started sessions.Entry) (Question, bool)) {
 	s.ask = ask
 }
 
-// A Sharer publishes messages in the writes of others: it is a bus that keeps its messages in the
+// A Sharer publishes messages in the writes of others: it is a bus that stores its messages in the
 // store's database.
 type Sharer interface {
-	// Share returns the publication of a message as a share in a write of the store, or an error if
-	// the message can never be published.
+	// Share returns the publication of a message as a share in a write of the store, or an error if the
+	// message can never be published.
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
 }
 
-// PublishBy lets logs publish messages together with their entries; see [sessions.Publisher]. It
-// must be called before the first session is opened, with what uses the same database as the store.
+// PublishBy lets logs publish messages together with their entries; see [sessions.Publisher]. c must use
+// the same database as the store. PublishBy must be called before the first session is opened.
 func (s *logs) PublishBy(c Sharer) { s.sharer = c }
 
 // appendOutcome is the outcome of an append.
 type appendOutcome struct {
-	refused error // why nothing was written, such as a higher fence; unlike after a failure, another try would not help
+	refused error // why nothing was written, such as a higher fence; a retry would not help
 	state   state // the log's state afterwards
-	rows    []row // the entries as the log has them
+	rows    []row // the entries as they are in the log
 	changed bill.Done
 }

@@ -23,7 +23,7 @@ func (l *log) EraseMessage(ctx context.Context, cause string) error {
 		}
 	}
 	var refused error
-	var erasures int64 // counted, so that who has read the log before does not take what it read for what there is
+	var erasures int64 // increased so that whoever has read the log before notices that it has changed
 	err := l.logs.db.Write(ctx, func(tx *sqldb.Tx) error {
 		refused = nil
 		var fence int64

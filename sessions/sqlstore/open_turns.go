@@ -40,8 +40,8 @@ func (s *reader) OpenTurns(ctx context.Context, key string) (open []sessions.Ope
 	return open, nil
 }
 
-// readBeginning fills in what the entry says that begins the turn. That is one of those from the number
-// on, as files and the task of a sub-agent stand before it.
+// readBeginning fills in what the turn_started entry of the turn says. It is at most a few entries after
+// number from, because files and a sub-agent's task come before it.
 func (s *reader) readBeginning(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
 	entries, err := s.entriesOf(ctx, session, "n >= ? AND n < ? AND turn = ? AND kind = 'turn_started'", from, from+callsRead, sqldb.Text(t.Turn))
 	if err != nil || len(entries) == 0 {
@@ -52,7 +52,7 @@ func (s *reader) readBeginning(ctx context.Context, t *sessions.OpenTurn, sessio
 	return err
 }
 
-// readCourse fills in whether the turn waits, and which calls run.
+// readCourse fills in whether the turn waits, and which calls are running.
 func (s *reader) readCourse(ctx context.Context, t *sessions.OpenTurn, session, from int64) (err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT kind, at, call FROM entries WHERE session = ? AND n >= ? AND turn = ?
 		AND kind IN ('tool_started', 'tool_result', 'turn_parked', 'turn_unparked') ORDER BY n`, session, from, sqldb.Text(t.Turn))
@@ -88,7 +88,7 @@ func (s *reader) readCourse(ctx context.Context, t *sessions.OpenTurn, session, 
 	return s.nameCalls(ctx, t, session, from)
 }
 
-// nameCalls fills in which tools the calls are of.
+// nameCalls fills in the tools that the calls are for.
 func (s *reader) nameCalls(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
 	for i := range t.Calls {
 		entries, err := s.entriesOf(ctx, session, "n >= ? AND turn = ? AND kind = 'tool_use' AND call = ?", from-callsRead, sqldb.Text(t.Turn), sqldb.Text(t.Calls[i].Call))

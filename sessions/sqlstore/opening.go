@@ -30,8 +30,8 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 	l := &log{logs: s, key: key, fence: fence, state: state{fence: fence}}
 	now := formatTime(time.Now())
 	agent, channel, chat := keyColumns(key)
-	// One statement creates the session or raises its fence. It returns no row where
-	// a higher fence has opened the session, or its tombstone forbids this fence.
+	// One statement creates the session or raises its fence. It returns no row if a holder of a higher
+	// fence has opened the session, or its tombstone forbids this fence.
 	_, err := s.db.Group(ctx, `
 		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated, active, agent, channel, chat)
 		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
@@ -56,8 +56,8 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 	return l, nil
 }
 
-// Peek returns a session's log without opening it; see [sessions.Peeker]. The session's row is read
-// first: its condition in Reopen covers all that changes afterwards.
+// Peek returns a session's log without opening it; see [sessions.Peeker]. It reads the session's row
+// first, so that the row's condition in Reopen detects everything that changes afterwards.
 func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error) {
 	if err := sessions.CheckKey(key); err != nil {
 		return nil, false, err
@@ -65,7 +65,7 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 	l := &log{logs: s, key: key}
 	st := &l.state
 	err := s.queries.peek.QueryRowContext(ctx, key).Scan(&l.session, &l.erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished, &st.storedTitle)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && st.last == 0 { // on PostgreSQL Open looks once more for the tombstone of an empty session
+	if errors.Is(err, sql.ErrNoRows) || err == nil && st.last == 0 { // on PostgreSQL, Open looks again for the tombstone of an empty session
 		return nil, false, nil
 	}
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 	return l, true, nil
 }
 
-// readRelevant reads the entries that a log's holder needs: all entries after the newest summary's
-// end, and of the earlier ones those that the summary keeps and those of unfinished turns. If brief
-// is true, what only records the course of turns is left out; see sessions.Peeker.
+// readRelevant reads the entries that a log's holder needs: all entries after those that the newest
+// summary covers, and of the covered ones those that the summary keeps and those of unfinished turns. If
+// brief is true, it leaves out entries that only record the progress of turns; see sessions.Peeker.
 func (s *logs) readRelevant(ctx context.Context, session int64, st state, brief bool) ([]sessions.Entry, error) {
 	if st.last == 0 {
 		return nil, nil

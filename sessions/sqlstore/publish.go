@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Publishing returns the same log, whose appends publish mail; see [sessions.Publisher].
+// Publishing returns the same log, whose appends also publish mail; see [sessions.Publisher].
 func (l *log) Publishing(mail ...sessions.Mail) (sessions.Log, bool) {
 	return publishingLog{l, mail}, l.logs.sharer != nil
 }

@@ -10,8 +10,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// This file records in a database that something was erased from it, until no trace of that is
-// left in unused parts of its files.
+// This file records in a database that something was erased from it, until no trace of it is left in
+// unused parts of the database's files.
 //
 // The record is a table. Each erasure adds a row in its own transaction, and the row is deleted only
 // after the database was purged: so a process that dies in between leaves it to the next erasure.
@@ -30,19 +30,19 @@ type purgeRecord struct {
 	erasing sync.Mutex // held while something is erased
 }
 
-// newPurgeRecord makes the purgeRecord of a database, in which things are erased from these tables.
+// newPurgeRecord makes the purgeRecord of a database from whose tables something is erased.
 func newPurgeRecord(db *sqldb.DB, tables ...string) *purgeRecord {
 	return &purgeRecord{db: db, tables: tables}
 }
 
-// schedulePurge records that the database's files may still hold what was just deleted.
+// schedulePurge records that the database's files may still contain what was just deleted.
 func schedulePurge(tx *sqldb.Tx) error {
 	_, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
 	return err
 }
 
-// erase calls do, and then removes the traces of deleted rows from the database's files, including
-// those left by an earlier call that was cut off. Only one call at a time runs.
+// erase calls do, and then removes the traces of deleted rows from the database's files, including those
+// that an interrupted earlier call left. Only one call runs at a time.
 func (r *purgeRecord) erase(ctx context.Context, do func() error) error {
 	r.erasing.Lock()
 	defer r.erasing.Unlock()
@@ -68,11 +68,11 @@ func (r *purgeRecord) purge(ctx context.Context) error {
 	return r.db.PurgeThen(ctx, done, r.tables...)
 }
 
-// announce records that something is about to be erased by others whose tables may be in the same
-// files. If this process dies before it calls end, the next erasure purges these files. end purges
-// them too if something was erased; if not, it takes the record back.
+// announce records that somebody else is about to erase something from tables that may be in the same
+// files. If this process dies before it calls end, the next erasure purges these files. end purges them
+// too if something was erased; if not, it removes the record.
 func (r *purgeRecord) announce(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
-	if r.db.Postgres() { // where each component's tables are purged by themselves
+	if r.db.Postgres() { // where the tables of each component are purged separately
 		return func(context.Context, bool) error { return nil }, nil
 	}
 	due, own := time.Now().UnixMicro(), false
@@ -88,8 +88,7 @@ func (r *purgeRecord) announce(ctx context.Context) (end func(ctx context.Contex
 		return r.erase(ctx, func() error {
 			switch {
 			case erased:
-				// Somebody else may have purged meanwhile, before all was erased, and taken the
-				// record away.
+				// Somebody else may have purged before everything was erased, and removed the record.
 				if err := r.db.Write(ctx, schedulePurge); err != nil {
 					return fmt.Errorf("note that something is to be purged: %w", err)
 				}

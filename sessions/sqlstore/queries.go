@@ -53,9 +53,9 @@ func (q *queries) close() error {
 	return errors.Join(errs...)
 }
 
-// What Peek selects of a span of entries: all but those that only record the course of turns, and of
-// these the ones that [sessions.Peeker] names. An unknown kind is selected. The arguments are the
-// session, the span, the newest entry, and once more the session and the span.
+// The part of a span of entries that Peek selects: all entries except those that only record the progress
+// of turns, and of these the ones that [sessions.Peeker] names. Entries of an unknown kind are selected.
+// The arguments are the session, the span, the newest entry, and once more the session and the span.
 const (
 	columnsInBrief = "n, turn, kind, at, cause, person, call, CASE WHEN kind IN ('turn_started', 'turn_done') AND turn <> '' THEN '' ELSE data END"
 	ofBrief        = `
@@ -65,15 +65,16 @@ const (
 		OR n = (SELECT n FROM entries WHERE session = ? AND n >= ? AND n <= ? AND kind = 'usage' AND turn <> '' ORDER BY n DESC LIMIT 1))`
 )
 
-// briefInOne selects the same on SQLite as one text, and the number of entries in it. To hand over
-// each column of each row by itself takes the driver twice as long as SQLite takes to find them. The
-// entries come in the order of the primary key, by which they are found. To ask for that order takes
-// nearly as long again, because SQLite copies each column once more then.
+// briefInOne selects the same on SQLite as one text, and the number of entries in it. It takes the driver
+// twice as long to hand over each column of each row as it takes SQLite to find them. The entries come in
+// the order of the primary key, by which they are found. Asking for that order would take nearly as long
+// again, because SQLite would copy each column once more.
 const briefInOne = `
 	SELECT count(*), coalesce(group_concat(concat_ws(char(31), ` + columnsInBrief + `), char(30)), '')` + ofBrief
 
-// The characters that separate entries, and the columns of an entry, in what briefInOne selects. JSON
-// has neither. Where another column has one, the numbers of entries or columns are not as they must be.
+// The characters that separate entries, and the columns of an entry, in the result of briefInOne. JSON
+// contains neither. If another column contains one, the number of entries or columns is wrong, which
+// splitEntries notices.
 const (
 	entrySeparator  = "\x1e"
 	columnSeparator = "\x1f"

@@ -18,7 +18,7 @@ import (
 // pages, so that a slow consumer does not keep one.
 const page = 100
 
-// A reader reads what sessions have, for those who look from outside.
+// A reader reads sessions for callers that do not hold them.
 type reader struct {
 	db      *sqldb.DB
 	queries *queries
@@ -34,8 +34,8 @@ func (s *reader) List(ctx context.Context, after string, limit int) (list []sess
 	if limit <= 0 {
 		return nil, nil
 	}
-	// Databases refuse invalid UTF-8 and NUL. No key has them, and what replaces them
-	// sorts in the same place.
+	// Databases refuse invalid UTF-8 and NUL. No key contains them, and what replaces them sorts in the
+	// same place.
 	after = strings.ReplaceAll(strings.ToValidUTF8(after, "\uFFFD"), "\x00", "\x01")
 	s.db.Flush()
 	found, err := s.queries.list.QueryContext(ctx, after, limit)
@@ -45,22 +45,22 @@ func (s *reader) List(ctx context.Context, after string, limit int) (list []sess
 	return scanInfos(found)
 }
 
-// infoColumns are what a list has of a session s, and titledInfo is where it has them from.
+// infoColumns are the columns of a session s in a list, and titledInfo is the JOIN that they need.
 const (
 	infoColumns = "s.key, s.last, s.erasures, s.created, s.updated, coalesce(t.person, ''), coalesce(substr(t.data, 1, " + titleBytes + "), ''), CASE WHEN s.named_for = t.n AND s.named_erasures = s.erasures THEN s.named ELSE '' END"
 	titledInfo  = " LEFT JOIN entries t ON t.session = s.id AND t.n = " + titleEntry
 )
 
-// placeRange returns the keys between which those of the sessions at a place are: the place itself, and
-// those that begin with it and a colon.
+// placeRange returns the bounds of the session keys at a place: the place itself, and the keys that begin
+// with it and a colon.
 func placeRange(place string) []any {
 	return []any{sqldb.Text(place), sqldb.Text(place + ":"), sqldb.Text(place + ";")} // ";" is next to ":"
 }
 
 const ofPlace = "(s.key = ? OR s.key > ? AND s.key < ?)"
 
-// FindIn finds a session of a place by a message; see [sessions.Finder]. The subquery has the database go
-// from the sessions to their entries, and not the other way round.
+// FindIn finds a session of a place by a message; see [sessions.Finder]. The subquery makes the database
+// go from the sessions to their entries, and not the other way round.
 func (s *reader) FindIn(ctx context.Context, place, cause string) (key string, err error) {
 	s.db.Flush()
 	err = s.db.Read.QueryRowContext(ctx, `SELECT key FROM (SELECT s.key, (SELECT n FROM entries WHERE session = s.id AND cause = ? AND cause <> '') AS n
@@ -99,7 +99,7 @@ func scanInfos(found *sql.Rows) (list []sessions.Info, err error) {
 	return list, found.Err()
 }
 
-// Info returns what List returns of one session; see [sessions.Reader].
+// Info returns what List returns for one session; see [sessions.Reader].
 func (s *reader) Info(ctx context.Context, key string) (sessions.Info, error) {
 	s.db.Flush()
 	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)

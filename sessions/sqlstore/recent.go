@@ -12,10 +12,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// recency is the migration that adds the indexes by which the sessions are found that were used last: of all,
-// of an agent, of a channel, and of a chat. They have the time of the last append in steps of ten minutes,
+// recency is the migration that adds the indexes for the sessions that were used last: of all, of an
+// agent, of a channel, and of a chat. They contain the time of the last append in steps of ten minutes,
 // so that they are written once in that time, and not with each append. {fill} keeps the columns of the
-// index right, whichever release writes.
+// index up to date, no matter which release writes.
 const recency = `
 ALTER TABLE sessions ADD COLUMN active {bytes} NOT NULL DEFAULT '';  -- the beginning of updated
 ALTER TABLE sessions ADD COLUMN agent {bytes} NOT NULL DEFAULT '';   -- the parts of the key, encoded as there
@@ -53,23 +53,23 @@ CREATE TRIGGER sessions_active BEFORE UPDATE OF updated ON sessions FOR EACH ROW
 UPDATE sessions SET updated = updated;
 `
 
-// keyColumns returns what the columns agent, channel and chat have of a session's key.
+// keyColumns returns the values of the columns agent, channel and chat for a session's key.
 func keyColumns(key string) (agent, channel, chat string) {
 	parts := strings.SplitN(key, ":", 4)
 	return parts[0], parts[1], parts[1] + ":" + parts[2]
 }
 
-// activeOf returns what the column active has of a time that formatTime has formatted.
+// activeOf returns the value of the column active for a time that formatTime has formatted.
 func activeOf(updated string) string { return updated[:15] }
 
 const (
-	// mostLooked is how many sessions Recent looks at for one page.
+	// mostLooked is the most sessions that Recent looks at for one page.
 	mostLooked = 5000
-	// looksAtOnce is how many of them it reads at once if it leaves some out.
+	// looksAtOnce is how many of them it reads at once if it filters them.
 	looksAtOnce = 500
 )
 
-// Recent lists sessions by when they were used; see [sessions.Reader].
+// Recent lists the sessions that were used last; see [sessions.Reader].
 func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sessions.SessionPage, err error) {
 	if q.Limit <= 0 {
 		return page, nil
@@ -105,8 +105,8 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 	}
 }
 
-// newest reads the sessions that follow one in the order of Recent, by the narrowest of the conditions of a
-// query for which there is an index.
+// newest reads the sessions that follow another in the order of Recent, and uses the index for the
+// narrowest condition of the query.
 func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *sessions.Info, limit int) ([]sessions.Info, error) {
 	with, from, where, args := s.source(q)
 	since := formatTime(q.Since)
@@ -116,7 +116,7 @@ func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *ses
 		where, args = append(where, "active <= ? AND (updated < ? OR updated = ? AND key > ?)"), append(args, activeOf(at), at, at, sqldb.Text(after.Key))
 	}
 	const order = " ORDER BY active DESC, updated DESC, key"
-	// The inner query reads no titles: where it has to sort, that may be of more sessions than are listed.
+	// The inner query reads no titles, because it may have to sort more sessions than are listed.
 	found, err := s.db.Read.QueryContext(ctx, with+"SELECT "+infoColumns+" FROM (SELECT * FROM "+from+" WHERE "+strings.Join(where, " AND ")+order+" LIMIT ?) AS s"+titledInfo+order,
 		append(args, limit)...)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *ses
 	return scanInfos(found)
 }
 
-// source returns where newest looks for sessions, by which conditions, and the arguments of that.
+// source returns the table in which newest looks for sessions, the conditions, and their arguments.
 func (s *reader) source(q sessions.SessionQuery) (with, from string, where []string, args []any) {
 	if q.Keys != nil {
 		given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))
@@ -140,7 +140,7 @@ func (s *reader) source(q sessions.SessionQuery) (with, from string, where []str
 		where, args = append(where, "id IN ("+sessionsOfPerson+")"), append(args, sqldb.Text(q.Person), sqldb.Text(q.Person))
 	}
 	switch {
-	case len(where) > 0: // as all sessions go these are few, and are not to be looked for among all
+	case len(where) > 0: // these are few compared to all sessions, so they are selected first
 		if q.Agent != "" {
 			where, args = append(where, "agent = ?"), append(args, sessions.EncodePart(q.Agent))
 		}
@@ -161,10 +161,10 @@ func (s *reader) source(q sessions.SessionQuery) (with, from string, where []str
 	if s.db.Postgres() {
 		return "", "sessions", nil, nil
 	}
-	return "", "sessions INDEXED BY sessions_by_time", nil, nil // which SQLite would not use if it believed that all are newer
+	return "", "sessions INDEXED BY sessions_by_time", nil, nil // without INDEXED BY, SQLite would not use the index if it assumed that the condition holds for all rows
 }
 
-// chatColumn returns what the column chat has for a chat of a channel.
+// chatColumn returns the value of the column chat for a chat of a channel.
 func chatColumn(channel, chat string) string {
 	return sessions.EncodePart(channel) + ":" + sessions.EncodePart(chat)
 }
@@ -184,8 +184,8 @@ func (s *reader) ListIn(ctx context.Context, channel, chat, after string, limit 
 	return list, nil
 }
 
-// sessionsOfPerson selects the numbers of the sessions in which a person has spoken, one after the other by
-// index: a person may have said thousands of things in each.
+// sessionsOfPerson selects the numbers of the sessions in which a person has spoken. It steps from one
+// session to the next in the index, because a person may have said thousands of things in each.
 const sessionsOfPerson = `
 	WITH RECURSIVE spoken (session) AS (
 		SELECT min(session) FROM entries WHERE person = ? AND person <> ''
@@ -193,14 +193,13 @@ const sessionsOfPerson = `
 		SELECT (SELECT min(session) FROM entries WHERE person = ? AND person <> '' AND session > spoken.session) FROM spoken WHERE spoken.session IS NOT NULL
 	) SELECT session FROM spoken WHERE session IS NOT NULL`
 
-// A remainder has the conditions of a query for which newest has used no index. A field that is empty
-// matches all.
+// A remainder contains the conditions of a query that newest has not checked. An empty field matches all.
 type remainder struct {
 	agent string
 	words []string
 }
 
-// restOf returns what newest leaves to be filtered.
+// restOf returns the conditions that newest leaves to be checked.
 func restOf(q sessions.SessionQuery) remainder {
 	r := remainder{words: strings.Fields(strings.ToLower(q.Words))}
 	if q.Keys == nil && q.Person == "" && q.Channel != "" {

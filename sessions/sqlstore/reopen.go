@@ -9,11 +9,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Reopen raises the session's fence if the log is as this holder has left it; see
-// [sessions.Reopener]. All of the condition is in the session's row: on PostgreSQL an
-// UPDATE that has waited for another transaction sees that row as it is then, and
-// everything else as it was before. The number of a row that was deleted may be given
-// again, but not together with the key and the fence.
+// Reopen raises the session's fence if the log is as this holder has left it; see [sessions.Reopener].
+// The whole condition is in the session's row, because on PostgreSQL an UPDATE that has waited for
+// another transaction sees that row as it is then, but everything else as it was before. The number of a
+// deleted row may be given out again, but not together with the same key and fence.
 func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	if fence < l.fence {
 		return false, fmt.Errorf("reopen session %s: %w", l.key, sessions.ErrFenced)
@@ -30,7 +29,7 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	return changed > 0, nil
 }
 
-// ReopenLater has the next append raise the session's fence; see [sessions.Reopener].
+// ReopenLater makes the next append raise the session's fence; see [sessions.Reopener].
 func (l *log) ReopenLater(fence int64) error {
 	if fence < l.fence {
 		return fmt.Errorf("reopen session %s: %w", l.key, sessions.ErrFenced)
@@ -39,9 +38,8 @@ func (l *log) ReopenLater(fence int64) error {
 	return nil
 }
 
-// raise carries out the statement with which Reopen raises a fence, and returns how many rows it
-// has changed. On SQLite it shares the disk flush of the turn's beginning: a crash that loses it
-// ends all holders, too.
+// raise runs the statement with which Reopen raises a fence, and returns how many rows it has changed. On
+// SQLite it shares the disk flush of the turn's beginning: a crash that loses it ends all holders, too.
 func (l *log) raise(ctx context.Context, query string, args ...any) (int64, error) {
 	db := l.logs.db
 	if db.Postgres() {

@@ -27,7 +27,7 @@ func (r *row) scanTargets() []any {
 	return []any{&r.n, &r.turn, &r.kind, &r.at, &r.cause, &r.person, &r.call, &r.data}
 }
 
-// rowOf converts an entry into row number n; an entry without a time gets now, which formatTime has
+// rowOf converts an entry into row number n. An entry without a time gets now, a time that formatTime has
 // formatted.
 func rowOf(n int64, e sessions.Entry, now string) (row, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
@@ -80,7 +80,7 @@ func (r *row) time() (time.Time, error) {
 	return at, nil
 }
 
-// same reports whether two rows are the same entry; the time of the append may differ.
+// same reports whether two rows are the same entry; their times may differ.
 func (r *row) same(o *row) bool {
 	a, b := *r, *o
 	a.at, b.at = "", ""
@@ -96,8 +96,8 @@ func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 func formatDay(t time.Time) string { return t.UTC().Format(dayLayout) }
 
-// cleanJSON returns data in a form that every database can store. It replaces each byte that is not
-// UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
+// cleanJSON returns data in a form that every database can store. It replaces each byte that is not UTF-8
+// by U+FFFD, as JSON decoders do. In JSON, NUL can only occur escaped.
 func cleanJSON(data json.RawMessage) string {
 	if utf8.Valid(data) {
 		return string(data)
@@ -105,7 +105,7 @@ func cleanJSON(data json.RawMessage) string {
 	return string([]rune(string(data)))
 }
 
-// readEntries runs a query that selects columns, and appends the entries that it finds to entries.
+// readEntries runs a query that selects columns, and appends the found entries to entries.
 func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
 	found, err := stmt.QueryContext(ctx, args...)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// longestTurn is how many entries of a log are looked through for the end of a turn.
+// longestTurn is how many entries of a log are searched for the end of a turn.
 const longestTurn = 3000
 
-// scheduleRuns is the migration that adds the index by which the runs of a schedule are found, the newest
-// first. It has entries alone that a schedule has caused, so hardly an append writes to it. {schedule} is
-// the id of that schedule.
+// scheduleRuns is the migration that adds the index for the runs of a schedule. It contains only entries
+// that a schedule has caused, so few appends write to it. {schedule} is the id of that schedule.
 const scheduleRuns = `CREATE INDEX entries_scheduled ON entries (session, ({schedule}), n) WHERE ` + isScheduled + `;`
 
-// The parts of the index in SQL: which entries it has, and their {schedule}, by package schedules' ids.
+// The parts of the index in SQL: which entries are in it, and their {schedule}, as package schedules
+// forms the ids.
 const (
 	isScheduled         = `substr(cause, 1, 9) = 'schedule:'`
 	scheduledBy         = `substr(cause, 10, instr(substr(cause, 10), ':') - 1)`
@@ -28,14 +28,14 @@ const (
 )
 
 // ScheduleRuns returns the turns that a schedule has begun, the newest first, at most limit: those of its
-// slots, and those that somebody has asked for. It reads what it returns, and of each turn the entries
-// up to its end, however many runs and other entries there are.
+// slots, and those that somebody has asked for. It reads only these and, for each turn, the entries up to
+// its end, no matter how many other runs and entries there are.
 func (s *reader) ScheduleRuns(ctx context.Context, of schedules.Schedule, limit int) ([]schedules.Run, error) {
 	s.db.Flush()
 	var session int64
 	err := s.queries.session.QueryRowContext(ctx, sqldb.Text(of.Session)).Scan(&session)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil // nothing was said there yet
+		return nil, nil // nothing has been said there yet
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up session %s: %w", of.Session, err)
@@ -52,7 +52,7 @@ func (s *reader) ScheduleRuns(ctx context.Context, of schedules.Schedule, limit 
 	return all, nil
 }
 
-// runsOf returns the newest runs of a schedule, without how they have ended.
+// runsOf returns the newest runs of a schedule, without how they ended.
 func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int) (all []schedules.Run, err error) {
 	by := scheduledBy
 	if s.db.Postgres() {
@@ -79,7 +79,7 @@ func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int
 	return all, found.Err()
 }
 
-// readEnd fills in how the turn of a run has ended, if it has.
+// readEnd fills in how the turn of a run ended, if it has ended.
 func (s *reader) readEnd(ctx context.Context, r *schedules.Run, session int64) error {
 	var end row
 	err := s.db.Read.QueryRowContext(ctx, "SELECT "+columns+" FROM entries WHERE session = ? AND n > ? AND n < ? AND turn = ? AND kind = 'turn_done' ORDER BY n LIMIT 1",

@@ -12,21 +12,20 @@ import (
 	"parley/sessions/subagents"
 )
 
-// A dialect is what differs between the databases in the SQL of the tables.
+// A dialect contains what differs between the databases in the SQL of the tables.
 type dialect struct {
 	id, bytes         string // types of columns
-	session, sessions string // the type of a reference to a session, and how the table of these is stored
+	session, sessions string // the type of a reference to a session, and the storage options of the table of sessions
 	usage, bill       string // the tables of what models cost
-	words, vectors    string // the index of what was said, and the vectors of that
-	fill, scheduled   string // how old rows get a place among the newest, and which entries are runs of a schedule
-	counts            string // how the table of counts is stored
-	// What only SQLite needs; "" elsewhere.
-	compact                 string // a step of its own
-	dropSession, dropByTurn string // how two steps drop an index
+	words, vectors    string // the full-text index, and the table of vectors
+	fill, scheduled   string // how the index columns of old sessions are filled, and which entries are runs of a schedule
+	counts            string // the storage options of the table of counts
+	// Statements that only SQLite needs; "" elsewhere.
+	compact                 string // a migration of its own
+	dropSession, dropByTurn string // how two migrations drop an index
 }
 
-// Schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
-// with other types.
+// Schema returns the store's tables for SQLite and for PostgreSQL: the same tables, with different types.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name: "store", Derived: search.Tables(),
@@ -37,12 +36,11 @@ func Schema() sqldb.Schema {
 			counts: " WITHOUT ROWID", compact: compactReservations, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
-			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as SQLite does
+			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as in SQLite
 			// No foreign key: an append locks its session's row, so that entries
 			// without a session cannot come to be, and a check would cost time.
 			session: "BIGINT",
-			// A session's row is updated with each append; free room on its page
-			// makes that cheap.
+			// Each append updates its session's row; free room on its page makes that cheap.
 			sessions: " WITH (fillfactor = 50)",
 			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, vectors: search.PostgresVectors, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
 			counts: " WITH (fillfactor = 50)", // as for sessions
@@ -50,8 +48,8 @@ func Schema() sqldb.Schema {
 	}
 }
 
-// migrations returns the steps that make the tables, in the order in which releases have added them. A step is
-// never changed.
+// migrations returns the migrations that make the tables, in the order in which releases have added them.
+// A migration never changes.
 func (d dialect) migrations() []string {
 	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts).Replace
 	all := []string{
@@ -85,8 +83,8 @@ func (d dialect) migrations() []string {
 // tables creates the tables of the first release. Later tables are added as further
 // migrations.
 //
-// Times are text in UTC of one width, so that they sort, and a day is their
-// first ten characters. An absent cause, person or call is the empty text.
+// Times are texts in UTC with a fixed width, so that they sort, and a day is their first ten characters.
+// A missing cause, person or call is stored as "".
 const tables = `
 CREATE TABLE sessions (
 	id         {id} PRIMARY KEY,
@@ -133,9 +131,9 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_day ON reservations (day);
 `
 
-// compactReservations is the migration that keeps reservations in one tree of SQLite's, where there
-// were three, so that each turn writes fewer pages of the file. They stay for a week, so there are
-// few; the index by day served only to delete old ones once a day.
+// compactReservations is the migration that stores reservations in one B-tree of SQLite instead of three,
+// so that each turn writes fewer pages of the file. Reservations stay for a week, so there are few; the
+// index by day only served to delete old ones once a day.
 const compactReservations = `
 CREATE TABLE compact (
 	id      TEXT PRIMARY KEY,
@@ -149,7 +147,7 @@ DROP TABLE reservations;
 ALTER TABLE compact RENAME TO reservations;
 `
 
-// holders is the migration that notes of reserved tokens to whom they belong, and until when they are
+// holders is the migration that records who holds reserved tokens, and how long they count as being
 // worked on; bill.Holders does the same for money.
 const holders = `
 ALTER TABLE reservations ADD COLUMN session {bytes} NOT NULL DEFAULT '';
@@ -160,7 +158,7 @@ ALTER TABLE reservations ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE INDEX reservations_open ON reservations (until) WHERE NOT settled;
 `
 
-// usage creates a view that sums up the use of models, for operators.
+// usage creates a view for operators that sums up the use of models.
 const usage = `
 CREATE VIEW usage AS
 SELECT s.key                            AS session,
@@ -178,8 +176,8 @@ WHERE e.kind = 'usage' AND e.data <> ''
 GROUP BY 1, 2, 3, 4, 5;
 `
 
-// usagePostgres leaves out documents with an escaped NUL: PostgreSQL stores them as
-// text but cannot read them as JSON.
+// usagePostgres leaves out documents with an escaped NUL: PostgreSQL can store them as text but cannot
+// read them as JSON.
 const usagePostgres = `
 CREATE VIEW usage AS
 SELECT s.key                         AS session,

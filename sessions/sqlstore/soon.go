@@ -9,11 +9,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Soon returns the same log, whose writes share a flush; see [sessions.SoonLog].
+// Soon returns the same log, whose writes share a disk flush; see [sessions.SoonLog].
 func (l *log) Soon(within time.Duration) sessions.Log { return soonLog{l, within} }
 
-// A soonLog is a log whose appends may return before their entries are durable; these become durable
-// within the time that was given.
+// A soonLog is a log whose appends may return before their entries are durable. The entries become
+// durable within the given time.
 type soonLog struct {
 	*log
 	within time.Duration

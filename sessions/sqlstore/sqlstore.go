@@ -1,9 +1,9 @@
-// Package sqlstore keeps the logs of sessions, and what people have spent, in a SQL database.
+// Package sqlstore stores the logs of sessions, and people's spending, in a SQL database.
 //
-// An entry is a row. A session's row says how long its log is, what the newest
-// summary covers, and which turns are not finished; each append updates it in the
-// same transaction. So opening a session costs one write, which raises its fence,
-// and one read of the entries that are still needed, however long its past is.
+// An entry is a row. A session's row says how long its log is, what the newest summary covers, and which
+// turns are not finished; each append updates it in the same transaction. So opening a session takes one
+// write, which raises its fence, and one read of the entries that are still needed, no matter how long
+// the log is.
 //
 // Entries do not change once they are written, except by erasing, which raises the
 // fence. So Open may read them after the statement that raised the fence, up to the
@@ -57,8 +57,8 @@ var _ interface {
 	sessions.SoonAuditor
 } = (*Store)(nil)
 
-// A Store keeps sessions and budgets in one database. Several processes may have
-// it open at once. It consists of a part for each of the things that it keeps.
+// A Store stores sessions and budgets in one database. Several processes may have it open at once. It
+// consists of one part for each kind of data.
 type Store struct {
 	db      *sqldb.DB
 	queries *queries
@@ -72,8 +72,8 @@ type Store struct {
 	*eraser
 }
 
-// Open opens the store at place: a PostgreSQL database by its URL, or else the
-// SQLite file of that path, which it creates if need be.
+// Open opens the store at place: a PostgreSQL database by its URL, or else the SQLite file with that
+// path, which it creates if needed.
 func Open(ctx context.Context, place string) (*Store, error) {
 	db, err := sqldb.OpenAt(ctx, place, Schema())
 	if err != nil {
@@ -103,7 +103,7 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 	return s, nil
 }
 
-// Close carries out the writes under way and closes the database.
+// Close waits for the writes that have begun and closes the database.
 func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
@@ -120,18 +120,17 @@ func (s *Store) Words() *search.Table { return s.words }
 // SubAgents returns the table of tasks of sub-agents, which is in the same database.
 func (s *Store) SubAgents() subagents.Table { return subagents.Table{DB: s.db} }
 
-// Bill returns the table that sums up what calls of models have cost, as the logs record
-// it.
+// Bill returns the table that sums up what model calls have cost according to the logs.
 func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
 
-// Activity returns the table of what the fleet has done, which each end of a turn is counted in.
+// Activity returns the table of what the fleet has done, in which each ended turn is counted.
 func (s *Store) Activity() *activity.Table { return s.logs.activity }
 
-// Money returns the budget that bounds what models may cost.
+// Money returns the budget that limits what models may cost.
 func (s *Store) Money() *bill.Budget { return s.tokens.money }
 
-// Writable writes a row, and returns an error if the store does not take it. Reading
-// would prove nothing: a standby and a full disk can be read.
+// Writable writes a row, and returns an error if the store does not accept it. Reading would prove
+// nothing: a standby and a full disk can be read.
 func (s *Store) Writable(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO spending (person, day, tokens) VALUES ('', '', 0)
 		ON CONFLICT (person, day) DO UPDATE SET tokens = 0`)
@@ -141,6 +140,5 @@ func (s *Store) Writable(ctx context.Context) error {
 	return nil
 }
 
-// LastWrite returns when something was last written to the store's files, by whomever; see
-// [sqldb.DB.LastWrite].
+// LastWrite returns when anybody last wrote to the store's files; see [sqldb.DB.LastWrite].
 func (s *Store) LastWrite() time.Time { return s.db.LastWrite() }

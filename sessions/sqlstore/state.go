@@ -11,7 +11,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A state is what a session's row says about its log: by it Open knows which entries to read.
+// A state is what a session's row says about its log. It tells Open which entries to read.
 type state struct {
 	fence      int64
 	last       int64
@@ -20,12 +20,12 @@ type state struct {
 	unfinished turns
 
 	title       int64 // the number of the entry whose first words are the title, 0 for none
-	storedTitle int64 // the same as it is stored
+	storedTitle int64 // its value in the session's row
 
-	counts []activity.Count // what is counted in the write of the last append
+	counts []activity.Count // what the last append counts in the same write
 }
 
-// A turn is a turn that is not finished, as a session's row stores it.
+// A turn is an unfinished turn, as a session's row stores it.
 type turn struct {
 	ID   string `json:"turn"`
 	From int64  `json:"from"` // the number of its first entry
@@ -34,8 +34,8 @@ type turn struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// turns are the turns of a session that are not finished. They are not changed in place, because
-// copies of a state share them.
+// turns are the unfinished turns of a session. They are not changed in place, because copies of a state
+// share them.
 type turns []turn
 
 // Scan implements sql.Scanner: it decodes what text has encoded.
@@ -87,8 +87,8 @@ func (s state) afterAppend(rows []row) (state, error) {
 	return s, nil
 }
 
-// noteSummary records what a summary covers: at most the entries before it. If it covered
-// more, it would hide itself and the entries after it.
+// noteSummary records which entries a summary covers: at most those before it. If it covered more, it
+// would hide itself and the entries after it.
 func (s *state) noteSummary(r row) error {
 	var data sessions.Summary
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
@@ -102,9 +102,8 @@ func (s *state) noteSummary(r row) error {
 	return nil
 }
 
-// noteTurn records that the last of rows begins a turn, ends it, or says that its messages are
-// published. The rows before it are appended in the same write. If the turn is new, its first entry
-// is among them.
+// noteTurn records that the last of rows begins a turn, ends it, or says that its messages are published.
+// The rows before it are appended in the same write; if the turn is new, its first entry is among them.
 func (s *state) noteTurn(rows []row) error {
 	r := rows[len(rows)-1]
 	i := slices.IndexFunc(s.unfinished, func(t turn) bool { return t.ID == r.turn })

@@ -10,42 +10,43 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A title is what a person has said, so it is not copied: a session's row has the number of the entry
-// whose first words it is, and lists read them there. What is erased from the log is in no title.
+// A title is something that a person has said, so it is not copied: a session's row contains the number
+// of the entry whose first words are the title, and lists read them there. So nothing that was erased
+// from the log appears in a title.
 
-// titles is the migration that adds this number. What the release before has written has none; its title
-// is looked for when it is read, and noted with the next append.
+// titles is the migration that adds this number. A row that the release before has written does not have
+// it; then the title's entry is found when the log is read, and recorded with the next append.
 const titles = `ALTER TABLE sessions ADD COLUMN title BIGINT NOT NULL DEFAULT 0;`
 
-// names is the migration that adds the titles that models give. Such a title is made of what was said, too:
-// it counts only as long as the entry has its words whose number stands beside it, and each erasure from the
-// session removes it; see namesSince.
+// names is the migration that adds the titles that models give. Such a title is also made from what was
+// said: it is valid only as long as the entry whose number is stored with it has words, and each erasure
+// from the session removes it; see namesSince.
 const names = `
 ALTER TABLE sessions ADD COLUMN named TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN named_for BIGINT NOT NULL DEFAULT 0;
 `
 
-// namesSince is the migration that notes which erasure was the session's last when a model gave the title. A
-// process of the release before, which knows no such titles, counts what it erases, too: then the title
-// does not count any more, because it may be made of what was erased.
+// namesSince is the migration that adds the session's count of erasures at the time when a model gave the
+// title. A process of the release before, which does not know such titles, counts its erasures too. Then
+// the title is no longer valid, because it may be made from what was erased.
 const namesSince = `ALTER TABLE sessions ADD COLUMN named_erasures BIGINT NOT NULL DEFAULT 0;`
 
-// hasWords is an SQL condition for the entries in which people say something. What is left of a deleted
-// message, and a file without words, have an empty text, alone or behind a name. Quotes of it have texts
-// too, but nothing that may stand behind this one, and no text has a quotation mark that is not escaped.
+// hasWords is an SQL condition for the entries in which people say something. The rest of a deleted
+// message, and a file without words, have an empty text, alone or after a name. Quotes contain texts too,
+// but never followed by any of these continuations, and a quotation mark in a text is always escaped.
 const hasWords = `kind = 'user' AND data NOT LIKE '{"text":""%'` +
 	silent + `}'` + silent + `,"sent":%'` + silent + `,"quotes":%'` + silent + `,"chat":%'` + silent + `,"schedule":%'` + silent + `,"untrusted":%'` + silent + `,"deleted":%'`
 
-const silent = ` AND data NOT LIKE '{"name":"%","text":""` // before what may stand behind the text
+const silent = ` AND data NOT LIKE '{"name":"%","text":""` // before whatever may follow the text
 
-// titleEntry is in SQL the number of the entry that has the title of a session s: the one that its row
-// names or, if that is erased or was never noted, one of the first that no summary covers.
+// titleEntry is SQL for the number of the entry that contains the title of a session s: the one that its
+// row names or, if that is erased or was never recorded, one of the first that no summary covers.
 const titleEntry = `coalesce(
 	(SELECT n FROM entries WHERE session = s.id AND n = s.title AND ` + hasWords + `),
 	(SELECT n FROM (SELECT n, kind, data FROM entries WHERE session = s.id AND n > s.covers ORDER BY n LIMIT 20) AS f WHERE ` + hasWords + ` ORDER BY n LIMIT 1),
 	0)`
 
-// retitle notes the entry of a session's title anew, after something was erased from the session.
+// retitle records the entry of a session's title again, after something was erased from the session.
 func retitle(tx *sqldb.Tx, session int64) error {
 	_, err := tx.Exec("UPDATE sessions AS s SET named = '', title = "+titleEntry+" WHERE id = ?", session)
 	return err
@@ -61,14 +62,14 @@ func (l *log) SetTitle(ctx context.Context, n int64, title string) error {
 	return nil
 }
 
-// findTitle finds the entry of the title among those of the log as it was opened.
+// findTitle finds the title's entry among those of the log when it was opened.
 func (s *state) findTitle(entries []sessions.Entry) {
 	s.title = s.storedTitle
 	for _, e := range entries {
 		switch {
 		case e.Kind == sessions.KindSummary && e.N == s.summary && s.title <= s.covers:
 			if sum, err := sessions.Decode[sessions.Summary](e); err == nil && sum.BeginsAnew() {
-				s.title = 0 // the release before leaves it
+				s.title = 0 // the release before leaves the old title
 			}
 		case e.Kind == sessions.KindUser && s.title == 0 && e.N > s.covers && titleOf(string(e.Data)) != "":
 			s.title = e.N
@@ -76,14 +77,14 @@ func (s *state) findTitle(entries []sessions.Entry) {
 	}
 }
 
-// noteSaid makes an entry the session's title if it has none.
+// noteSaid makes an entry the session's title if the session has none and the entry has words.
 func (s *state) noteSaid(r row) {
 	if s.title == 0 && titleOf(r.data) != "" {
 		s.title = r.n
 	}
 }
 
-// newTitle returns the number that an append has to store, -1 if it stays as it is.
+// newTitle returns the number that an append has to store; -1 if it has not changed.
 func (s *state) newTitle() int64 {
 	if s.title == s.storedTitle {
 		return -1
@@ -91,29 +92,29 @@ func (s *state) newTitle() int64 {
 	return s.title
 }
 
-// titleBytes is how much of an entry is read for its title.
+// titleBytes is how many bytes of an entry are read for its title.
 const titleBytes = "4096"
 
-// titleOf returns the first words of a user's entry, of whose data at least the first titleBytes are
-// given; "" if there are none.
+// titleOf returns the first words of a user's entry; "" if there are none. data is the entry's data, of
+// which everything after titleBytes may be missing.
 func titleOf(data string) string {
 	var said sessions.User
 	if json.Unmarshal([]byte(data), &said) == nil {
 		return sessions.FirstWords(said.Text)
 	}
-	at := strings.Index(data, `"text":"`) // behind the name alone, in which a quotation mark is escaped
+	at := strings.Index(data, `"text":"`) // only the name comes before it, and in a name a quotation mark is escaped
 	if at < 0 {
 		return ""
 	}
 	data = data[at:]
-	for cut := range min(12, len(data)) { // it may end within a character that is escaped
+	for cut := range min(12, len(data)) { // the data may end within an escaped character
 		if json.Unmarshal([]byte("{"+data[:len(data)-cut]+`"}`), &said) == nil {
 			return sessions.FirstWords(said.Text)
 		}
 	}
-	// The text is whole, and what follows it is not.
+	// The text is complete, but what follows it is not.
 	decoder := json.NewDecoder(strings.NewReader("{" + data))
-	for range 2 { // the brace, and the name of the field
+	for range 2 { // the brace, and the field's name
 		if _, err := decoder.Token(); err != nil {
 			return ""
 		}
