@@ -1,11 +1,11 @@
-// Package activity counts what a fleet has done, by hour: how turns have ended, how long people have waited
-// for answers, and how calls of tools have gone.
+// Package activity counts by hour what a fleet has done: how turns ended, how long people waited for
+// answers, and how tool calls went.
 //
 // activity.go counts, summary.go reads the counts back.
 //
-// The store counts a turn in the write that puts the turn's end in its log. A log accepts that only once, so
-// each turn is counted once, whoever resumes it. The counts say nothing of people, sessions or texts; so
-// nothing has to be taken from them when somebody is forgotten.
+// The store counts a turn in the write that appends the turn's end to its log. A log accepts that only
+// once, so each turn is counted once, no matter who resumes it. The counts contain nothing about people,
+// sessions or texts; so they need no change when somebody's data is erased.
 package activity
 
 import (
@@ -22,12 +22,12 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Migration is the migration that adds the table of counts; {bytes} stands for a text type that is sorted by its
-// bytes, and {counts} for how a small table is stored.
+// Migration is the migration that adds the table of counts; {bytes} is replaced by a text type that sorts
+// by bytes, and {counts} by the storage options of a small table.
 //
-// A count is the sum of its shards. Each process of a fleet writes to a shard of its own, so that no two of
-// them wait for one another at the end of a turn. What is counted is one text, such as turn/done or took/1500, so
-// that a release that counts more needs no other table.
+// A count is the sum of its shards. Each process of a fleet writes to a shard of its own, so that no two
+// of them wait for each other at the end of a turn. What is counted is a single text, such as turn/done
+// or took/1500, so a release that counts more things needs no other table.
 const Migration = `
 CREATE TABLE activity (
 	hour  {bytes} NOT NULL,   -- such as 2026-01-31T15, in UTC
@@ -41,16 +41,16 @@ CREATE TABLE activity (
 // Keep is how long counts are kept.
 const Keep = 90 * 24 * time.Hour
 
-// The ways in which a turn ends, as they are counted.
+// The ways in which turns end, as they are counted.
 const (
 	turnDone    = "done"
 	turnFailed  = "failed"
 	turnStopped = "stopped"
-	turnGivenUp = "given_up" // it was cut off too often
+	turnGivenUp = "given_up" // it was interrupted too often
 	turnRefused = "refused"  // a rule kept it from doing anything
 )
 
-// What begins the names of what is counted.
+// The prefixes of the names of what is counted.
 const (
 	turns = "turn/"
 	first = "first/" // how long it took until people could read something
@@ -58,11 +58,11 @@ const (
 	calls = "tool/"  // tool/NAME/OUTCOME
 )
 
-// beyond is the bucket of what took longer than the greatest bound.
+// beyond is the bucket for times above the greatest bound.
 const beyond = "more"
 
-// bounds returns the upper bounds of the buckets in which lengths of time are counted, in milliseconds. Those of
-// several hours and processes add up.
+// bounds returns the upper bounds of the buckets in which durations are counted, in milliseconds. The
+// buckets of several hours and processes can be added up.
 func bounds() []int64 {
 	return []int64{
 		100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000, 30_000, 45_000,
@@ -70,7 +70,7 @@ func bounds() []int64 {
 	}
 }
 
-// bucket returns the name of the bucket of a length of time.
+// bucket returns the name of the bucket for a duration.
 func bucket(ms int64) string {
 	all := bounds()
 	i, _ := slices.BinarySearch(all, ms)
@@ -80,18 +80,18 @@ func bucket(ms int64) string {
 	return strconv.FormatInt(all[i], 10)
 }
 
-// A Count is something that is counted in an hour, and how often it has happened.
+// A Count is something that is counted in an hour, and how often it happened.
 type Count struct {
 	Hour string `json:"hour"`
 	What string `json:"what"`
 	N    int64  `json:"n"`
 }
 
-// mostTools bounds how many different calls of one turn are counted.
+// mostTools limits how many different tool calls of one turn are counted.
 const mostTools = 200
 
-// With returns counts together with those of a turn that has ended in this hour, such as 2026-01-31T15. The same is
-// in them once.
+// With returns counts together with those of a turn that ended in this hour, such as 2026-01-31T15.
+// Counts of the same thing are merged.
 func With(counts []Count, done sessions.TurnDone, hour string) []Count {
 	all := slices.Clone(counts)
 	for _, what := range counted(done) {
@@ -105,15 +105,15 @@ func With(counts []Count, done sessions.TurnDone, hour string) []Count {
 	return merged(all)
 }
 
-// counted returns what is counted of a turn besides its calls.
+// counted returns what is counted for a turn in addition to its calls.
 func counted(done sessions.TurnDone) []string {
 	f := done.Figures
 	if f != nil && f.Task {
-		return nil // the agent that has handed the task out answers people
+		return nil // its answer goes to the agent that handed out the task, not to people
 	}
 	state := stateOf(done)
 	all := []string{turns + state}
-	if f == nil || state != turnDone { // a release without figures has ended the turn, or there is no answer
+	if f == nil || state != turnDone { // a release without figures ended the turn, or there is no answer
 		return all
 	}
 	all = append(all, took+bucket(f.TookMS))
@@ -123,7 +123,7 @@ func counted(done sessions.TurnDone) []string {
 	return all
 }
 
-// stateOf returns how a turn has ended, as it is counted.
+// stateOf returns how a turn ended, as one of the states that are counted.
 func stateOf(done sessions.TurnDone) string {
 	switch {
 	case done.Refused:
@@ -138,8 +138,8 @@ func stateOf(done sessions.TurnDone) string {
 	return turnFailed
 }
 
-// merged adds up counts of the same, and sorts them as their rows are sorted: so no two writes that count the same
-// wait for each other.
+// merged adds up counts of the same thing, and sorts them in the order of their rows, so that no two
+// writes that count the same things wait for each other.
 func merged(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int {
 		return strings.Compare(a.Hour+" "+a.What, b.Hour+" "+b.What)
@@ -155,13 +155,13 @@ func merged(all []Count) []Count {
 	return sum
 }
 
-// HourLayout is how the hour of a time is stored: as the beginning of each time in the tables.
+// HourLayout is the format of the stored hours. It is a prefix of the format of all times in the tables.
 const HourLayout = "2006-01-02T15"
 
-// hourOf returns the hour of a time, as it is stored.
+// hourOf returns the hour of a time in the stored format.
 func hourOf(at time.Time) string { return at.UTC().Format(HourLayout) }
 
-// A Table keeps the counts in a database. Several processes may use the same one at a time.
+// A Table stores the counts in a database. Several processes may use the same one at a time.
 type Table struct {
 	db    *sqldb.DB
 	shard int64
@@ -169,10 +169,10 @@ type Table struct {
 	swept atomic.Value // the hour in which sweep last ran
 }
 
-// mostAdded is the most rows of one statement of AddIn. Most turns have no more.
+// mostAdded is the most rows of one statement of AddIn. Most turns need no more.
 const mostAdded = 8
 
-// NewTable returns a process's Table.
+// NewTable returns the Table of one process.
 func NewTable(db *sqldb.DB) *Table {
 	t := &Table{db: db}
 	if db.Postgres() { // only one process at a time uses a SQLite file
@@ -188,7 +188,7 @@ const insert = "INSERT INTO activity (hour, what, shard, n) "
 
 const upsert = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
 
-// AddIn adds counts within a transaction, on a database of any kind.
+// AddIn adds counts within a transaction, on either kind of database.
 func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
 	for some := range slices.Chunk(counts, mostAdded) {
 		args := make([]any, 0, 4*len(some))
@@ -202,8 +202,9 @@ func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
 	return nil
 }
 
-// Clause returns, for PostgreSQL, a clause that adds counts if the clause named moved, which is before it, has
-// a row. Its arguments are numbered from next on. With arrays PostgreSQL would plan the statement anew each time.
+// Clause returns, for PostgreSQL, a clause that adds counts if the clause moved, which comes before it,
+// returns a row. Its arguments are numbered from next on. With arrays PostgreSQL would plan the statement
+// again each time.
 func (t *Table) Clause(counts []Count, next int) (text string, args []any, err error) {
 	if len(counts) == 0 {
 		return "", nil, nil
@@ -218,13 +219,14 @@ func (t *Table) Clause(counts []Count, next int) (text string, args []any, err e
 }
 
 const (
-	sweepRows  = 1000           // how many rows one sweep erases or adds up, at most
-	foldAfter  = 26 * time.Hour // after that the shards of an hour are added up
+	sweepRows  = 1000           // the most rows that one sweep deletes or adds up
+	foldAfter  = 26 * time.Hour // the age at which the shards of an hour are added up
 	foldWithin = 8 * 24 * time.Hour
 )
 
-// Sweep erases some of what is older than Keep, and adds up the shards of hours that are over. It does so once an
-// hour in each process, in small steps. Nobody waits for it; if it fails, the next one does the same.
+// Sweep deletes some of the counts that are older than Keep, and adds up the shards of hours that are
+// over. It does so once an hour in each process, in small steps. Nobody waits for it; if it fails, the
+// next sweep does the same.
 func (t *Table) Sweep(now time.Time) {
 	hour := hourOf(now)
 	if t.swept.Swap(hour) == hour {
@@ -235,7 +237,7 @@ func (t *Table) Sweep(now time.Time) {
 
 // sweepIn does what Sweep does, within a transaction.
 func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
-	free := "" // of two processes that sweep at once, neither waits for rows of the other
+	free := "" // so that two processes that sweep at once do not wait for each other's rows
 	if t.db.Postgres() {
 		free = " FOR UPDATE SKIP LOCKED"
 	}
@@ -244,7 +246,7 @@ func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 	if err != nil || !t.db.Postgres() {
 		return err
 	}
-	// Each of them adds up the rows that it has erased itself.
+	// Each process adds up only the rows that it has deleted itself.
 	_, err = tx.Exec(`WITH old AS (
 			DELETE FROM activity WHERE (hour, what, shard) IN (
 				SELECT hour, what, shard FROM activity WHERE hour >= ? AND hour < ? AND shard <> 0 ORDER BY hour, what, shard LIMIT ?`+free+`)

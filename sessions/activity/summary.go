@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Period says for how long each sum of a summary is.
+// A Period says how long the time span of each sum in a summary is.
 type Period string
 
 // The values of Period.
@@ -32,7 +32,7 @@ func (p Period) Most() time.Duration {
 	return Keep
 }
 
-// Begin returns when the period began in which a time is.
+// Begin returns when the period that contains a time began.
 func (p Period) Begin(at time.Time) time.Time {
 	at = at.UTC().Truncate(time.Hour)
 	if p == Day {
@@ -47,9 +47,10 @@ type Sum struct {
 	Turns  Turns     `json:"turns"`
 	First  Latency   `json:"first_token"`
 	Answer Latency   `json:"answer"`
-	Calls  int64     `json:"calls"`        // of tools
-	Failed int64     `json:"failed_calls"` // those of Calls that did not succeed
-	// Tools has those that were called most, at most MostTools. More says that others were called, too.
+	Calls  int64     `json:"calls"`        // tool calls
+	Failed int64     `json:"failed_calls"` // the Calls that did not succeed
+	// Tools lists the tools that were called most, at most MostTools. More says that others were called,
+	// too.
 	Tools []Tool `json:"tools"`
 	More  bool   `json:"more_tools"`
 
@@ -57,10 +58,10 @@ type Sum struct {
 	tools   map[string]*Tool
 }
 
-// MostTools is how many tools a sum has at most.
+// MostTools is the most tools that a sum lists.
 const MostTools = 50
 
-// Turns counts turns by how they have ended.
+// Turns counts turns by how they ended.
 type Turns struct {
 	Done    int64 `json:"done"`
 	Failed  int64 `json:"failed"`
@@ -69,15 +70,15 @@ type Turns struct {
 	Refused int64 `json:"refused"`
 }
 
-// Latency says how long something took, within the bounds of the buckets in which it is counted. The lengths of time
-// are 0 if nothing was counted.
+// Latency says how long something took, as precisely as the buckets in which it is counted allow. The
+// durations are 0 if nothing was counted.
 type Latency struct {
 	Count int64 `json:"count"`
 	P50   int64 `json:"p50_ms"`
 	P95   int64 `json:"p95_ms"`
 }
 
-// A Tool is how the calls of a tool have gone.
+// A Tool says how the calls of a tool went.
 type Tool struct {
 	Tool     string           `json:"tool"`
 	Calls    int64            `json:"calls"`
@@ -92,7 +93,7 @@ type Summary struct {
 	Total Sum       `json:"total"` // of all of them
 }
 
-// Summary sums up what happened in the periods from that of since on.
+// Summary sums up what happened in each period, beginning with the period that contains since.
 func (t *Table) Summary(ctx context.Context, by Period, since time.Time) (s Summary, err error) {
 	s = Summary{By: by, Since: by.Begin(since), Sums: []Sum{}}
 	width := len(HourLayout)
@@ -148,7 +149,7 @@ func (s *Sum) add(what string, n int64) {
 	}
 }
 
-// add adds turns that have ended in one way.
+// add adds turns that ended in the same way.
 func (t *Turns) add(state string, n int64) {
 	switch state {
 	case turnDone:
@@ -164,7 +165,7 @@ func (t *Turns) add(state string, n int64) {
 	}
 }
 
-// addCalls adds calls that were counted under this name: TOOL/OUTCOME.
+// addCalls adds calls that were counted under the name TOOL/OUTCOME.
 func (s *Sum) addCalls(name string, n int64) {
 	at := strings.LastIndexByte(name, '/')
 	if at < 0 {
@@ -185,7 +186,7 @@ func (s *Sum) addCalls(name string, n int64) {
 	s.tools[tool].Outcomes[outcome] += n
 }
 
-// finish finds out how long things took, and lists the tools, when all are added.
+// finish computes the latencies and lists the tools, once everything was added.
 func (s *Sum) finish() {
 	s.First, s.Answer = latencyOf(s.lengths[first]), latencyOf(s.lengths[took])
 	s.Tools = []Tool{}
@@ -199,7 +200,7 @@ func (s *Sum) finish() {
 	s.lengths, s.tools = nil, nil
 }
 
-// latencyOf returns how long things took, by how many there are in each bucket.
+// latencyOf computes a latency from the number of durations in each bucket.
 func latencyOf(buckets map[string]int64) (l Latency) {
 	for _, n := range buckets {
 		l.Count += n
@@ -208,7 +209,8 @@ func latencyOf(buckets map[string]int64) (l Latency) {
 	return l
 }
 
-// within returns how long that part of things took at most, as if those of a bucket were spread evenly over it.
+// within returns the duration that the given part of all durations did not exceed, as if those in a
+// bucket were spread evenly over it.
 func within(buckets map[string]int64, all int64, part float64) int64 {
 	wanted, seen, from := float64(all)*part, 0.0, int64(0)
 	for _, to := range bounds() {

@@ -1,8 +1,8 @@
-// Package audit keeps records of what was done: in the store, and in a file of JSON lines if the operator names one.
+// Package audit stores records of what was done, for those who have to account for it: in the store, and
+// in a file of JSON lines if the operator configures one.
 //
-// The store's table is what counts: a record is kept when it is there. The file is a copy
-// for programs that read files; it is not flushed to the disk, so a power cut may lose
-// its end.
+// The store's table is authoritative: a record is kept once it is there. The file is a copy for programs
+// that read files; it is not flushed to the disk, so a power failure may lose its end.
 package audit
 
 import (
@@ -15,12 +15,12 @@ import (
 	"parley/sessions"
 )
 
-// Config says where records are kept, and for how long.
+// Config says where records are stored, and for how long.
 type Config struct {
 	Store sessions.Auditor
 	File  *File         // nil: no file
 	Keep  time.Duration // older records are deleted
-	Lost  func()        // if set, called when a record that was noted is lost
+	Lost  func()        // if set, called when a record given to Note is lost
 	Log   *slog.Logger
 }
 
@@ -34,14 +34,14 @@ type Trail struct {
 // New makes a Trail.
 func New(cfg Config) *Trail { return &Trail{cfg, newNotes()} }
 
-// Record writes a record to the store, and to the file if there is one. If one of them
-// fails, the other is written all the same.
+// Record writes a record to the store, and to the file if there is one. If one of these fails, the other
+// is still written.
 func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
 	return t.record(ctx, r, t.cfg.Store.Audit)
 }
 
-// RecordSoon does what Record does, but if the store is a [sessions.SoonAuditor], without waiting for
-// its disk.
+// RecordSoon does what Record does. If the store is a [sessions.SoonAuditor], it does not wait for the
+// store's disk.
 func (t *Trail) RecordSoon(ctx context.Context, r sessions.AuditRecord) error {
 	keep := t.cfg.Store.Audit
 	if soon, ok := t.cfg.Store.(sessions.SoonAuditor); ok {
@@ -50,7 +50,7 @@ func (t *Trail) RecordSoon(ctx context.Context, r sessions.AuditRecord) error {
 	return t.record(ctx, r, keep)
 }
 
-// record writes a record to the store, by the function write, and to the file.
+// record writes a record to the store, with the function write, and to the file.
 func (t *Trail) record(ctx context.Context, r sessions.AuditRecord, write func(context.Context, sessions.AuditRecord) error) error {
 	if r.At.IsZero() {
 		r.At = time.Now()
@@ -73,8 +73,8 @@ const (
 	dropAgain = 10 * time.Minute
 )
 
-// Run writes what is noted, and deletes old records, at once and then every hour, until ctx is done.
-// Several processes of a fleet may do so side by side.
+// Run writes the records given to Note until ctx is done. It also deletes old records, at once and then
+// every hour. Several processes of a fleet may do so at the same time.
 func (t *Trail) Run(ctx context.Context) error {
 	var noting sync.WaitGroup
 	noting.Go(func() { t.runNotes(ctx) })
@@ -93,7 +93,7 @@ func (t *Trail) Run(ctx context.Context) error {
 	return nil
 }
 
-// drop deletes the records of the store, and the files, that are older than before.
+// drop deletes the records in the store, and the files, that are older than before.
 func (t *Trail) drop(ctx context.Context, before time.Time) error {
 	_, err := t.cfg.Store.DropAudit(ctx, before)
 	err = errors.Join(err, t.cfg.Store.DropRefusals(ctx, time.Now().Add(-sessions.RefusalsKept)))
@@ -103,7 +103,7 @@ func (t *Trail) drop(ctx context.Context, before time.Time) error {
 	return err
 }
 
-// Close writes what is noted, and closes the file.
+// Close writes the records that are still waiting, and closes the file.
 func (t *Trail) Close() error {
 	t.flush()
 	if t.cfg.File == nil {

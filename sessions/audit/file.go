@@ -17,12 +17,12 @@ import (
 	"parley/tools/plainjson"
 )
 
-// parts is the number of files into which the allowed bytes are divided. When they are used up
-// the oldest file is deleted, so what remains is never less than all files but one.
+// parts is the number of files into which the allowed bytes are divided. When they are used up the oldest
+// file is deleted, so there are always at least all files but one.
 const parts = 8
 
-// A File is a log file of JSON lines. When it becomes large or a day is over, it is
-// rotated: renamed to its name and a time, and begun anew.
+// A File is a log file of JSON lines. When it becomes large or a day is over, it is rotated: it is
+// renamed to its name and a time, and a new one is begun.
 type File struct {
 	path string
 	most int64 // bytes of one file
@@ -34,9 +34,8 @@ type File struct {
 	began  time.Time
 }
 
-// NewFile returns the File at path. The file is created when the first record is written,
-// readable by its owner alone. All rotated files and the current one have at most
-// maxBytes together.
+// NewFile returns the File at path. The file is created when the first record is written, readable by its
+// owner alone. All rotated files and the current one together have at most maxBytes.
 func NewFile(path string, maxBytes int64) *File { return &File{path: path, most: maxBytes / parts} }
 
 // Check creates the file if there is none, and returns an error if it cannot be written.
@@ -68,9 +67,8 @@ func (f *File) open() error {
 	return nil
 }
 
-// CheckRegular returns an error if there is something else at path than a regular file. Only such a
-// file can be renamed and rewritten, and to open a named pipe would wait until somebody opens its
-// other end.
+// CheckRegular returns an error if something other than a regular file is at path. Only a regular file
+// can be renamed and rewritten, and opening a named pipe would wait until somebody opens its other end.
 func CheckRegular(path string) error {
 	about, err := os.Stat(path)
 	switch {
@@ -114,7 +112,7 @@ func (f *File) write(line []byte, at time.Time) error {
 	return err
 }
 
-// day returns a time's day in UTC.
+// day returns the day of a time in UTC.
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // rotate renames the file, begins a new one, and deletes the oldest ones if there are too
@@ -157,8 +155,8 @@ func (f *File) rotatedFiles() ([]string, error) {
 	return found, nil
 }
 
-// drop deletes the files whose last record is older than before, and the remains of a
-// rewrite that a crash has interrupted.
+// drop deletes the files whose last record is older than before, and what is left of a rewrite that a
+// crash interrupted.
 func (f *File) drop(before time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +179,7 @@ func (f *File) drop(before time.Time) error {
 	return err
 }
 
-// remove deletes one of the files. If it is the current one, the next record begins a new one.
+// remove deletes one of the files. If it is the current one, the next record begins a new file.
 func (f *File) remove(path string) (err error) {
 	if path == f.path && f.file != nil {
 		err = f.file.Close()
@@ -190,8 +188,8 @@ func (f *File) remove(path string) (err error) {
 	return errors.Join(err, os.Remove(path))
 }
 
-// Forget erases the arguments and the person in the records, of all files, for which match returns
-// true. It returns how many such records there were.
+// Forget erases the arguments and the person in the records, in all files, for which match returns true.
+// It returns how many such records there were.
 func (f *File) Forget(match func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -209,7 +207,7 @@ func (f *File) Forget(match func(sessions.AuditRecord) bool) (n int, err error) 
 	if f.file == nil || n == 0 {
 		return n, err
 	}
-	began := f.began // the file may be another now
+	began := f.began // the current file may have been replaced
 	err = errors.Join(err, f.file.Close(), f.open())
 	f.began = began
 	return n, err
@@ -256,7 +254,7 @@ func forget(path string, match func(sessions.AuditRecord) bool) (n int, err erro
 	if err := plainjson.ReplaceFileBytes(path, out.Bytes()); err != nil {
 		return n, err
 	}
-	return n, os.Chtimes(path, about.ModTime(), about.ModTime()) // by which drop knows how old it is
+	return n, os.Chtimes(path, about.ModTime(), about.ModTime()) // drop tells the age of a file by these times
 }
 
 // Close closes the file.

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	noteWithin   = time.Second      // how soon a noted record is written
+	noteWithin   = time.Second      // how soon a record given to Note is written
 	noteAgain    = 10 * time.Second // how soon again after a failure
-	mostTurns    = 4096             // how many turns wait to be written
-	mostRefusals = 256              // how many different refusals do
-	mostUnmeant  = 64               // how many of these are of messages that were not meant for the bot
-	// flushTime bounds the last write of a process that ends.
+	mostTurns    = 4096             // how many records of turns may wait to be written
+	mostRefusals = 256              // how many different refusals may wait
+	mostUnmeant  = 64               // how many of these may concern messages that were not meant for the bot
+	// flushTime limits the last write of a process that ends.
 	flushTime = 5 * time.Second
 )
 
 // notes holds the records of turns and refusals that wait to be written together. So neither a turn nor a
-// message waits for its record, and a flood of messages that are refused costs one write a second.
+// message waits for its record, and a flood of refused messages costs only one write a second.
 type notes struct {
 	mu       sync.Mutex
 	turns    []sessions.AuditRecord
 	refusals map[refusal]sessions.AuditRecord
-	unmeant  int           // how many of refusals name nobody: their messages were not meant for the bot
-	dropped  int           // other refusals for which there was no room
+	unmeant  int           // how many of refusals name no person, because their messages were not meant for the bot
+	dropped  int           // how many other refusals had no room
 	wake     chan struct{} // signals that something waits
 }
 
-// A refusal is what one record of refusals is about.
+// A refusal identifies one record of refusals: those of a person's messages by a rule at an address.
 type refusal struct{ rule, address, person string }
 
 func newNotes() *notes {
@@ -49,7 +49,7 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 		earlier, known := n.refusals[like]
 		switch unmeant := r.By == ""; {
 		case known:
-		case unmeant && n.unmeant >= mostUnmeant: // people talk as much as they like
+		case unmeant && n.unmeant >= mostUnmeant: // there is no limit on how much people talk to each other
 			return true
 		case len(n.refusals) >= mostRefusals:
 			n.dropped++
@@ -70,8 +70,8 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 	return true
 }
 
-// merge returns the record of a refusal with what another one has. What could not be written comes back
-// after what was noted meanwhile, though it is older.
+// merge returns the record of a refusal, with the content of another one added. A record that could not
+// be written is added again after newer ones, though it is older.
 func merge(earlier, r sessions.AuditRecord) sessions.AuditRecord {
 	if r.At.Before(earlier.At) {
 		earlier, r = r, earlier
@@ -82,7 +82,7 @@ func merge(earlier, r sessions.AuditRecord) sessions.AuditRecord {
 	return r
 }
 
-// countOf returns how many messages the record of a refusal is about.
+// countOf returns how many messages the record of a refusal counts.
 func countOf(r sessions.AuditRecord) int64 { return cmp.Or(r.Count, int64(len(r.Messages))) }
 
 // take removes all records, in the order of their times, and the number of refusals that were dropped.
@@ -100,7 +100,7 @@ func (n *notes) take() (records []sessions.AuditRecord, dropped int) {
 }
 
 // Note has the record of a turn or a refusal written within a second, and does not wait for it. Refusals
-// are kept in the store alone, and a process that dies at once loses what it has noted last.
+// are only written to the store, and a process that dies suddenly loses the records of its last moment.
 func (t *Trail) Note(r sessions.AuditRecord) {
 	if r.At.IsZero() {
 		r.At = time.Now()
@@ -110,14 +110,14 @@ func (t *Trail) Note(r sessions.AuditRecord) {
 	}
 }
 
-// lost reports that a record is not kept.
+// lost reports that a record is lost.
 func (t *Trail) lost() {
 	if t.cfg.Lost != nil {
 		t.cfg.Lost()
 	}
 }
 
-// writeNotes writes what was noted. What the store does not take is noted again.
+// writeNotes writes the waiting records. Those that the store does not accept are added again.
 func (t *Trail) writeNotes(ctx context.Context) error {
 	records, dropped := t.notes.take()
 	if dropped > 0 {
@@ -126,12 +126,13 @@ func (t *Trail) writeNotes(ctx context.Context) error {
 	if len(records) == 0 {
 		return nil
 	}
-	// Once begun, it is brought to its end: of a write that is broken off nobody knows whether it was done.
+	// A write that was begun is finished: if it were interrupted, nobody would know whether it took
+	// effect.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 	defer cancel()
 	if err := t.cfg.Store.AuditNotes(ctx, records); err != nil {
 		for _, r := range records {
-			r.Again = true // the write may have been done, and only its answer be lost
+			r.Again = true // the write may have succeeded, and only its answer have been lost
 			if !t.notes.add(r) {
 				t.lost()
 			}
@@ -147,7 +148,7 @@ func (t *Trail) writeNotes(ctx context.Context) error {
 	return err
 }
 
-// runNotes writes what is noted until ctx is done, and then the rest.
+// runNotes writes the records given to Note until ctx is done, and then the rest.
 func (t *Trail) runNotes(ctx context.Context) {
 	for {
 		select {
@@ -173,7 +174,7 @@ func (t *Trail) runNotes(ctx context.Context) {
 	}
 }
 
-// flush writes what is noted before the process ends. What it cannot write is lost.
+// flush writes the waiting records before the process ends. What it cannot write is lost.
 func (t *Trail) flush() {
 	if err := t.writeNotes(context.Background()); err != nil {
 		t.lost()

@@ -1,11 +1,11 @@
-// Package bill sums up what calls of models have cost, and bounds what they may cost.
+// Package bill sums up what model calls have cost, and limits what they may cost.
 //
-// bill.go sums up usage, budget.go bounds spending.
+// bill.go sums up usage, budget.go limits spending.
 //
-// Each call's usage is recorded in the log, in the entry that is written with its answer;
-// the view "calls" shows these entries as rows. When entries are erased, their numbers
-// are added to the table past_usage, by day, agent and model, without a person or a
-// session; so are those of calls that were made for no session. Days and months are in UTC.
+// Each call's usage is recorded in the log, in the entry that is written with its answer; the view
+// "calls" shows these entries as rows. When entries are erased, their numbers are added to the table
+// past_usage, by day, agent and model, without a person or a session. So are the numbers of calls that
+// were made outside of any session. Days and months are in UTC.
 package bill
 
 import (
@@ -19,11 +19,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Grouping says for what each sum of usage is: for a day, a person, a session and so on; or for two of
-// these with a comma between them, such as "day,model".
+// A Grouping says what each sum of usage covers: a day, a person, a session and so on; or a combination
+// of two of these, separated by a comma, such as "day,model".
 type Grouping string
 
-// MostSums is how many sums there are at most.
+// MostSums is the most sums that Usage returns.
 const MostSums = 10_000
 
 // The values of Grouping.
@@ -36,29 +36,29 @@ const (
 	ByModel   Grouping = "model"
 )
 
-// AllGroupings returns all values of Grouping that stand for one thing.
+// AllGroupings returns the values of Grouping that consist of one name.
 func AllGroupings() []Grouping {
 	return []Grouping{ByHour, ByDay, ByPerson, BySession, ByAgent, ByModel}
 }
 
-// A Sum has the totals of a group of model calls: what they have used and cost.
+// A Sum contains the totals of a group of model calls: what they have used and cost.
 type Sum struct {
-	// Key is the hour, day, person, session, agent or model; "" for a person or session that
-	// was erased, and for calls that were made for nobody. Of calls that were erased no hour is known,
-	// so they are in the sum of their day.
+	// Key is the hour, day, person, session, agent or model; "" for a person or session that was erased,
+	// and for calls that were made for nobody. The hour of erased calls is not known, so they are in the
+	// sum of their day.
 	Key          string `json:"key"`
-	Then         string `json:"then,omitempty"` // likewise, where sums are for two things
+	Then         string `json:"then,omitempty"` // the second key, if sums are grouped by two
 	Calls        int64  `json:"calls"`
 	Input        int64  `json:"input"`     // tokens, including cached ones
-	Cached       int64  `json:"cached"`    // those of Input that the provider had in its cache
+	Cached       int64  `json:"cached"`    // the part of Input that the provider had in its cache
 	Output       int64  `json:"output"`    // tokens, including those of reasoning
-	Reasoning    int64  `json:"reasoning"` // those of Output that were the model's reasoning
+	Reasoning    int64  `json:"reasoning"` // the part of Output that was the model's reasoning
 	Microdollars int64  `json:"microdollars"`
 	Estimated    int64  `json:"estimated"` // how many of the calls have estimated tokens, because no provider counted them
 	Unpriced     int64  `json:"unpriced"`  // how many of the calls have no known cost
 }
 
-// sums are the columns of a Sum besides its Key.
+// sums are the columns of a Sum other than its keys.
 const sums = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
 
 // pastUsage creates the table with the usage of calls whose entries were erased.
@@ -81,7 +81,7 @@ CREATE INDEX entries_usage ON entries (at) WHERE kind = 'usage';
 DROP VIEW usage;
 `
 
-// usageView creates a view that sums calls up, for people who query by hand.
+// usageView creates a view that sums up calls, for people who query by hand.
 const usageView = `
 CREATE VIEW usage AS
 SELECT s.key AS session, c.person, c.agent, c.model, c.day,
@@ -131,30 +131,30 @@ WHERE kind = 'usage' AND data <> '';
 // A Table reads usage from a database. Several processes may use the same one at a time.
 type Table struct{ DB *sqldb.DB }
 
-// Errors about what is to be summed up.
+// The errors of Usage.
 var (
 	// ErrUnknownBy says that a Grouping has an unknown value.
 	ErrUnknownBy = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
-	// ErrTooManySums says that there would be more than MostSums.
+	// ErrTooManySums says that there would be more than MostSums sums.
 	ErrTooManySums = errors.New("there are too many sums")
 )
 
-// columnsOf returns the SQL for what one grouping groups by: of calls, and of past_usage.
+// columnsOf returns the SQL for the column of one grouping: in calls, and in past_usage.
 func (g Grouping) columnsOf() (calls, past string, err error) {
 	switch g {
-	case ByHour: // as 2026-01-31T15
+	case ByHour: // in the form 2026-01-31T15
 		return "substr(c.at, 1, 13)", "day", nil
 	case ByDay, ByAgent, ByModel:
 		return "c." + string(g), string(g), nil
 	case ByPerson:
 		return "c.person", "''", nil
-	case BySession: // beside the join, which is made by the session's number
+	case BySession: // outside of the join, which uses the session's number
 		return "s.key", "''", nil
 	}
 	return "", "", ErrUnknownBy
 }
 
-// Usage sums up what was used from the day of from to the day of to.
+// Usage sums up usage from the day that contains from to the day that contains to.
 func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all []Sum, err error) {
 	one, two, both := strings.Cut(string(by), ",")
 	key, past, err := Grouping(one).columnsOf()
@@ -200,8 +200,8 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 	return all, found.Err()
 }
 
-// Keep adds to past_usage the numbers of the calls that are recorded in the entries for which the
-// SQL condition is true. It is called before these entries are erased.
+// Keep adds the numbers of calls to past_usage that are recorded in the entries for which the SQL
+// condition is true. It is called before these entries are erased.
 func Keep(tx *sqldb.Tx, condition string, args ...any) error {
 	_, err := tx.Exec(`
 		INSERT INTO past_usage (day, agent, model, `+sums+`)
@@ -214,8 +214,8 @@ func Keep(tx *sqldb.Tx, condition string, args ...any) error {
 	return nil
 }
 
-// Note adds the numbers of calls that were made for no session, agent or person to those of their day. It does not wait:
-// a process that dies within a moment loses them.
+// Note adds the numbers of calls that were made for no session, agent or person to those of their day. It
+// does not wait: a process that dies right after that loses them.
 func (t Table) Note(model string, at time.Time, s Sum) {
 	t.DB.Start(func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`
@@ -241,8 +241,8 @@ func Grouped(n int64) string {
 	return digits
 }
 
-// Dollars formats micro-dollars as dollars: with two decimals from one cent on, and
-// smaller amounts with up to six.
+// Dollars formats micro-dollars as dollars: with two decimals from one cent on, and with up to six for
+// smaller amounts.
 func Dollars(micro int64) string {
 	if micro == 0 {
 		return "$0"
@@ -253,8 +253,8 @@ func Dollars(micro int64) string {
 	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
 }
 
-// DollarsToFour formats micro-dollars as dollars, so that amounts can be compared with each other and with a cap: from one
-// cent on it rounds them to four decimals, and leaves out the last two of whole cents.
+// DollarsToFour formats micro-dollars as dollars, so that amounts can be compared with each other and
+// with a cap. From one cent on it rounds them to four decimals, and omits the last two of whole cents.
 func DollarsToFour(micro int64) string {
 	if micro < 10_000 || micro%10_000 == 0 {
 		return Dollars(micro)
@@ -262,8 +262,8 @@ func DollarsToFour(micro int64) string {
 	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 4, 64)
 }
 
-// DollarsAlike formats amounts of micro-dollars that stand below each other: all with as many decimals as
-// the smallest of them needs, which are two, four or six.
+// DollarsAlike formats amounts of micro-dollars that are listed below each other: all with as many
+// decimals as the smallest of them needs, which are two, four or six.
 func DollarsAlike(micro ...int64) []string {
 	decimals := 2
 	for _, m := range micro {

@@ -15,7 +15,7 @@ import (
 
 // A Cap is the most that something may cost in a day or a month.
 type Cap struct {
-	// Of names whom the cap is for: Person, Session or Agent; "" means everybody.
+	// Of says whom the cap is for: it is the result of Person, Session or Agent; "" means everybody.
 	Of    string
 	Month bool // whether the cap is for a month; otherwise it is for a day
 	Most  int64
@@ -30,7 +30,7 @@ func Session(key string) string { return "session:" + key }
 // Agent returns the value of Cap.Of for an agent.
 func Agent(name string) string { return "agent:" + name }
 
-// period returns the day or the month of a time, as the counters store it.
+// period returns the day or the month of a time, in the form in which the counters store it.
 func (c Cap) period(at time.Time) string {
 	if c.Month {
 		return at.UTC().Format("2006-01")
@@ -38,7 +38,7 @@ func (c Cap) period(at time.Time) string {
 	return at.UTC().Format(time.DateOnly)
 }
 
-// Opens returns when the next day or month begins, with nothing spent.
+// Opens returns when the next day or month begins, when nothing is spent yet.
 func (c Cap) Opens(at time.Time) time.Time {
 	y, m, d := at.UTC().Date()
 	if c.Month {
@@ -47,16 +47,16 @@ func (c Cap) Opens(at time.Time) time.Time {
 	return time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
 }
 
-// A Reservation sets an amount aside before calls are made that may cost it. It belongs to a turn: who
-// resumes the turn takes it over, and when nobody works on the turn any more it is settled; see
-// TakeOver, Extend and SettleAbandoned.
+// A Reservation sets an amount aside for calls before they are made. It belongs to a turn: whoever
+// resumes the turn takes it over, and once nobody works on the turn anymore it is settled; see TakeOver,
+// Extend and SettleAbandoned.
 type Reservation struct {
 	ID      string // begins with the turn's id and "#"; the same id reserves only once
 	Session string // the turn's session; "" if nobody takes the reservation over
 	Cost    int64  // in micro-dollars
-	Used    int64  // the part of Cost that calls which have ended have cost
-	Sent    int64  // the part of Cost that the call under way has cost at least, if it was sent
-	Caps    []Cap  // the caps of which none may be exceeded
+	Used    int64  // the part of Cost that ended calls have cost
+	Sent    int64  // the part of Cost that the current call costs at least, if it was sent
+	Caps    []Cap  // the caps, none of which may be exceeded
 	At      time.Time
 }
 
@@ -68,13 +68,12 @@ func (e *OverError) Error() string {
 	return fmt.Sprintf("over the cap of %d micro-dollars of %q", e.Cap.Most, e.Cap.Of)
 }
 
-// Budgets is the migration that adds the tables of what is spent and set aside; {bytes}
-// stands for a text type that is sorted by its bytes.
+// Budgets is the migration that adds the tables of what is spent and set aside; {bytes} is replaced by a
+// text type that sorts by bytes.
 //
-// A counter is the sum of its shards. Each process writes to a shard of its own, so that
-// no two of them wait for one another, and reads all of them to compare the sum with its
-// cap. It does not see what others set aside in the same moment, so a sum may exceed its
-// cap by that much.
+// A counter is the sum of its shards. Each process writes to a shard of its own, so that no two of them
+// wait for each other, and reads all of them to compare the sum with its cap. It does not see what others
+// set aside at the same moment, so a sum may exceed its cap by that much.
 const Budgets = `
 CREATE TABLE counters (
 	period  {bytes} NOT NULL,     -- a day or a month
@@ -91,8 +90,8 @@ CREATE TABLE charges (
 );
 `
 
-// Holders is the migration that notes of what is set aside to whom it belongs, and until when it is
-// worked on. A row without counters was made by the release before.
+// Holders is the migration that records to whom a reservation belongs, and how long it counts as being
+// worked on. A row without counters was written by the release before.
 const Holders = `
 ALTER TABLE charges ADD COLUMN session {bytes} NOT NULL DEFAULT '';
 ALTER TABLE charges ADD COLUMN used BIGINT NOT NULL DEFAULT 0;        -- of micro: what calls have cost that have ended
@@ -102,13 +101,12 @@ ALTER TABLE charges ADD COLUMN until BIGINT NOT NULL DEFAULT 0;       -- microse
 ALTER TABLE charges ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE; -- micro is what the calls are counted as, as nobody came back
 `
 
-// shards is the number of shards, of which each process takes one at random. Two
-// processes that have the same one lose nothing, but wait for each other's writes, so
-// there are many. A counter has a row for each process that wrote to it in its day or
-// month.
+// shards is the number of shards, of which each process takes one at random. Two processes with the same
+// shard lose nothing, but wait for each other's writes, so there are many shards. A counter has a row for
+// each process that wrote to it in its day or month.
 const shards = 1 << 40
 
-// A Budget bounds what models may cost, over all processes.
+// A Budget limits what models may cost, over all processes.
 type Budget struct {
 	db    *sqldb.DB
 	shard int64
@@ -118,9 +116,9 @@ type Budget struct {
 // NewBudget makes a process's budget.
 func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shards)} }
 
-// Reserve sets an amount aside for all caps or for none. It returns an *OverError if a
-// sum would exceed its cap. Who works on the turn for longer than HeldFor extends the reservation;
-// else it is settled as what its calls have cost as far as is known.
+// Reserve sets an amount aside for all caps or for none. It returns an *OverError if a sum would exceed
+// its cap. Whoever works on the turn for longer than HeldFor has to extend the reservation; otherwise it
+// is settled at the known cost of its calls.
 func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if r.Cost < 0 {
 		return fmt.Errorf("reserve for %s: %d micro-dollars are less than none", r.ID, r.Cost)
@@ -140,8 +138,8 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	return nil
 }
 
-// sweepBefore removes old counters before a reservation, as of now and of the reservation's time,
-// of which either may be wrong.
+// sweepBefore removes old counters before a reservation, both as of now and as of the reservation's time,
+// because either may be wrong.
 func (b *Budget) sweepBefore(r Reservation) {
 	if now := time.Now(); r.At.Before(now) {
 		b.sweep(r.At)
@@ -153,8 +151,8 @@ func (b *Budget) sweepBefore(r Reservation) {
 // sumOf is the query for the value of a counter.
 const sumOf = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
 
-// reserve makes a reservation. It returns the number of the cap that forbids it, from 1
-// on; 0 if none does.
+// reserve makes a reservation. It returns the number of the cap that forbids it, counted from 1; 0 if
+// none does.
 func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		over, err = b.reserveIn(tx, r)
@@ -163,7 +161,7 @@ func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err erro
 	return over, err
 }
 
-// reserveIn does what reserve does, within a transaction that exists already.
+// reserveIn does what reserve does, within an existing transaction.
 func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	var known int
 	err = tx.Get("SELECT 1 FROM charges WHERE id = ?", []any{sqldb.Text(r.ID)}, &known)
@@ -198,8 +196,8 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 }
 
 // reserveAtOnce is the statement that does for PostgreSQL what reserve does. It returns whether the
-// reservation is known, and the number of the cap that forbids it. If another process makes the
-// same one meanwhile, the statement fails on its key and runs again.
+// reservation is known, and the number of the cap that forbids it. If another process makes the same
+// reservation meanwhile, the statement fails on its key and runs again.
 const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM charges WHERE id = $1
@@ -235,7 +233,7 @@ func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, er
 	return over, err
 }
 
-// A counter is one that a reservation is added to, and its cap.
+// A counter is a counter to which a reservation is added, and its cap.
 type counter struct {
 	N       int    `json:"n"`
 	Period  string `json:"period"`
@@ -243,15 +241,14 @@ type counter struct {
 	Most    int64  `json:"most"`
 }
 
-// counters returns the counters that a reservation is added to, and their caps, as JSON.
-// With arrays PostgreSQL would check their lengths, and plan the statement anew each
-// time.
+// counters returns the counters to which a reservation is added, and their caps, as JSON. With arrays
+// PostgreSQL would check their lengths, and plan the statement again each time.
 func (r Reservation) counters() (string, error) {
 	raw, err := plainjson.Marshal(r.list())
 	return string(raw), err
 }
 
-// list returns the counters that a reservation is added to.
+// list returns the counters to which a reservation is added.
 func (r Reservation) list() []counter {
 	all := make([]counter, 0, len(r.Caps))
 	for i, c := range r.Caps {
@@ -264,11 +261,11 @@ func (r Reservation) list() []counter {
 // nonsense cannot make a sum overflow.
 const maxCost = 1 << 40
 
-// bounded returns a cost in the form in which it is counted: not negative, and at most maxCost.
+// bounded returns a cost limited to the range in which it is counted: not negative, and at most maxCost.
 func bounded(cost int64) int64 { return min(max(cost, 0), maxCost) }
 
-// Settle replaces a reservation by what the calls have cost; r must be the same as was given to
-// Reserve. It does nothing for an unknown or already settled one.
+// Settle replaces a reservation with what the calls have cost; r must be the same as was given to
+// Reserve. It does nothing for an unknown or already settled reservation.
 func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	settle := b.settle
 	if b.db.Postgres() {
@@ -284,7 +281,7 @@ func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
 	return b.db.Write(ctx, func(tx *sqldb.Tx) error { return settleIn(tx, r, cost) })
 }
 
-// settleIn does what Settle does, within a transaction that exists already.
+// settleIn does what Settle does, within an existing transaction.
 func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
 	var shard, reserved int64
 	err := tx.Get("DELETE FROM charges WHERE id = ? RETURNING shard, micro", []any{sqldb.Text(r.ID)}, &shard, &reserved)
@@ -304,10 +301,9 @@ func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
 	return nil
 }
 
-// settleAtOnce is the statement that does for PostgreSQL what Settle does. Of two at once, the
-// second waits for the row and then finds it gone. It is written so that PostgreSQL looks each
-// counter up by its key; for an UPDATE it would read the whole table. It does not add counters that
-// were removed meanwhile.
+// settleAtOnce is the statement that does for PostgreSQL what Settle does. If two run at once, the second
+// waits for the row and then finds it gone. It is written so that PostgreSQL looks up each counter by its
+// key; for an UPDATE it would read the whole table. It does not add counters that were removed meanwhile.
 const settleAtOnce = `
 WITH closed AS (
 	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
@@ -326,7 +322,7 @@ func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) er
 	return err
 }
 
-// Spent returns what is spent and set aside for a cap in the day or month of a time.
+// Spent returns what is spent and set aside for a cap in the day or month that contains a time.
 func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, err error) {
 	if err := b.db.Read.QueryRowContext(ctx, sumOf, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
 		return 0, fmt.Errorf("read what %q has spent: %w", c.Of, err)
@@ -339,8 +335,8 @@ const (
 	keepMonths = 2
 )
 
-// sweep removes the counters of days and months long past, once a day in each process.
-// Nobody waits for it; if it fails, the next one removes the same.
+// sweep removes the counters of days and months long past, once a day in each process. Nobody waits for
+// it; if it fails, the next one removes the same counters.
 func (b *Budget) sweep(at time.Time) {
 	today := day(at)
 	if b.swept.Swap(today) == today {

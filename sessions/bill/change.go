@@ -8,9 +8,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Change says what to do with a turn's reservations of tokens and money: they are made or, with
-// Renew, brought to another amount or, with Settle, replaced by what was used. The zero Change
-// changes nothing.
+// A Change says what to do with a turn's reservations of tokens and money. They are made; or, with Renew,
+// changed to another amount; or, with Settle, replaced by what was used. The zero Change changes nothing.
 type Change struct {
 	Tokens *sessions.Reservation // the tokens to reserve or settle; nil for none
 	Money  *Reservation          // the money to reserve or settle; nil for none
@@ -20,21 +19,21 @@ type Change struct {
 	Cost   int64 // with Settle: what it cost, in micro-dollars
 }
 
-// Done says which parts of a Change were made. The caller makes the others through the budgets
-// themselves; they may have been refused because of a cap.
+// Done says which parts of a Change were made. The caller makes the others with the budgets themselves; a
+// cap may have forbidden them.
 type Done struct{ Tokens, Money bool }
 
 // A Log is a session's log that can also change budgets in the write that appends entries, which
 // saves a write.
 type Log interface {
 	sessions.Log
-	// AppendWith appends entries as Append does and, in the same write, makes a change. It
-	// returns an error only where Append would.
+	// AppendWith appends entries as Append does and, in the same write, makes a change. It returns an
+	// error only if Append would.
 	AppendWith(ctx context.Context, at int64, c Change, entries ...sessions.Entry) (Done, error)
 }
 
-// MakeIn makes, in a transaction, the part of a change that is about money, on a database of any
-// kind, and returns whether it did.
+// MakeIn makes the part of a change that concerns money, in a transaction on either kind of database, and
+// returns whether it did.
 func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	switch {
 	case c.Money == nil:
@@ -50,16 +49,15 @@ func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	return err == nil && over == 0, err
 }
 
-// A Clause is a part of a PostgreSQL statement: queries to be put into its WITH, and their
-// arguments.
+// A Clause is a part of a PostgreSQL statement: queries for its WITH, and their arguments.
 type Clause struct {
 	Text string
 	Args []any
 }
 
-// Clause returns the part of a change that is about money, as queries for the WITH of a statement.
-// That WITH has a query named moved: if moved has no row, nothing is changed. The arguments are
-// numbered from first on. The reservation was made if the query named charged has a row.
+// Clause returns the part of a change that concerns money, as queries for the WITH of a statement. That
+// WITH contains a query named moved: if moved returns no row, nothing is changed. The arguments are
+// numbered from first on. The change was made if the query named charged returns a row.
 func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	caps, err := c.Money.counters()
 	if err != nil {
@@ -81,14 +79,14 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	}, nil
 }
 
-// Swept removes counters that are long past, after a reservation that was made with an append.
+// Swept removes counters that are long past, after a reservation that was made along with an append.
 func (b *Budget) Swept(c Change) {
 	if c.Money != nil && !c.Settle {
 		b.sweepBefore(*c.Money)
 	}
 }
 
-// settleClause is settleAtOnce, as a part of another statement.
+// settleClause does what settleAtOnce does, as a part of another statement.
 const settleClause = `, charged AS (
 	DELETE FROM charges USING moved WHERE charges.id = $%[1]d RETURNING shard, micro
 ), counted AS (
@@ -99,7 +97,7 @@ const settleClause = `, charged AS (
 	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
 )`
 
-// reserveClause is reserveAtOnce, as a part of another statement.
+// reserveClause does what reserveAtOnce does, as a part of another statement.
 const reserveClause = `, caps AS (
 	SELECT * FROM json_to_recordset($%[2]d::text::json) AS c (period TEXT, subject TEXT, most BIGINT)
 ), charged AS (
@@ -114,8 +112,8 @@ const reserveClause = `, caps AS (
 	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
 )`
 
-// renewClause does for PostgreSQL, as a part of another statement, what renewIn does. Whoever else has
-// changed the reservation meanwhile has changed its amount, and then nothing is done.
+// renewClause does for PostgreSQL, as a part of another statement, what renewIn does. If somebody else
+// has changed the reservation meanwhile, its amount is different, and then nothing is done.
 const renewClause = `, caps AS (
 	SELECT * FROM json_to_recordset($%[2]d::text::json) AS c (period TEXT, subject TEXT, most BIGINT)
 ), held AS (

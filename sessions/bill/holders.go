@@ -16,30 +16,30 @@ import (
 	"parley/tools/plainjson"
 )
 
-// This file is about whom a reservation belongs to: it is brought to another amount by who works on its
-// turn, taken over by who resumes the turn, and settled when nobody works on it any more.
+// This file keeps track of who holds a reservation: whoever works on its turn changes the amount, whoever
+// resumes the turn takes it over, and once nobody works on the turn it is settled.
 
 const (
-	// HeldFor is how long after it was made or extended a reservation counts as worked on. It is
-	// settled after that, within a minute in all.
+	// HeldFor is how long a reservation counts as being worked on after it was made or extended. After
+	// that it is settled; in total this takes less than a minute.
 	HeldFor = 40 * time.Second
-	// returnsFor is how long after that the process which has made it may come back and settle it
+	// returnsFor is how long after that the process that made the reservation may come back and settle it
 	// itself. A turn takes less.
 	returnsFor = time.Hour
-	// OldHeldFor is how long a reservation of the release before, which nobody extends, counts as worked
-	// on: for longer than a turn may take.
+	// OldHeldFor is how long a reservation from the release before, which nobody extends, counts as being
+	// worked on. It is longer than a turn may take.
 	OldHeldFor = 40 * time.Minute
 )
 
-// PostgresClock is the SQL expression for the time of a PostgreSQL server in microseconds since 1970: the
-// clocks of processes may differ.
+// PostgresClock is the SQL expression for the time of a PostgreSQL server in microseconds since 1970. It
+// is used because the clocks of processes may differ.
 const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
-// Until returns the SQL expression for the time until which a reservation counts as worked on if it is
-// made or extended now, and its argument.
+// Until returns the SQL expression for the time until which a reservation that is made or extended now
+// counts as being worked on, and its argument.
 func Until(db *sqldb.DB) (expression string, arg int64) { return After(db, HeldFor) }
 
-// After returns the SQL expression for the time that is so much after now, and its argument.
+// After returns the SQL expression for the time d from now, and its argument.
 func After(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
 	if db.Postgres() {
 		return PostgresClock + " + CAST(? AS BIGINT)", d.Microseconds()
@@ -47,20 +47,20 @@ func After(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
 	return "?", time.Now().Add(d).UnixMicro()
 }
 
-// OfTurn returns the bounds of the ids of a turn's reservations: those are greater than from and less
+// OfTurn returns the bounds of the ids of a turn's reservations: these are greater than from and less
 // than to.
 func OfTurn(turn string) (from, to string) { return turn + "#", turn + "$" }
 
-// IsOfTurn reports whether a reservation with such an id is the turn's, and not that of another whose
-// id begins with it: what follows the turn's id are numbers.
+// IsOfTurn reports whether the reservation with this id belongs to the turn, and not to another whose id
+// begins with it: the turn's id is followed only by numbers.
 func IsOfTurn(id, turn string) bool {
 	numbers, ok := strings.CutPrefix(id, turn+"#")
 	return ok && strings.Trim(numbers, "0123456789.a") == ""
 }
 
-// Renew brings a reservation that was made before to another amount: r.Cost in all, of which r.Used was
-// used by calls that have ended. It returns an *OverError if a sum would exceed its cap, and leaves the
-// reservation as it was. It returns false if there is none, or none any more.
+// Renew changes an existing reservation to another amount: r.Cost in all, of which ended calls have used
+// r.Used. It returns an *OverError if a sum would exceed its cap, and leaves the reservation as it was.
+// It returns false if the reservation does not exist, or no longer does.
 func (b *Budget) Renew(ctx context.Context, r Reservation) (known bool, err error) {
 	if b.db.Postgres() {
 		done, known, err := b.renewAtOnce(ctx, r)
@@ -85,8 +85,8 @@ func (b *Budget) Renew(ctx context.Context, r Reservation) (known bool, err erro
 	return known, nil
 }
 
-// renewAtOnce renews on PostgreSQL in one statement, unless a cap forbids it. It returns whether it has,
-// and whether there is such a reservation.
+// renewAtOnce renews a reservation on PostgreSQL in one statement, unless a cap forbids it. It returns
+// whether it has done so, and whether the reservation exists.
 func (b *Budget) renewAtOnce(ctx context.Context, r Reservation) (done, known bool, err error) {
 	clause, err := b.Clause(Change{Money: &r, Renew: true}, 1)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *Budget) renewAtOnce(ctx context.Context, r Reservation) (done, known bo
 }
 
 // renewIn does what Renew does, within a transaction. It returns the number of the cap that forbids it,
-// from 1 on; 0 if none does.
+// counted from 1; 0 if none does.
 func (b *Budget) renewIn(tx *sqldb.Tx, r Reservation) (over int, known bool, err error) {
 	var shard, before int64
 	err = tx.Get("SELECT shard, micro FROM charges WHERE id = ? AND NOT abandoned"+b.lock(), []any{sqldb.Text(r.ID)}, &shard, &before)
@@ -132,7 +132,7 @@ func (b *Budget) lock() string {
 	return ""
 }
 
-// addTo adds an amount to counters that are still there.
+// addTo adds an amount to those of the counters that still exist.
 func addTo(tx *sqldb.Tx, counters []counter, shard, micro int64) error {
 	if micro == 0 {
 		return nil
@@ -146,7 +146,7 @@ func addTo(tx *sqldb.Tx, counters []counter, shard, micro int64) error {
 	return nil
 }
 
-// A charge is a row of what is set aside.
+// A charge is a row of the table of amounts set aside.
 type charge struct {
 	id, day, session, counters      string
 	shard, micro, used, sent, until int64
@@ -155,7 +155,7 @@ type charge struct {
 
 const chargeColumns = "id, day, session, counters, shard, micro, used, sent, until, abandoned"
 
-// charges reads rows of what is set aside.
+// charges reads rows of the table of amounts set aside.
 func charges(found *sql.Rows, err error) (all []charge, _ error) {
 	if err != nil {
 		return nil, err
@@ -170,12 +170,12 @@ func charges(found *sql.Rows, err error) (all []charge, _ error) {
 	return all, errors.Join(found.Err(), found.Close())
 }
 
-// isOld reports whether the release before has made the row: nobody extends it.
+// isOld reports whether the release before has written the row. Nobody extends such a reservation.
 func (c charge) isOld() bool { return c.counters == "" }
 
-// counted returns the counters in which the row is, as far as it says so.
+// counted returns the counters to which the row was added, as far as they are known.
 func (c charge) counted() ([]counter, error) {
-	if c.isOld() { // those of persons, sessions and agents are not known
+	if c.isOld() { // its counters of persons, sessions and agents are not known
 		return []counter{{Period: c.day}, {Period: c.day[:len("2006-01")]}}, nil
 	}
 	var all []counter
@@ -183,9 +183,9 @@ func (c charge) counted() ([]counter, error) {
 	return all, err
 }
 
-// Known returns as what the calls for which something was set aside are counted if nobody says what
-// they have cost: what had ended, and what was sent. The release before has set aside for four calls at
-// once, or, under an id that ends in "a", for one; of these one is counted.
+// Known returns the amount that a reservation's calls count as if nobody reports what they have cost:
+// what the ended calls have cost, and the part that was sent. The release before set aside the amount for
+// four calls at once or, under an id that ends in "a", for one; one of these calls is counted.
 func Known(id string, amount, used, sent int64, old bool) int64 {
 	switch {
 	case !old:
@@ -196,10 +196,10 @@ func Known(id string, amount, used, sent int64, old bool) int64 {
 	return amount / 4
 }
 
-// TakeOver makes what is set aside for a turn, by those who have worked on it before, the reservation r:
-// only r's ID, Session, Caps and At count. What their calls have used that have ended stays counted;
-// the rest is now r's. It returns how much that is; false if nothing was set aside, or not in the caps
-// of r. Repeated, it returns the same.
+// TakeOver turns what earlier holders have set aside for a turn into the reservation r, of which only ID,
+// Session, Caps and At matter. What their ended calls have used stays counted; the rest now belongs to r.
+// TakeOver returns how much that is; false if nothing was set aside, or not in the caps of r. A repeated
+// call returns the same.
 func (b *Budget) TakeOver(ctx context.Context, r Reservation, turn string) (micro int64, ok bool, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		micro, ok, err = b.takeOverIn(tx, r, turn)
@@ -219,7 +219,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 	}
 	mine, session := sqldb.Text(r.ID), sqldb.Text(r.Session)
 	if i := slices.IndexFunc(all, func(c charge) bool { return c.id == mine }); i >= 0 {
-		return all[i].micro, true, nil // this is repeated
+		return all[i].micro, true, nil // this call repeats an earlier one
 	}
 	for _, c := range all {
 		if !IsOfTurn(c.id, sqldb.Text(turn)) || c.session != session && !c.isOld() {
@@ -230,7 +230,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 		case err != nil:
 			return 0, false, err
 		case c.isOld():
-			counted = r.list() // those of now, as the row does not say
+			counted = r.list() // the current ones, because the row does not contain them
 		}
 		spent := c.used
 		if c.isOld() {
@@ -260,7 +260,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 	return micro, ok, nil
 }
 
-// onDay returns the counters with their periods replaced by those of a day.
+// onDay returns the counters with their periods replaced by those that contain a day.
 func onDay(counters []counter, day string) []counter {
 	all := slices.Clone(counters)
 	for i := range all {
@@ -269,14 +269,15 @@ func onDay(counters []counter, day string) []counter {
 	return all
 }
 
-// sameCounters reports whether two reservations are in the same counters.
+// sameCounters reports whether two reservations were added to the same counters.
 func sameCounters(a, b []counter) bool {
 	return slices.EqualFunc(a, b, func(a, b counter) bool { return a.Period == b.Period && a.Subject == b.Subject })
 }
 
-// Extend records that reservations are still worked on. Those that are settled meanwhile stay settled.
+// Extend records that reservations are still being worked on. Those that were settled meanwhile stay
+// settled.
 func (b *Budget) Extend(ctx context.Context, ids []string) error {
-	if b.db.Postgres() { // where each statement is a round trip
+	if b.db.Postgres() { // there each statement is a round trip
 		until, from := Until(b.db)
 		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, Texts(ids))
 		if err != nil {
@@ -295,7 +296,7 @@ func (b *Budget) Extend(ctx context.Context, ids []string) error {
 	})
 }
 
-// Texts returns ids in the form in which the database has them.
+// Texts returns ids in the form in which the database stores them.
 func Texts(ids []string) []string {
 	all := make([]string, len(ids))
 	for i, id := range ids {
@@ -304,10 +305,10 @@ func Texts(ids []string) []string {
 	return all
 }
 
-// extendWithin is how long after an extension it is on the disk.
+// extendWithin is the time within which an extension is on the disk.
 const extendWithin = time.Second
 
-// Expired returns the ids of at most most reservations whose holder stopped extending them.
+// Expired returns the ids of reservations whose holder stopped extending them, at most most.
 func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error) {
 	now, from := After(b.db, 0)
 	ids, err = sqldb.Column(b.db.Read.QueryContext(ctx, "SELECT id FROM charges WHERE until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(most), from))
@@ -317,9 +318,9 @@ func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error
 	return ids, nil
 }
 
-// SettleExpired settles, in a transaction, a reservation that Expired has returned: it is counted as what
-// its calls are known to have cost, and stays for a while, so that its owner can settle it if it comes
-// back. It returns whether anything was settled.
+// SettleExpired settles, in a transaction, a reservation that Expired has returned, at the known cost of
+// its calls. The row stays for a while, so that its owner can settle it if it comes back. SettleExpired
+// returns whether anything was settled.
 func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error) {
 	now, from := After(b.db, 0)
 	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id = ? AND until < "+now+b.lock(), id, from))
@@ -333,7 +334,7 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	}
 	known := Known(c.id, c.micro, c.used, c.sent, c.isOld())
 	switch {
-	case c.isOld() && c.until == 0: // its time begins now, because nothing says when it was made
+	case c.isOld() && c.until == 0: // its time begins now, because it is not known when it was made
 		until, from := After(b.db, OldHeldFor)
 		_, err = tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
@@ -352,18 +353,18 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	return true, err
 }
 
-// Aside is what is set aside at a moment, and not spent yet.
+// Aside is what is set aside, but not spent yet, at one moment.
 type Aside struct {
 	All  int64 // in micro-dollars
 	rows []charge
 }
 
-// SetAside reads what is set aside for all calls that are under way.
+// SetAside reads what is set aside for all current calls.
 func (b *Budget) SetAside(ctx context.Context) (a Aside, err error) {
 	return b.setAside(ctx, "TRUE")
 }
 
-// setAside reads what is set aside in the rows that meet a condition.
+// setAside reads what is set aside in the rows for which the condition is true.
 func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a Aside, err error) {
 	b.db.Flush()
 	a.rows, err = charges(b.db.Read.QueryContext(ctx, "SELECT "+chargeColumns+" FROM charges WHERE NOT abandoned AND "+condition, args...))
@@ -376,7 +377,7 @@ func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a
 	return a, nil
 }
 
-// Of returns how much of it is set aside for a cap, in the day or month of a time.
+// Of returns how much is set aside for a cap, in the day or month that contains a time.
 func (a Aside) Of(c Cap, at time.Time) (micro int64, err error) {
 	for _, row := range a.rows {
 		counted, err := row.counted()
@@ -390,8 +391,8 @@ func (a Aside) Of(c Cap, at time.Time) (micro int64, err error) {
 	return micro, nil
 }
 
-// Subjects returns the people and sessions, as Person and Session name them, for whom something is set
-// aside in caps of the day of a time.
+// Subjects returns the people and sessions, in the form of Person and Session, for whom something is set
+// aside in caps of the day that contains a time.
 func (a Aside) Subjects(at time.Time) (all []string, err error) {
 	for _, row := range a.rows {
 		counted, err := row.counted()
@@ -409,8 +410,7 @@ func (a Aside) Subjects(at time.Time) (all []string, err error) {
 	return all, nil
 }
 
-// A CapState says how a cap stands: what was spent of it, and what is set aside besides for calls that
-// are under way.
+// A CapState says how much of a cap was spent, and how much more is set aside for current calls.
 type CapState struct {
 	Of       string `json:"of"`      // "all", or whom the cap is for, as person:ID, session:KEY or agent:NAME
 	Span     string `json:"span"`    // "day" or "month"
@@ -420,8 +420,8 @@ type CapState struct {
 	Reserved int64  `json:"reserved_microdollars"`
 }
 
-// Stands returns how a cap stands in the day or month of a time, given what is set aside. setting says
-// where it is set.
+// Stands returns the state of a cap in the day or month that contains a time, given what is set aside.
+// setting says where the cap is set.
 func (b *Budget) Stands(ctx context.Context, aside Aside, c Cap, setting string, at time.Time) (CapState, error) {
 	s := CapState{Of: cmp.Or(c.Of, "all"), Span: "day", Setting: setting, Most: c.Most}
 	if c.Month {
@@ -436,7 +436,8 @@ func (b *Budget) Stands(ctx context.Context, aside Aside, c Cap, setting string,
 	return s, err
 }
 
-// State returns what was spent of a cap in the day or month of a time, and what is set aside besides.
+// State returns what was spent of a cap in the day or month that contains a time, and what is set aside
+// in addition.
 func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside int64, err error) {
 	condition, args := mayCount(sqldb.Text(c.Of))
 	all, err := b.setAside(ctx, "("+condition+" OR counters = '')", args...)
@@ -447,12 +448,12 @@ func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside i
 	return s.Spent, s.Reserved, err
 }
 
-// mayCount returns an SQL condition that meets all rows of charges that are in a subject's counters, and
-// hardly any others: so that only those reservations are decoded, and not one for each turn under way. An
-// index would make every turn slower.
+// mayCount returns an SQL condition that is true for all rows of charges in a subject's counters, and for
+// few others: so only those reservations are decoded, and not one for each turn in progress. An index
+// would make every turn slower.
 //
-// The condition is that the row's counters contain each word of the subject, because what is between
-// words may be written in different ways in JSON.
+// The condition is that the row's counters contain each word of the subject, because the characters
+// between words can be written in different ways in JSON.
 func mayCount(subject string) (condition string, args []any) {
 	condition = "TRUE"
 	for word := range strings.FieldsFuncSeq(subject, func(r rune) bool {
@@ -464,9 +465,9 @@ func mayCount(subject string) (condition string, args []any) {
 	return "(" + condition + ")", args
 }
 
-// Disown removes a session, "" for none, from what is set aside for its turns, and a person or session
-// from what is set aside in its caps; subject is what Person or Session returns. The rest stays counted
-// until it is settled, and nobody takes it over.
+// Disown removes a session, unless it is "", from what is set aside for its turns, and a person or
+// session from what is set aside in their caps; subject is what Person or Session returns. The rest stays
+// counted until it is settled, and nobody takes it over.
 func Disown(tx *sqldb.Tx, session, subject string) error {
 	condition, args := mayCount(sqldb.Text(subject))
 	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE "+condition+" OR session = ? AND session <> ''", append(args, sqldb.Text(session))...))

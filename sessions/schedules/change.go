@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// MaxText bounds the text of a schedule, in bytes.
+// MaxText is the maximum length of a schedule's text, in bytes.
 const MaxText = 4000
 
-// A Change says what of a schedule is changed; what is nil stays.
+// A Change says what to change in a schedule. A nil field is not changed.
 type Change struct {
 	Text   *string
 	When   *string
@@ -17,7 +17,7 @@ type Change struct {
 	Paused *bool
 }
 
-// An InvalidError says why a schedule cannot be as somebody wants it.
+// An InvalidError says why a schedule cannot be made or changed as requested.
 type InvalidError struct {
 	Field  string // of the request: when, text or time_zone
 	Reason string
@@ -31,7 +31,7 @@ func Invalid(field, format string, args ...any) error {
 	return &InvalidError{field, fmt.Sprintf(format, args...)}
 }
 
-// CheckText returns an InvalidError unless a schedule can have that text.
+// CheckText returns an InvalidError unless the text is allowed for a schedule.
 func CheckText(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -50,7 +50,7 @@ func LoadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// Plan gives the schedule the times of when, as somebody says it now in a time zone. It returns an
+// Plan sets when the schedule is due, from words that somebody says now in a time zone. It returns an
 // InvalidError if it would be due more often than least allows, or never.
 func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least time.Duration) (Schedule, error) {
 	w, err := Parse(when, zone, now)
@@ -68,11 +68,11 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 	return s, nil
 }
 
-// Changed returns the schedule as it is after a change. Slots that pass while it is paused are not
-// missed: once it goes on, it is due at the next time after now.
+// Changed returns the schedule after a change. Slots that pass while it is paused do not count as missed:
+// when it goes on, it is due at the next time after now.
 func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedule, error) {
 	if s.IsOver() || s.Next.IsZero() && s.Paused.IsZero() {
-		return s, ErrOver // what is being said for the last time is as good as over
+		return s, ErrOver // its last slot is being worked on, so it is as good as over
 	}
 	if c.Text != nil {
 		if err := CheckText(*c.Text); err != nil {
@@ -111,7 +111,7 @@ func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedul
 	return s, nil
 }
 
-// replan gives the schedule the times, or the time zone, of a change.
+// replan sets when the schedule is due, if a change contains new words or another time zone.
 func (s Schedule) replan(c Change, now time.Time, least time.Duration) (Schedule, error) {
 	when, name := s.When, s.Zone
 	if c.When != nil {

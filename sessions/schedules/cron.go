@@ -11,13 +11,12 @@ import (
 // A cron is a parsed cron line: minute, hour, day of the month, month, day of the week.
 type cron struct {
 	minutes, hours, days, months, weekdays uint64 // the allowed numbers of each field, one bit for each
-	// hourly says that the line is due in every hour, so the times at which it is due follow the
-	// time that passes. Those of other lines follow what the clocks show: a time that they show
-	// twice (when they are set back) counts once, and one that they skip counts when they are set
-	// forward.
+	// hourly says that the line is due in every hour, so its slots follow the passing of time. The slots
+	// of other lines follow what clocks show: a time that clocks show twice (when they are set back)
+	// counts once, and a time that they skip counts when they are set forward.
 	hourly bool
-	// eitherDay says that both the days of the month and the weekdays are restricted; then it is
-	// enough if one of them allows a day.
+	// eitherDay says that both the days of the month and the weekdays are restricted; then a day counts
+	// if one of them allows it.
 	eitherDay bool
 }
 
@@ -25,7 +24,7 @@ type cron struct {
 type field struct {
 	name     string
 	from, to int
-	words    []string // the words for the numbers from, from+1, …
+	words    []string // the names of the numbers from, from+1, …
 }
 
 func fields() []field {
@@ -38,8 +37,7 @@ func fields() []field {
 	}
 }
 
-// expandShorthand returns the cron line that a word such as "@daily" stands for; any other word
-// as it is.
+// expandShorthand returns the cron line for a word such as "@daily", and any other word unchanged.
 func expandShorthand(word string) string {
 	switch strings.ToLower(word) {
 	case "@hourly":
@@ -71,7 +69,7 @@ func parseCron(text string) (*cron, error) {
 		sets[i] = set
 	}
 	c := &cron{minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4]}
-	if c.weekdays&(1<<7) != 0 { // Sunday too
+	if c.weekdays&(1<<7) != 0 { // 7 means Sunday too
 		c.weekdays |= 1
 	}
 	c.hourly = bits.OnesCount64(c.hours) == 24
@@ -82,7 +80,7 @@ func parseCron(text string) (*cron, error) {
 	return c, nil
 }
 
-// parse returns the set of numbers that a list of numbers, ranges and steps describes.
+// parse returns the set of numbers described by a list of numbers, ranges and steps.
 func (f field) parse(text string) (set uint64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		span, by, stepped := strings.Cut(part, "/")
@@ -116,7 +114,7 @@ func (f field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-// parseNumber returns the number that a text or one of the field's words means.
+// parseNumber parses a number, or one of the field's words.
 func (f field) parseNumber(text string) (int, error) {
 	for i, word := range f.words {
 		if strings.EqualFold(text, word) {
@@ -141,8 +139,8 @@ func (c *cron) hasSlotOn(day time.Time) bool {
 	return contains(c.months, int(day.Month())) && of && week
 }
 
-// next returns the first slot after a time. It returns zero if none comes within nine
-// years, which is as long as a 29th of February may take to come again.
+// next returns the first slot after a time. It returns zero if there is none within nine years, which is
+// the longest time between two 29ths of February.
 func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 	const most = 9 * 366
 	here := after.In(zone)
@@ -180,8 +178,8 @@ func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Tim
 	return first
 }
 
-// nextHourly returns the first slot on a day that is after a time, for a cron that is
-// due every hour. It goes through the minutes as they pass, whatever the clocks show.
+// nextHourly returns the first slot on a day that is after a time, for a cron that is due every hour. It
+// steps through the minutes as they pass, no matter what clocks show.
 func (c *cron) nextHourly(day, after time.Time, zone *time.Location) time.Time {
 	at, _ := resolve(day, zone)
 	end, _ := resolve(day.AddDate(0, 0, 1), zone)
@@ -196,8 +194,7 @@ func (c *cron) nextHourly(day, after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// shortestGap returns the shortest time between two slots, which may be on two days in a
-// row.
+// shortestGap returns the shortest time between two slots, which may be on consecutive days.
 func (c *cron) shortestGap() time.Duration {
 	first, last, least := -1, -1, 24*60
 	for n := range 24 * 60 {
@@ -217,7 +214,7 @@ func (c *cron) shortestGap() time.Duration {
 	return time.Duration(least) * time.Minute
 }
 
-// hasSlotsOnFollowingDays reports whether there are slots on two days in a row.
+// hasSlotsOnFollowingDays reports whether there are slots on consecutive days.
 func (c *cron) hasSlotsOnFollowingDays() bool {
 	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 4 * 366 {

@@ -1,13 +1,14 @@
-// Package schedules keeps what is to be done at times: once, every so often, or by a cron line.
+// Package schedules stores what is to be said to agents at certain times: once, at intervals, or by a
+// cron line.
 //
-// Each time at which a schedule is due is a slot. The slot is written into the table,
-// with the next one, before anything is done about it. So when a process dies in between,
-// another one finishes the slot under the same id, and a slot that passed while nobody
-// ran is counted as missed once.
+// Each time at which a schedule is due is a slot. The slot, and the one after it, are written into the
+// table before the work for the slot begins. So if a process dies in between, another one finishes the
+// slot under the same id, and a slot that passed while no process was running is counted as missed only
+// once.
 //
-// The files, in reading order: schedules.go defines a schedule and how it goes from slot
-// to slot; when.go parses the words that say when, cron.go a cron line; change.go says how a
-// schedule is made and changed; table.go stores schedules.
+// The files, in reading order: schedules.go defines a schedule and how it goes from slot to slot; when.go
+// parses the words that say when, cron.go a cron line; change.go defines how a schedule is made and
+// changed; table.go stores schedules.
 package schedules
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones are known where the machine has none installed
+	_ "time/tzdata" // so that time zones are known on machines that have none installed
 )
 
 // Errors about a schedule.
@@ -25,7 +26,7 @@ var (
 	ErrNone = errors.New("there is no such schedule")
 	// ErrTooMany says that the person has the largest allowed number of schedules.
 	ErrTooMany = errors.New("this person has too many schedules")
-	// ErrOver says that the schedule will never be due again, so nothing of it can be changed.
+	// ErrOver says that the schedule will never be due again, so it cannot be changed.
 	ErrOver = errors.New("this schedule is over")
 	// ErrNotAdmitted says that the schedule's person may not talk to the bot there now.
 	ErrNotAdmitted = errors.New("this person may not talk to the bot there")
@@ -46,13 +47,13 @@ type Schedule struct {
 	When       string `json:"when"`    // when it is due, in words that Parse reads
 	Zone       string `json:"time_zone"`
 	Text       string `json:"text"`
-	// Made is when it was made, or when When was changed last. Intervals count from then.
+	// Made is when it was made, or when When was last changed. Intervals count from then.
 	Made time.Time
 	// Next is the next time at which it is due, after Slot; zero if there is none, or it is paused.
 	Next time.Time
-	// Paused is since when it is paused; zero if it is not.
+	// Paused is when it was paused; zero if it is not paused.
 	Paused time.Time
-	// Request is a hash of the request that has made it; "" if none has, but the agent's tool.
+	// Request is a hash of the request that made it; "" if the agent's tool made it.
 	Request string `json:"-"`
 	// Slot is the slot that is being worked on; zero if none is.
 	Slot time.Time
@@ -62,7 +63,7 @@ type Schedule struct {
 	MissedFrom time.Time
 }
 
-// MaxMissed is the largest number of missed slots that is counted.
+// MaxMissed is the highest number of missed slots that is counted.
 const MaxMissed = 1000
 
 // parseWhen parses when the schedule is due.
@@ -78,8 +79,8 @@ func (s Schedule) parseWhen() (When, error) {
 	return w, nil
 }
 
-// Due returns the schedule in the state in which work on its newest slot up to now begins, with
-// earlier slots counted as missed. It returns false if no slot has come yet, or one is being worked
+// Due returns the schedule in the state that it has when work on its newest slot up to now begins, with
+// earlier slots counted as missed. It returns false if no slot has come yet, or if one is being worked
 // on.
 func (s Schedule) Due(now time.Time) (Schedule, bool, error) {
 	if !s.Slot.IsZero() || s.Next.IsZero() || s.Next.After(now) {
@@ -108,26 +109,26 @@ func SlotID(id string, slot time.Time) string {
 	return idPrefix(id) + strconv.FormatInt(slot.Unix(), 10)
 }
 
-// RunID returns the permanent id of a run of the schedule that somebody asks for, beside its slots.
-// The same name means the same run.
+// RunID returns the permanent id of a run that somebody asks for in addition to the schedule's slots. The
+// same name means the same run.
 func RunID(id, name string) string { return idPrefix(id) + "run:" + name }
 
-// idPrefix returns the beginning of the ids of all slots and runs of the schedule with that id. Package
-// sqlstore has an index of these ids, so they always begin so.
+// idPrefix returns the prefix of the ids of all slots and runs of the schedule with that id. Package
+// sqlstore has an index of these ids, so the prefix must never change.
 func idPrefix(id string) string { return "schedule:" + id + ":" }
 
 // A Run is a turn that a schedule has begun.
 type Run struct {
-	ID    string // of the message that has begun it, by SlotID or RunID
+	ID    string // the id of the message that began it, made by SlotID or RunID
 	N     int64  // the number of that message's entry in the log
 	Turn  string
 	Begun time.Time
-	State string // how it has ended; "" while it has not
+	State string // how it ended; "" while it runs
 	Code  string // why it ended early
 	Ended time.Time
 }
 
-// Slot returns the slot for which the run was; false if somebody has asked for it.
+// Slot returns the slot that the run was for; false if somebody asked for the run.
 func (r Run) Slot() (time.Time, bool) {
 	seconds, err := strconv.ParseInt(r.ID[strings.LastIndexByte(r.ID, ':')+1:], 10, 64)
 	if err != nil || strings.Contains(r.ID, ":run:") {
@@ -136,7 +137,7 @@ func (r Run) Slot() (time.Time, bool) {
 	return time.Unix(seconds, 0), true
 }
 
-// IsOver reports whether the schedule will never be due again. It is kept for a while.
+// IsOver reports whether the schedule will never be due again. Such a schedule is kept for a while.
 func (s Schedule) IsOver() bool { return s.Slot.IsZero() && s.Next.IsZero() && s.Paused.IsZero() }
 
 // DueSince returns when work on the schedule is or was due: at its slot, if one is being

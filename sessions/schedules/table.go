@@ -12,9 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Migration is the SQL that adds the tables of schedules to a schema; {bytes} stands for
-// a text type that is sorted by its bytes. Times are microseconds since 1970; 0 means
-// none.
+// Migration is the SQL that adds the tables of schedules to a schema; {bytes} is replaced by a text type
+// that sorts by bytes. Times are microseconds since 1970; 0 means none.
 const Migration = `
 CREATE TABLE schedules (
 	id          {bytes} PRIMARY KEY,
@@ -40,27 +39,27 @@ CREATE TABLE time_zones (
 );
 `
 
-// Changes is the SQL that lets schedules be paused, and be made by requests.
+// Changes is the SQL that allows schedules to be paused, and to be made by requests.
 const Changes = `
 ALTER TABLE schedules ADD COLUMN paused BIGINT NOT NULL DEFAULT 0;   -- since when; next is never then
 ALTER TABLE schedules ADD COLUMN request TEXT NOT NULL DEFAULT '';   -- a hash of the one that has made it
 `
 
-// never is the next slot of a schedule that is paused: the end of the year 9999. A process of an
-// older release, which does not know of pauses, takes it for a schedule that is not due yet.
+// never is the stored next slot of a paused schedule: the end of the year 9999. A process of an older
+// release, which does not know that schedules can be paused, treats it as one that is not due yet.
 const never = 253_402_300_799_000_000
 
 // A Table stores schedules in a database. Several processes may use the same one at a
 // time.
 type Table struct{ DB *sqldb.DB }
 
-// Add stores a schedule and returns it; if there is one with its id already, it returns that one, or
-// ErrOtherRequest if another request has made that. It returns ErrTooMany if the person has as many
-// schedules as most says already.
+// Add stores a schedule and returns it. If there is already one with its id, Add returns that one, or
+// ErrOtherRequest if another request made it. It returns ErrTooMany if the person already has most
+// schedules.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if t.DB.Postgres() { // who counts counts alone
+		if t.DB.Postgres() { // only one process counts at a time
 			if _, err := tx.Exec("LOCK TABLE schedules IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
@@ -87,8 +86,8 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 	return kept, err
 }
 
-// Replace stores a schedule that was changed: was is what it was, and now what Changed has made of that.
-// It returns false, and changes nothing, if the schedule is not any more what it was.
+// Replace stores a changed schedule: was is the schedule before, and now what Changed has returned for
+// it. It returns false, and changes nothing, if the stored schedule is no longer the same as was.
 func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 	args := append(textArgs(now.Text, now.When, now.Zone), toMicros(now.Made), nextOf(now), toMicros(now.Paused))
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...)...)
@@ -98,15 +97,15 @@ func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 	return n > 0, nil
 }
 
-// unchanged is the condition for a schedule that is still as unchangedArgs gets it. It compares all that a
-// change may be about, so that it also sees what a process of an older release has changed.
+// unchanged is the condition for a schedule that still has the values of unchangedArgs. It compares
+// everything that a change may affect, so it also notices changes by a process of an older release.
 const unchanged = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
 
 func unchangedArgs(was Schedule) []any {
 	return append(textArgs(was.ID, was.Text, was.When, was.Zone), toMicros(was.Made), nextOf(was), toMicros(was.Paused))
 }
 
-// nextOf returns how the table stores the next slot of a schedule.
+// nextOf returns the next slot of a schedule in the form in which the table stores it.
 func nextOf(s Schedule) int64 {
 	if !s.Paused.IsZero() {
 		return never
@@ -114,7 +113,7 @@ func nextOf(s Schedule) int64 {
 	return toMicros(s.Next)
 }
 
-// Get returns a schedule, even one that is over; ErrNone if there is none of that id.
+// Get returns a schedule, even one that is over; ErrNone if there is none with that id.
 func (t Table) Get(ctx context.Context, id string) (Schedule, error) {
 	found, err := t.list(ctx, "id = ?", textArgs(id)...)
 	if err != nil {
@@ -126,8 +125,8 @@ func (t Table) Get(ctx context.Context, id string) (Schedule, error) {
 	return found[0], nil
 }
 
-// List returns the schedules of a session that are not over, or those of all sessions for
-// "", in the order of their next slots.
+// List returns the schedules of a session that are not over, or those of all sessions if session is "",
+// in the order of their next slots.
 func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 	if session == "" {
 		return t.list(ctx, "slot + next > 0")
@@ -135,8 +134,8 @@ func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 	return t.list(ctx, "session = ? AND slot + next > 0", textArgs(session)...)
 }
 
-// Page returns the schedules that List returns, at most limit. after is the Cursor of the last one of
-// the page before; "" is the first page.
+// Page returns at most limit of the schedules that List returns. after is the Cursor of the last one on
+// the previous page; "" means the first page.
 func (t Table) Page(ctx context.Context, session, after string, limit int) ([]Schedule, error) {
 	condition, args := "slot + next > 0", []any{}
 	if session != "" {
@@ -153,11 +152,11 @@ func (t Table) Page(ctx context.Context, session, after string, limit int) ([]Sc
 	return t.find(ctx, condition+" ORDER BY next, id LIMIT ?", append(args, limit)...)
 }
 
-// Cursor returns the place of the schedule in what Page lists.
+// Cursor returns the schedule's place in the list that Page returns.
 func (s Schedule) Cursor() string { return strconv.FormatInt(nextOf(s), 10) + "." + s.ID }
 
 // NextDue returns the schedules of all sessions that are due next, at most limit, and how many there are
-// that are neither over nor paused. What is due and not done yet comes first.
+// that are neither over nor paused. Slots that are due but not done yet come first.
 func (t Table) NextDue(ctx context.Context, limit int) (next []Schedule, count int, err error) {
 	err = t.DB.Read.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM schedules WHERE slot > 0) + (SELECT count(*) FROM schedules WHERE slot = 0 AND next > 0 AND paused = 0)").Scan(&count)
 	if err != nil {
@@ -184,9 +183,9 @@ func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) 
 	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", toMicros(at), toMicros(at))
 }
 
-// BeginSlot records that work on a slot begins: was is the schedule before, and now is the one that
-// Due returned for it. It returns false if another process has begun the slot, or the schedule was
-// changed, be it only its text, or is gone.
+// BeginSlot records that work on a slot begins: was is the schedule before, and now is the one that Due
+// returned for it. It returns false if another process has begun the slot, if anything about the schedule
+// was changed, even if it is only the text, or if the schedule no longer exists.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	args := []any{toMicros(now.Slot), now.Missed, toMicros(now.MissedFrom), toMicros(now.Next)}
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchanged, append(args, unchangedArgs(was)...)...)
@@ -196,8 +195,7 @@ func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	return n > 0, nil
 }
 
-// EndSlot records that the work on a slot is done. Without a next slot the schedule is over
-// then.
+// EndSlot records that the work on a slot is done. If there is no next slot, the schedule is over then.
 func (t Table) EndSlot(ctx context.Context, s Schedule) error {
 	_, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", sqldb.Text(s.ID), toMicros(s.Slot))
 	if err != nil {
@@ -218,7 +216,7 @@ func (t Table) Prune(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Remove removes a schedule; ErrNone if there is none of that id.
+// Remove removes a schedule; ErrNone if there is none with that id.
 func (t Table) Remove(ctx context.Context, id string) error {
 	n, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE id = ?", textArgs(id)...)
 	if err != nil {
@@ -249,8 +247,8 @@ func (t Table) Zone(ctx context.Context, session string) (zone string, err error
 	return sqldb.Untext(zone), nil
 }
 
-// EraseSession deletes the schedules and the time zone of a session, and returns the
-// number of rows.
+// EraseSession deletes the schedules and the time zone of a session, and returns the number of deleted
+// rows.
 func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
 	n, err := tx.Exec("DELETE FROM schedules WHERE session = ?", textArgs(session)...)
 	if err != nil {
@@ -270,7 +268,7 @@ func (t Table) list(ctx context.Context, condition string, args ...any) ([]Sched
 	return t.find(ctx, "("+condition+") ORDER BY next, id", args...)
 }
 
-// find returns the schedules that the end of a statement, from its condition on, selects.
+// find returns the schedules that the given end of a statement selects, which begins with its condition.
 func (t Table) find(ctx context.Context, condition string, args ...any) (all []Schedule, err error) {
 	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from, paused
 		FROM schedules WHERE `+condition, args...)
@@ -309,7 +307,7 @@ func textArgs(list ...string) []any {
 	return held
 }
 
-// toMicros converts a time to how the table stores it, and moment converts it back.
+// toMicros converts a time to the form in which the table stores it, and fromMicros converts it back.
 func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A When says when something is due. Its slots are whole seconds: one time, an interval,
-// or a cron line.
+// A When says when something is due. Its slots are whole seconds. They are one time, an interval, or a
+// cron line.
 type When struct {
 	text  string // the words in the form in which they are stored
 	at    time.Time
@@ -22,12 +22,11 @@ type When struct {
 // Forms describes the forms that Parse accepts, for messages to people.
 const Forms = `a time such as "2026-12-01 09:00" or "15:30" (once), "in 2h" (once), "every 2h", or a cron line such as "0 9 * * mon-fri"`
 
-// longest limits how far off a time and how long an interval may be.
+// longest limits how far away a time may be, and how long an interval.
 const longest = 10 * 366 * 24 * time.Hour
 
-// Parse parses the words of somebody in a time zone that say when something is due. Words
-// such as "in 2h" and "every 2h" count from now. The String of the result means the same
-// whenever it is parsed.
+// Parse parses somebody's words, in a time zone, that say when something is due. Words such as "in 2h"
+// and "every 2h" count from now. The String of the result means the same no matter when it is parsed.
 func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	text = strings.Join(strings.Fields(text), " ")
 	w := When{zone: zone, text: text, from: now.Truncate(time.Second)}
@@ -63,13 +62,13 @@ func onceAt(at time.Time, zone *time.Location) When {
 	return When{at: at, zone: zone, text: at.Format(time.RFC3339)}
 }
 
-// String returns words that Parse understands in the same way at any time.
+// String returns words that mean the same to Parse no matter when it is called.
 func (w When) String() string { return w.text }
 
-// IsOnce reports whether the When is due a single time only.
+// IsOnce reports whether the When is due only once.
 func (w When) IsOnce() bool { return !w.at.IsZero() }
 
-// ShortestGap returns the shortest time between two slots; 0 if there is a single slot.
+// ShortestGap returns the shortest time between two slots; 0 if there is only one.
 func (w When) ShortestGap() time.Duration {
 	switch {
 	case w.cron != nil:
@@ -111,8 +110,8 @@ func (w When) Last(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// IsZone reports whether a text names a time zone that is the same on every machine, and not the
-// machine's own.
+// IsZone reports whether a text names a time zone that is the same on every machine, unlike the machine's
+// own.
 func IsZone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && !strings.EqualFold(name, "local")
@@ -140,9 +139,9 @@ func parseInterval(text string) (time.Duration, error) {
 	return d.Truncate(time.Second), nil
 }
 
-// parseClockTime parses a time of day, or a day and a time; isTime is false if the text is
-// neither. A time that the clocks skip when they are set forward is an error; of a time
-// that they show twice it returns the first.
+// parseClockTime parses a time of day, or a day and a time; isTime is false if the text is neither. A
+// time that clocks skip when they are set forward is an error; for a time that they show twice, it
+// returns the first.
 func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Time, isTime bool, err error) {
 	if at, err := time.Parse(time.RFC3339, strings.Replace(text, " ", "T", 1)); err == nil {
 		return at, true, nil
@@ -167,8 +166,8 @@ func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Ti
 	return at, true, err
 }
 
-// existingTime returns the moment at which the clocks of a zone first show the date and time that l
-// has in UTC, or an error if they never do.
+// existingTime returns the moment at which the clocks of a zone first show the date and time that l shows
+// in UTC, or an error if they never do.
 func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	at, there := resolve(l, zone)
 	if !there {
@@ -177,9 +176,9 @@ func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-// resolve returns the first moment at which the clocks of a zone show the date and time that l has
-// in UTC, and true. If they never do because they are set forward over it, it returns the moment at
-// which they are set, and false.
+// resolve returns the first moment at which the clocks of a zone show the date and time that l shows in
+// UTC, and true. If they never do because they are set forward past it, it returns the moment at which
+// they are set, and false.
 func resolve(l time.Time, zone *time.Location) (at time.Time, there bool) {
 	guess := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, zone)
 	for _, near := range []time.Duration{-26 * time.Hour, 0, 26 * time.Hour} {

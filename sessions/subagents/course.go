@@ -9,17 +9,17 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Shown returns a task to show it to people; ErrNone if there is none of that id, or if its session is to be
-// erased.
+// Shown returns a task for showing it to people; ErrNone if there is none with that id, or if its session
+// is to be erased.
 func (t Table) Shown(ctx context.Context, id string) (Task, error) {
 	return t.one(ctx, "id = ? AND dropped = 0", sqldb.Text(id))
 }
 
-// A Used says how often models were asked for a task so far, and how many tokens that took.
+// A Used says how many model calls were made for a task so far, and how many tokens they took.
 type Used struct{ Calls, Input, Output int64 }
 
-// Used returns by their ids what the turns that tasks began have used. A task that joined a turn that ran already has
-// used nothing by itself.
+// Used returns, by the tasks' ids, what the turns that the tasks began have used. A task that joined a
+// running turn has used nothing by itself.
 func (t Table) Used(ctx context.Context, tasks ...Task) (used map[string]Used, err error) {
 	used = make(map[string]Used, len(tasks))
 	if len(tasks) == 0 {

@@ -1,8 +1,8 @@
 // Package subagents stores the tasks that agents have handed to sub-agents.
 //
-// A task has an id that is made of the call that hands it out, so the same call hands out one task
-// only. Its row is written before anybody hears of the task, and holds all that is needed to hand
-// it out and to tell how it ended. So whatever a process leaves undone, another can do.
+// A task's id is derived from the call that hands it out, so the same call hands out only one task. Its
+// row is written before anybody hears of the task, and contains everything that is needed to hand it out
+// and to report how it ended. So whatever a process leaves undone, another can do.
 package subagents
 
 import (
@@ -34,20 +34,20 @@ type Task struct {
 	Person  string // the person on whose behalf it is done
 	Turn    string // the turn of the parent that has handed it out
 	Call    string // the tool call of that turn
-	// Title is the beginning of what is to be done.
+	// Title is the beginning of the task's text.
 	Title string
 	// Awaited says that the turn waits for the task. Otherwise the report comes as a message.
 	Awaited bool
-	// Mail is the message by which the task is handed out, as its sender encoded it. It is
-	// emptied when the task ends.
+	// Mail is the message that hands out the task, as its sender encoded it. It is emptied when the task
+	// ends.
 	Mail json.RawMessage
 	// Route is where the report goes, as the sender encoded it.
 	Route   json.RawMessage
 	Started time.Time
 
 	State string
-	Stop  string // what asked for its end; "" while nothing did
-	// Report is what the parent is told.
+	Stop  string // what asked the task to end; "" if nothing has
+	// Report is the text that the parent gets.
 	Report string
 	// Untrusted says that the sub-agent had read something that strangers may have written.
 	Untrusted bool
@@ -67,7 +67,8 @@ var (
 	ErrNone = errors.New("there is no such task")
 )
 
-// A LimitError says that a session has handed out as many tasks as may be open at once.
+// A LimitError says that a session has already handed out the maximum number of tasks that may be open at
+// once.
 type LimitError struct{ Most int }
 
 // Error returns a message that names the limit.
@@ -81,9 +82,8 @@ func Key(agent, parent, id string) (string, error) {
 	return sessions.Key(agent, Channel, hash(parent), id)
 }
 
-// MailID returns the id of the message by which a task is handed out. The turn that it begins has the same id.
+// MailID returns the id of the message that hands out a task. The turn that it begins has the same id.
 func MailID(id string) string { return "tasked:" + id }
 
-// Channel is the name that stands in the key of a sub-agent's session in place of a
-// channel's.
+// Channel takes the place of a channel's name in the key of a sub-agent's session.
 const Channel = "agent"

@@ -14,8 +14,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Migration is the SQL that adds the table of tasks to a schema; {bytes} stands for a text
-// type that is sorted by its bytes. Times are microseconds since 1970; 0 means none.
+// Migration is the SQL that adds the table of tasks to a schema; {bytes} is replaced by a text type that
+// sorts by bytes. Times are microseconds since 1970; 0 means none.
 const Migration = `
 CREATE TABLE tasks (
 	id        {bytes} PRIMARY KEY,
@@ -52,7 +52,7 @@ const open = "state IN ('prepared', 'running')"
 // A Table stores tasks in a database. Several processes may use the same one at a time.
 type Table struct{ DB *sqldb.DB }
 
-// hash returns a short text that stands for another one in an id or a key.
+// hash returns a short text that replaces another one in an id or a key.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:16])
@@ -61,16 +61,16 @@ func hash(text string) string {
 // ID returns the id of the task that a call of a session hands out.
 func ID(session, call string) string { return hash(session + "\x00" + call) }
 
-// keep is how long a task's words are kept after its end, and its record if its session is gone.
+// keep is how long a task's words are kept after its end, and its record if its session no longer exists.
 const keep = 30 * 24 * time.Hour
 
-// Prepare records a task that is not handed out yet. It returns ErrKnown if there is a task
-// of that id, a *LimitError if most tasks of the parent are open, and sessions.ErrNotFound
-// if the parent does not exist because it was erased.
+// Prepare records a task that is not handed out yet. It returns ErrKnown if a task with that id exists, a
+// *LimitError if the parent already has most open tasks, and sessions.ErrNotFound if the parent does not
+// exist because it was erased.
 func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	var known, there, running int64
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if t.DB.Postgres() { // who counts counts alone
+		if t.DB.Postgres() { // only one process counts at a time
 			if _, err := tx.Exec("LOCK TABLE tasks IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
@@ -112,8 +112,8 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	return nil
 }
 
-// Discard ends a task that was never handed out, and has its session erased: its files may
-// have been copied.
+// Discard ends a task that was never handed out, and has its session erased, because files may already
+// have been copied there.
 func (t Table) Discard(ctx context.Context, id string) error {
 	return t.exec(ctx, "discard a task", "UPDATE tasks SET state = 'cancelled', told = 1, dropped = 1, ended = ?, mail = '', title = '' WHERE id = ? AND state = 'prepared'",
 		time.Now().UnixMicro(), sqldb.Text(id))
@@ -130,8 +130,8 @@ func (t Table) Get(ctx context.Context, id string) (Task, error) {
 	return t.one(ctx, "id = ?", sqldb.Text(id))
 }
 
-// Newest returns the newest task on which a session works, or has worked; ErrNone if the session is
-// not a sub-agent's.
+// Newest returns the newest task that a session works on, or has worked on; ErrNone if the session is not
+// a sub-agent's.
 func (t Table) Newest(ctx context.Context, session string) (Task, error) {
 	return t.one(ctx, "session = ? ORDER BY started DESC, id DESC LIMIT 1", sqldb.Text(session))
 }
@@ -146,16 +146,16 @@ func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
 	return t.list(ctx, "parent = ? AND "+open+" ORDER BY started, id", sqldb.Text(parent))
 }
 
-// How long a task may wait to be handed out. A turn that still wants it is over by then, or hands it
-// out at once: one that is to wait for it may have other calls to make before.
+// How long a task may wait to be handed out. By then, a turn that wants it is over or has handed it out.
+// A turn hands out a task at once, unless it will wait for it: then it may make other calls first.
 const (
 	abandonedAwaited = time.Hour
 	abandoned        = 2 * time.Minute
 )
 
-// Untold returns, of all sessions, the tasks whose end the parent was not told and that were handed
-// out, or have ended, before a time. It also returns those that nobody hands
-// out any more, because their turns went on without them.
+// Untold returns the tasks of all sessions that were handed out, or have ended, before a time, and whose
+// end was not reported to the parent. It also returns those that nobody hands out anymore, because their
+// turns went on without them.
 func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
 	return t.list(ctx, `told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?
@@ -163,7 +163,7 @@ func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 		at, at, at, before.Add(-abandoned).UnixMicro(), before.Add(-abandonedAwaited).UnixMicro())
 }
 
-// Running counts the tasks that are open, of all sessions.
+// Running counts the running tasks of all sessions.
 func (t Table) Running(ctx context.Context) (n int, err error) {
 	if err := t.DB.Read.QueryRowContext(ctx, "SELECT count(*) FROM tasks WHERE told = 0 AND state = 'running'").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count tasks: %w", err)
@@ -171,11 +171,11 @@ func (t Table) Running(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// Stop asks for the end of open tasks of a session (parent): of the task with that id, of those for
-// which that turn waits and those that it has not handed out, or of all if both are "". It returns
-// those that were asked to end for this cause; a repeated call returns them again.
+// Stop asks open tasks of a session (parent) to end: the task with that id; or the tasks of that turn
+// that it waits for or has not handed out; or all if both are "". It returns those that were asked to end
+// for this cause; a repeated call returns them again.
 func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task, error) {
-	// What Stop returned before may have ended meanwhile, so that it is not "prepared" any more.
+	// A task that Stop returned before may have ended meanwhile, so that it is not "prepared" anymore.
 	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND (awaited = 1 OR state <> 'running'))"
 	args := texts(parent, id, id, turn, turn)
 	if err := t.exec(ctx, "stop tasks", "UPDATE tasks SET stop = ? WHERE "+which+" AND stop = '' AND "+open, append(texts(cause), args...)...); err != nil {
@@ -184,9 +184,8 @@ func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task
 	return t.list(ctx, which+" AND stop = ? ORDER BY started, id", append(args, sqldb.Text(cause))...)
 }
 
-// End records how a task ended: State, Report, Untrusted, Ended and Told. It returns false if the
-// task is not in the state was any more, because it was handed out meanwhile or has ended before, or
-// if its record is gone.
+// End records how a task ended: State, Report, Untrusted, Ended and Told. It returns false if the task is
+// no longer in the state was, because it was handed out or has ended meanwhile, or if its record is gone.
 func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
 	n, err := t.DB.Exec(ctx, "UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+open,
 		task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID), was)
@@ -196,14 +195,13 @@ func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
 	return n > 0, nil
 }
 
-// NoteTold records that the parent was told how a task ended.
+// NoteTold records that the parent got the report on a task.
 func (t Table) NoteTold(ctx context.Context, id string) error {
 	return t.exec(ctx, "note that the end of a task is told", "UPDATE tasks SET told = 1 WHERE id = ? AND NOT "+open, sqldb.Text(id))
 }
 
-// Drop has the sessions erased that work, or have worked, for a session, but for those for
-// which a turn waits, also if only their reports are still to come. It asks those that still
-// work to end.
+// Drop has the sessions erased that work, or have worked, for a session, except those for which a turn
+// waits, even if only their reports are still to come. It asks those that are still working to end.
 func (t Table) Drop(ctx context.Context, parent, cause string) error {
 	return t.exec(ctx, "drop tasks", `UPDATE tasks SET dropped = 1, told = 1, stop = CASE WHEN stop = '' THEN CAST(? AS TEXT) ELSE stop END
 		WHERE parent = ? AND session NOT IN (SELECT session FROM tasks WHERE parent = ? AND awaited = 1 AND told = 0)`, texts(cause, parent, parent)...)
@@ -219,8 +217,8 @@ func (t Table) Forget(ctx context.Context, session string) error {
 	return t.exec(ctx, "forget tasks", "DELETE FROM tasks WHERE session = ?", sqldb.Text(session))
 }
 
-// SessionsFor returns the sub-agents' sessions that work, or have worked, for one of these
-// sessions, or on behalf of a person if that is not "".
+// SessionsFor returns the sub-agents' sessions that work, or have worked, for one of these sessions, or
+// on behalf of a person if person is not "".
 func (t Table) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
 	var all []string
 	if person != "" {
@@ -240,9 +238,9 @@ func (t Table) SessionsFor(ctx context.Context, person string, parents ...string
 	return all, nil
 }
 
-// EraseSession deletes the tasks that a session has handed out. Tasks on which the session itself
-// works end as lost, and their parents are told; of those that have ended the words are erased. It
-// returns the number of rows that have changed.
+// EraseSession deletes the tasks that a session has handed out. Tasks that the session itself works on
+// end as lost, and their parents are told; for those that have ended, only the words are erased. It
+// returns the number of changed rows.
 func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
 	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR session = ? AND told = 1 AND NOT "+open, texts(session, session)...)
 	if err != nil {
