@@ -1,17 +1,14 @@
-// Package outgoing keeps the files that agents send until they are sent, where no agent
-// can change them.
+// Package outgoing stores the files that agents send until they are sent, where no agent can change them.
 //
-// When an agent calls a tool to send a file, the file is copied here, so that it goes out
-// as it was then, whatever becomes of the original. The message on the bus carries the
-// file's name, its size, its checksum and the folder that it is in. Each message that is
-// to carry a folder's files holds a reference to the folder, which is a small file in it;
-// the folder is removed with its last reference.
+// When an agent calls a tool to send a file, the file is copied here, so that it is sent as it was then,
+// whatever happens to the original. The message on the bus carries the file's name, its size, its
+// checksum and the folder that it is in. For each message that is to carry a folder's files, there is a
+// reference to the folder, which is a small file in it; the folder is removed with its last reference.
 //
-// Everything lies in one folder of the workspaces' root whose name no session's directory
-// can have: ~outgoing/SESSION/CALL/SUM. The first two are hashed, so that they are valid
-// names on every filesystem. What a function writes is on the disk when it returns. A
-// crash may leave a folder that no message refers to, or a reference of a message that
-// was already sent: Sweep removes both.
+// Everything is in one folder of the workspaces' root whose name no session's directory can have:
+// ~outgoing/SESSION/CALL/SUM. The first two are hashed, so that they are valid names on every filesystem.
+// What a function writes is on the disk when it returns. A crash may leave a folder that no message
+// refers to, or a reference for a message that was already sent: Sweep removes both.
 package outgoing
 
 import (
@@ -31,13 +28,13 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The errors by which callers decide what to do next.
+// Errors that tell callers what to do next.
 var (
-	// ErrMissing says that a stored file does not exist any more, or has changed.
+	// ErrMissing says that a stored file no longer exists, or has changed.
 	ErrMissing = errors.New("the file is not there any more")
 	// ErrTooLarge says that a file is larger than the limit.
 	ErrTooLarge = errors.New("the file is larger than may be sent")
-	// ErrFull says that too many bytes of a session wait to be sent already.
+	// ErrFull says that too many bytes of a session are already waiting to be sent.
 	ErrFull = errors.New("too much waits to be sent")
 )
 
@@ -69,9 +66,9 @@ func Open(root string, most int64) (*Store, error) {
 // Close closes the store.
 func (s *Store) Close() error { return s.root.Close() }
 
-// A File identifies one kept file.
+// A File identifies one stored file.
 type File struct {
-	Ref    string // the folder that it is in, as RefOf names it
+	Ref    string // the folder that it is in, in the form of RefOf
 	SHA256 string // the hash of its content, in hexadecimal digits
 	Size   int64
 }
@@ -85,11 +82,11 @@ func hashName(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Keep copies a file into the folder of a session's call. The same call may keep the same file
-// again. If no message refers to the folder (see Refer), Sweep removes it after a while. Keep
-// returns ErrTooLarge for a file of more than `most` bytes, ErrFull if the session has too many
-// bytes here, and ErrMissing if the folder was removed meanwhile, because the last reference to
-// earlier files in it was released.
+// Keep copies a file into the folder of a session's call. The same call may keep the same file again. If
+// no message refers to the folder (see Refer), Sweep removes it after a while. Keep returns ErrTooLarge
+// for a file of more than `most` bytes, ErrFull if the session already has too many bytes here, and
+// ErrMissing if the folder was removed meanwhile, because the last reference to earlier files in it was
+// released.
 func (s *Store) Keep(ctx context.Context, session, call string, content io.Reader, most int64) (File, error) {
 	f := File{Ref: RefOf(session, call)}
 	waits, err := s.sizeOf(path.Join(Folder, hashName(session)))
@@ -123,8 +120,8 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 	return f, nil
 }
 
-// A limitedReader fails with ErrTooLarge after as many bytes as left says, and with the context's
-// error once the context is done.
+// A limitedReader fails with ErrTooLarge after left bytes, and with the context's error once the context
+// is done.
 type limitedReader struct {
 	ctx  func() error
 	from io.Reader
@@ -172,7 +169,7 @@ func (s *Store) makeFolder(dir string) error {
 	}
 }
 
-// sync makes the files that were made or renamed in a folder outlast a power cut.
+// sync makes files that were created or renamed in a folder survive a power failure.
 func (s *Store) sync(dir string) error {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -188,7 +185,7 @@ func (s *Store) removeIfThere(name string) error {
 	return nil
 }
 
-// sizeOf returns how many bytes the files in a session's folder have.
+// sizeOf returns how many bytes the files in a session's folder take.
 func (s *Store) sizeOf(dir string) (sum int64, err error) {
 	err = fs.WalkDir(s.root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -252,8 +249,8 @@ func (s *Store) refer(r Reference) error {
 	return err
 }
 
-// folderOf returns the path of the folder that a reference names. References come over
-// the bus, so one that cannot be a folder of the store gives ErrMissing.
+// folderOf returns the path of the folder that a reference names. References come over the bus, so for
+// one that cannot be a folder of the store it returns ErrMissing.
 func folderOf(ref string) (string, error) {
 	session, call, ok := strings.Cut(ref, "/")
 	if !ok || !isHash(session) || !isHash(call) {
@@ -266,8 +263,8 @@ func isHash(name string) bool {
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// Read returns the content of a kept file. It returns ErrMissing if the file does not
-// exist or has changed.
+// Read returns the content of a stored file. It returns ErrMissing if the file does not exist or has
+// changed.
 func (s *Store) Read(f File) ([]byte, error) {
 	content, err := s.read(f)
 	if err != nil {
@@ -289,7 +286,7 @@ func (s *Store) read(f File) (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Another of the same content may take its place at any time.
+	// Another file with the same content may replace it at any time.
 	file, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// Release removes a message's reference to a folder, when the message was sent or never
-// will be. With its last reference the folder is removed too. It does nothing if there is
-// no such reference.
+// Release removes a message's reference to a folder, after the message was sent or given up. With its
+// last reference the folder is removed too. If there is no such reference, Release does nothing.
 func (s *Store) Release(ref, message string) error {
 	dir, err := folderOf(ref)
 	if err != nil {
-		return nil //nolint:nilerr // nothing can be there
+		return nil //nolint:nilerr // there can be nothing with such a name
 	}
 	if err := s.release(dir, referencePrefix+hashName(message)); err != nil {
 		return fmt.Errorf("release files that were to be sent: %w", err)
@@ -79,8 +78,8 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// References lists the references that a session's messages hold to folders; for "" those of all
-// sessions.
+// References lists the references of a session's messages to folders, or those of all sessions if session
+// is "".
 func (s *Store) References(ctx context.Context, session string) ([]Reference, error) {
 	var all []Reference
 	err := s.eachFolder(ctx, session, func(ref string, names []string) error {
@@ -104,7 +103,7 @@ func (s *Store) References(ctx context.Context, session string) ([]Reference, er
 	return all, nil
 }
 
-// readReference reads one reference; it returns the zero Reference if that is gone.
+// readReference reads one reference; it returns the zero Reference if that no longer exists.
 func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	f, err := s.root.Open(path.Join(Folder, ref, name))
 	if err != nil {
@@ -122,8 +121,8 @@ func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	return r, nil
 }
 
-// eachFolder calls fn for each folder of a session, for "" of all sessions, with the names of the
-// files in it.
+// eachFolder calls fn for each folder of a session, or of all sessions if session is "", with the names
+// of the files in it.
 func (s *Store) eachFolder(ctx context.Context, session string, fn func(ref string, names []string) error) error {
 	sessions := []string{hashName(session)}
 	if session == "" {
@@ -154,10 +153,10 @@ func (s *Store) eachFolder(ctx context.Context, session string, fn func(ref stri
 	return nil
 }
 
-// Sweep removes what nobody will release: folders without a reference, and the references of
-// messages for which needed returns false, because they were sent, given up or never published. It
-// skips folders that were changed after the time before, as they may belong to a call that still
-// runs. It returns how much it has removed.
+// Sweep removes what nobody will release: folders without a reference, and the references for messages
+// for which needed returns false, because they were sent, given up or never published. It skips folders
+// that were changed after the time before, because they may belong to a call that is still running. It
+// returns how much it has removed.
 func (s *Store) Sweep(ctx context.Context, before time.Time, needed func(Reference) (bool, error)) (removed int, err error) {
 	err = s.eachFolder(ctx, "", func(ref string, names []string) error {
 		dir := path.Join(Folder, ref)

@@ -61,8 +61,8 @@ func (k *copier) fits(size int64) bool {
 	return k.used+size <= k.history.cfg.MaxBytes
 }
 
-// claimRoom reserves the room for a copy. had says that there is a copy with that checksum already;
-// room says that there is one, or that there is room for it.
+// claimRoom reserves room for a copy. had says that there is already a copy with that checksum; room says
+// that there is a copy, or room for one.
 func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,8 +77,8 @@ func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	return false, true
 }
 
-// readFile returns the entry of a file with its checksum and, if keep is not nil, makes a copy of
-// the file. It returns the zero Entry for a file that is gone.
+// readFile returns the entry of a file with its checksum. If keep is not nil, it also makes a copy of the
+// file. It returns the zero Entry for a file that no longer exists.
 func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
 	before, err := statAt(root, name)
 	if err != nil || !before.Mode.IsRegular() {
@@ -98,7 +98,7 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 		return Entry{}, nil
 	case err != nil:
 		before.Why = unreadable
-		return before, nil //nolint:nilerr // it is said of the file
+		return before, nil //nolint:nilerr // the reason is in the entry
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -129,14 +129,14 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 
 func sumOf(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// The errors with which reading a file is broken off.
+// The errors that stop the reading of a file.
 var (
 	errTooLarge = errors.New("the file is too large")
 	errStore    = errors.New("the copy cannot be written")
 )
 
-// A limitedReader fails with errTooLarge after as many bytes as left says, and with the context's
-// error once the context is done.
+// A limitedReader fails with errTooLarge after left bytes, and with the context's error once the context
+// is done.
 type limitedReader struct {
 	ctx  context.Context //nolint:containedctx // it reads one file
 	from io.Reader
@@ -154,8 +154,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxInMemory is how many bytes of a file are read into memory before it is known whether
-// there is a copy of it.
+// maxInMemory is how many bytes of a file are read into memory before it is known whether there is a copy
+// of it.
 const maxInMemory = 1 << 20
 
 // keep computes a file's checksum, and makes a copy of it if there is none and there is
@@ -178,7 +178,7 @@ func (d *history) keep(e *Entry, from io.Reader, keep *copier) error {
 		}
 		return d.writeCopy(func(f io.Writer) error { _, err := f.Write(head); return err }, func() string { return e.Sum })
 	}
-	// The rest goes to the disk before its sum is known.
+	// The rest is written to the disk before its checksum is known.
 	size := int64(len(head))
 	if _, room := keep.claimRoom("?"+rand.Text(), e.Size); !room {
 		more, err := io.Copy(h, from)
@@ -221,7 +221,7 @@ func (d *history) writeCopy(fill func(io.Writer) error, sum func() string) error
 	return nil
 }
 
-// errDamaged says that a copy is missing, or differs from what was copied.
+// errDamaged says that a copy is missing, or differs from the file that was copied.
 var errDamaged = errors.New("the copy is not there any more, or damaged")
 
 // writeFromCopy writes the copy of an entry's content to a file, and checks it by its

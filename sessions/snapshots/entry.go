@@ -14,11 +14,11 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Name is a path in a workspace. Names on a disk need not be UTF-8, but JSON texts must
-// be: a name that is not UTF-8 is encoded after a NUL, which no name has.
+// A Name is a path in a workspace. Names on a disk need not be UTF-8, but JSON texts must be: so a name
+// that is not UTF-8 is encoded and stored after a NUL, which no name contains.
 type Name string
 
-// MarshalText implements encoding.TextMarshaler, also for names that are not UTF-8.
+// MarshalText implements encoding.TextMarshaler, even for names that are not UTF-8.
 func (n Name) MarshalText() ([]byte, error) {
 	if utf8.ValidString(string(n)) {
 		return []byte(n), nil
@@ -57,11 +57,11 @@ type Entry struct {
 	Inode    uint64 `json:"i,omitempty"`
 }
 
-// keptMode has those bits of a file's mode that an entry stores.
+// keptMode contains the bits of a file's mode that an entry stores.
 const keptMode = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// withoutRights returns the entry of a file as an undo restores it: without the bits of its
-// mode by which others would run it with its owner's rights.
+// withoutRights returns the entry in the form in which an undo restores the file: without the mode bits
+// that let others run it with its owner's rights.
 func (e *Entry) withoutRights() *Entry {
 	if e == nil || !e.Mode.IsRegular() || e.Mode == e.Mode.Perm() {
 		return e
@@ -71,8 +71,8 @@ func (e *Entry) withoutRights() *Entry {
 	return &plain
 }
 
-// untouched reports whether nobody has changed a file since it got this entry; now is the entry
-// that the system's data give at present.
+// untouched reports whether nobody has changed a file since it got this entry; now is its entry according
+// to the current data of the filesystem.
 func (e Entry) untouched(now Entry) bool {
 	return e.Size == now.Size && e.Modified == now.Modified && e.Changed == now.Changed && e.Inode == now.Inode && e.Mode.Type() == now.Mode.Type()
 }
@@ -92,14 +92,13 @@ func (e Entry) sameContent(other Entry) bool {
 	return e.Size == other.Size && e.Modified == other.Modified && e.Inode == other.Inode
 }
 
-// sameEntry reports whether two entries are alike. A nil entry stands for a path at which there
-// is nothing.
+// sameEntry reports whether two entries are alike. A nil entry means that there is nothing at the path.
 func sameEntry(a, b *Entry) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	if a.Mode&fs.ModeSymlink != 0 && b.Mode&fs.ModeSymlink != 0 {
-		return a.Link == b.Link // what modes links have is the system's matter
+		return a.Link == b.Link // the system decides about the modes of links
 	}
 	return a.Mode == b.Mode && a.sameContent(*b)
 }
@@ -111,7 +110,7 @@ type tree struct {
 	Entries map[Name]Entry
 }
 
-// lacksCopies reports whether there is a file in a folder of which a copy is still to be made.
+// lacksCopies reports whether a folder contains a file that is still to be copied.
 func (t *tree) lacksCopies(folder Name) bool {
 	for name, e := range t.Entries {
 		if e.Mode.IsRegular() && !e.Kept && e.Why == "" && strings.HasPrefix(string(name), string(folder)+"/") {
@@ -121,7 +120,7 @@ func (t *tree) lacksCopies(folder Name) bool {
 	return false
 }
 
-// A line is one path of a tree, as it is stored.
+// A line is one path of a tree, in the form in which it is stored.
 type line struct {
 	Path Name `json:"p"`
 	Entry
@@ -132,8 +131,8 @@ type lines struct {
 	Lines []line `json:"lines"` // sorted by path
 }
 
-// MarshalJSON implements json.Marshaler: it writes the tree as sorted lines, so that the same tree
-// always becomes the same text.
+// MarshalJSON implements json.Marshaler: it writes the tree as sorted lines, so that the same tree always
+// becomes the same text.
 func (t *tree) MarshalJSON() ([]byte, error) {
 	all := lines{At: t.At, Lines: make([]line, 0, len(t.Entries))}
 	for name, e := range t.Entries {
@@ -156,16 +155,16 @@ func (t *tree) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// racyNanos is how many nanoseconds after a change a file may be changed again without a
-// difference in its times: some filesystems count in seconds.
+// racyNanos is how many nanoseconds after a change a file may change again without a difference in its
+// times, because some filesystems store only seconds.
 const racyNanos = 2_000_000_000
 
-// isSettled reports whether the times of an entry's file would show if the file was changed after
+// isSettled reports whether the times of an entry's file would differ if the file had been changed after
 // this tree was made.
 func (t *tree) isSettled(e Entry) bool { return e.Changed < t.At-racyNanos }
 
-// covers reports whether next, a later tree, says nothing that this tree does not say, so that it
-// need not be stored.
+// covers reports whether next, a later tree, says nothing that this tree does not, so that it need not be
+// stored.
 func (t *tree) covers(next *tree) bool {
 	for _, e := range t.Entries {
 		if e.Mode.IsRegular() && !t.isSettled(e) {
@@ -175,11 +174,11 @@ func (t *tree) covers(next *tree) bool {
 	return maps.Equal(t.Entries, next.Entries)
 }
 
-// maxCached is how many trees stay in memory: those of the sessions that work just now.
+// maxCached is how many trees stay in memory: those of the sessions that are currently working.
 const maxCached = 8
 
-// A cache keeps the trees of folders that were used last. A tree's name is the hash of its
-// content, so what the cache has of a name is never out of date.
+// A cache holds the most recently used trees. A tree's name is the hash of its content, so a cached tree
+// is never out of date.
 type cache struct {
 	mu    sync.Mutex
 	names []string

@@ -8,9 +8,9 @@ import (
 )
 
 // unlock lets this process look into the folders that the turn has locked and nobody has touched since.
-// They get their modes again at the end, or those that they had before the turn.
+// At the end they get these modes again, or those from before the turn.
 func (r *restorer) unlock(ctx context.Context, changes []Change) error {
-	for _, c := range changes { // the folder before what is in it
+	for _, c := range changes { // a folder comes before its content
 		if c.To == nil || !c.To.Mode.IsDir() || c.To.Mode.Perm()&0o500 == 0o500 {
 			continue
 		}
@@ -21,15 +21,15 @@ func (r *restorer) unlock(ctx context.Context, changes []Change) error {
 		if err := r.checkHeld(ctx); err != nil {
 			return err
 		}
-		if r.root.Chmod(name, c.To.Mode|0o700) == nil { // if not, what is in it is left
+		if r.root.Chmod(name, c.To.Mode|0o700) == nil { // if that fails, its content is left as it is
 			r.modes[name] = c.To.Mode
 		}
 	}
 	return nil
 }
 
-// findLifted finds the folders that this undo had opened (see unlock, makeWritable) when it was cut
-// off, so that their modes are restored at the end.
+// findLifted finds the folders that this undo had opened (see unlock, makeWritable) when it was
+// interrupted, so that their modes are restored at the end.
 func (r *restorer) findLifted() {
 	if r.before == nil {
 		return
@@ -44,7 +44,7 @@ func (r *restorer) findLifted() {
 	}
 }
 
-// makeWritable lets this process write into a folder, whose mode is restored at the end.
+// makeWritable lets this process write into a folder. The folder's mode is restored at the end.
 func (r *restorer) makeWritable(folder string) error {
 	if _, known := r.modes[folder]; known {
 		return nil
@@ -60,8 +60,7 @@ func (r *restorer) makeWritable(folder string) error {
 	return r.root.Chmod(folder, info.Mode()|0o700)
 }
 
-// setFolderModes gives folders the modes that they are to have; the content of a folder
-// comes before the folder.
+// setFolderModes gives folders their final modes; the content of a folder comes before the folder.
 func (r *restorer) setFolderModes(ctx context.Context) error {
 	var names []string
 	for name := range r.modes {

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// recordsPerTurn is how many records, undos included, there may be for each turn that is
-// kept.
+// recordsPerTurn is how many records, including undos, there may be for each turn that is kept.
 const recordsPerTurn = 4
 
-// prune removes the records that are too many or too old, and then the trees and copies
-// that no record names. It keeps the record that a kept undo refers to.
+// prune removes the records beyond the maximum number or age, and then the trees and copies that no
+// record names. It keeps the record that a kept undo refers to.
 func (d *history) prune(records []Record) error {
 	var gone []Record
 	newest := records[len(records)-1]
@@ -102,7 +101,7 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	}
 	places, err := list(s.root, folder)
 	for _, place := range places {
-		unlock := s.lock(path.Join(folder, place)) // a turn may be at work on it just now
+		unlock := s.lock(path.Join(folder, place)) // a turn may be working on it
 		err = errors.Join(err, s.root.RemoveAll(path.Join(folder, place)))
 		unlock()
 	}
@@ -112,9 +111,8 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// SweepOld removes the histories in which nothing was written for as long as turns are
-// kept, and returns their number. In other histories the next turn removes what is too
-// old.
+// SweepOld removes the histories in which nothing was written for as long as turns are kept, and returns
+// their number. In other histories the next turn removes what is too old.
 func (s *Store) SweepOld(ctx context.Context) (int, error) {
 	if s.cfg.MaxAge <= 0 {
 		return 0, nil
@@ -122,8 +120,7 @@ func (s *Store) SweepOld(ctx context.Context) (int, error) {
 	return s.Sweep(ctx, time.Now().Add(-s.cfg.MaxAge))
 }
 
-// Sweep removes the histories in which nothing was written since a time, and returns
-// their number.
+// Sweep removes the histories in which nothing was written since a time, and returns their number.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) {
 	sessions, err := list(s.root, Folder)
 	for _, session := range sessions {
@@ -141,7 +138,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) 
 			break
 		}
 		if len(places) == 0 {
-			_ = s.root.Remove(path.Join(Folder, session)) // if something has come meanwhile it stays
+			_ = s.root.Remove(path.Join(Folder, session)) // if something was added meanwhile, it stays
 		}
 	}
 	if err != nil {
@@ -150,8 +147,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) 
 	return n, nil
 }
 
-// removeOld removes a history in which nothing was written since a time, and reports
-// whether it did.
+// removeOld removes a history if nothing was written in it since a time, and reports whether it did.
 func (s *Store) removeOld(ctx context.Context, folder string, before time.Time) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

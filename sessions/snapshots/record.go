@@ -19,29 +19,29 @@ import (
 
 // A Record lists what one turn, or one undo, has changed.
 type Record struct {
-	N      int       `json:"n"` // its number in the session, from 1 on
+	N      int       `json:"n"` // its number in the session, from 1
 	Turn   string    `json:"turn"`
-	Person string    `json:"person,omitempty"` // who has asked for the turn or undo
+	Person string    `json:"person,omitempty"` // who asked for the turn or undo
 	At     time.Time `json:"at"`
-	// Undoes is the number of the record that this one has undone; 0 for a turn.
+	// Undoes is the number of the record that this one undid; 0 for a turn.
 	Undoes  int      `json:"undoes,omitempty"`
 	Changes []Change `json:"changes,omitempty"` // sorted by path
-	// Open is the name of the tree that the turn found at its beginning, as long as the turn may
-	// still change files; "" once it has ended.
+	// Open is the name of the tree at the turn's beginning, as long as the turn may still change files;
+	// "" once it has ended.
 	Open string `json:"open,omitempty"`
-	// Problem says why nobody knows what the turn has changed.
+	// Problem says why it is not known what the turn has changed.
 	Problem string `json:"problem,omitempty"`
-	// Note is what the caller of Begin wants to have stored with the record.
+	// Note is data that the caller of Begin stores with the record.
 	Note json.RawMessage `json:"note,omitempty"`
-	// Result is the result of an undo, once it is over.
+	// Result is the result of an undo that is over.
 	Result *Result `json:"result,omitempty"`
 }
 
-// A TurnInfo says which turn begins, for the record that Begin makes.
+// A TurnInfo describes the turn for which Begin makes a record.
 type TurnInfo struct {
 	Turn   string
 	Person string
-	Note   json.RawMessage // what the caller wants to have stored with the first record of the turn
+	Note   json.RawMessage // data to store with the first record of the turn
 }
 
 const (
@@ -55,8 +55,8 @@ func (r *Record) name() string {
 	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashName(r.Turn)[:16])
 }
 
-// Begin records the state of a workspace before a turn changes anything. It does nothing if it has
-// done so already. If the workspace has too many files, the record says that instead.
+// Begin records the state of a workspace before a turn changes anything. It does nothing if that has been
+// done. If the workspace has too many files, the record says that instead.
 func (s *Store) Begin(ctx context.Context, p Place, a TurnInfo) error {
 	if s.cfg.Turns <= 0 {
 		return nil
@@ -77,7 +77,7 @@ func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, er
 		return Record{}, err
 	}
 	if known, err := d.recordOf(a.Turn); known.Open != "" || known.Problem != "" || err != nil {
-		return known, err // each call of a turn after the first
+		return known, err // any call of the turn but the first
 	}
 	records, err := d.records()
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, er
 	return r, d.prune(append(records, r))
 }
 
-// closeOthers ends the records of all turns but the given one, which were cut off before their end
+// closeOthers ends the records of all turns except the given one. They were interrupted before their end
 // was recorded: everything that has changed until now counts as theirs.
 func (d *history) closeOthers(records []Record, turn string, now *tree) error {
 	for _, r := range records {
@@ -156,8 +156,7 @@ func (d *history) endTurn(ctx context.Context, turn string) error {
 	return d.end(&r, now)
 }
 
-// recordOf returns the record of a turn; the zero Record if there is none that can be
-// read.
+// recordOf returns the record of a turn; the zero Record if there is none that can be read.
 func (d *history) recordOf(turn string) (r Record, err error) {
 	names, err := d.names()
 	if err != nil {
@@ -176,8 +175,8 @@ func (d *history) recordOf(turn string) (r Record, err error) {
 	return Record{}, nil
 }
 
-// end writes the record of what a turn has changed; now is the tree at its end, nil if that cannot
-// be known. A turn that has changed nothing leaves no record.
+// end writes the record of what a turn has changed; now is the tree at its end, or nil if that is
+// unknown. A turn that has changed nothing leaves no record.
 func (d *history) end(r *Record, now *tree) error {
 	was := d.tree(r.Open)
 	if now == nil || was == nil {
@@ -198,7 +197,7 @@ func (d *history) end(r *Record, now *tree) error {
 	return d.save(r, d.write)
 }
 
-// difference returns what changed from one tree to another, by path.
+// difference returns the changes from one tree to another, sorted by path.
 func difference(was, now *tree) []Change {
 	var all []Change
 	for name, from := range was.Entries {
@@ -218,8 +217,7 @@ func difference(was, now *tree) []Change {
 	return all
 }
 
-// mergeChanges joins the changes of a turn's parts, between which it may have waited,
-// into one list.
+// mergeChanges joins the changes of a turn's parts, between which it may have waited, into one list.
 func mergeChanges(before, after []Change) []Change {
 	if len(before) == 0 {
 		return after
@@ -264,7 +262,7 @@ func (d *history) records() ([]Record, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil { // a power cut has left it half: its number is taken all the same
+		if err != nil { // a power failure left the record incomplete, but its number is still taken
 			number, _, _ := strings.Cut(strings.TrimPrefix(name, turnPrefix), "-")
 			r = Record{Problem: "what is kept of it cannot be read", Turn: name}
 			if r.N, err = strconv.Atoi(number); err != nil {
@@ -288,8 +286,8 @@ type latestTree struct {
 	Tree string `json:"tree"`
 }
 
-// latest returns the newest tree; nil if there is none. With it, files that nobody has
-// touched need not be read again.
+// latest returns the newest tree; nil if there is none. With it, files that nobody has touched need not
+// be read again.
 func (d *history) latest() *tree {
 	var l latestTree
 	if d.readJSON(latestName, &l) != nil {
@@ -298,7 +296,7 @@ func (d *history) latest() *tree {
 	return d.tree(l.Tree)
 }
 
-// tree reads a tree; it returns nil if there is none of that name.
+// tree reads a tree; it returns nil if there is none with that name.
 func (d *history) tree(name string) *tree {
 	if !strings.HasPrefix(name, treePrefix) || d.dir == nil {
 		return nil
@@ -317,8 +315,8 @@ func (d *history) tree(name string) *tree {
 	return &t
 }
 
-// keepTree writes a tree, records it as the newest, and returns its name. It does not wait for the
-// disk: until a turn's record names the tree, the tree only saves work.
+// keepTree writes a tree, records it as the newest, and returns its name. It does not wait for the disk:
+// until a turn's record names the tree, the tree only saves work.
 func (d *history) keepTree(t *tree) (string, error) {
 	var l latestTree
 	if d.readJSON(latestName, &l) == nil {
@@ -345,7 +343,8 @@ func (d *history) keepTree(t *tree) (string, error) {
 	return name, d.putFile(latestName, raw, false, d.dir.Rename)
 }
 
-// sync waits until the file of a tree, of that name, is on the disk: a record that names a tree must not outlive it.
+// sync waits until the file of the tree with that name is on the disk: a record that names a tree must
+// not outlive it.
 func (d *history) sync(name string) error {
 	f, err := d.dir.Open(name)
 	if err != nil {
@@ -368,7 +367,7 @@ func (s *Store) Records(p Place) ([]Record, error) {
 	return d.recent(all), nil
 }
 
-// ChangesSoFar returns what a turn that still runs has changed by now.
+// ChangesSoFar returns what a running turn has changed so far.
 func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, error) {
 	d, leave, err := s.openHistory(p)
 	if err != nil {
@@ -386,7 +385,7 @@ func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, 
 	return mergeChanges(r.Changes, difference(was, now)), nil
 }
 
-// IsUndone reports whether the changes of record n are undone, given all records.
+// IsUndone reports whether the changes of record n were undone, given all records.
 func IsUndone(all []Record, n int) bool {
 	for _, r := range slices.Backward(all) {
 		if r.Undoes == n && r.Result != nil && !IsUndone(all, r.N) {

@@ -22,31 +22,31 @@ const (
 	whyFailed     = "the system does not permit it"
 )
 
-// maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds;
-// of further files a power cut may spoil the last seconds.
+// maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds; if more files
+// are restored, a power failure may damage the last seconds' ones.
 const maxSynced = 256
 
-// A restorer restores the paths that a turn has changed, for one undo.
+// A restorer restores the paths that a turn has changed. It is made for one undo.
 type restorer struct {
 	history *history
 	root    *os.Root // the root of the workspace
-	give    giver    // gives what is made to whoever owns the workspace
+	give    giver    // makes whoever owns the workspace the owner of new files
 	held    func(ctx context.Context) error
-	// before is the workspace as it was when the undo was begun, if this undo was cut off
-	// and is continued; else nil.
+	// before is the workspace when the undo was begun, if this undo was interrupted and is being
+	// continued; otherwise nil.
 	before  *tree
-	resumed bool // whether this undo was begun before, and cut off
+	resumed bool // whether this undo was begun before, and interrupted
 
 	written int
 
 	todo  []Change // the changes to undo, sorted by path
 	done  map[Name]bool
 	left  map[Name]string
-	modes map[string]fs.FileMode // the modes that folders get at the end
+	modes map[string]fs.FileMode // the modes that folders will have at the end
 }
 
-// restore restores every path that nobody has changed since the turn. It returns an error only if
-// that ends the work, which can be begun again.
+// restore restores every path that nobody has changed since the turn. It returns an error only if the
+// error stops the work, which can be started again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
 	r.findLifted()
@@ -62,7 +62,7 @@ func (r *restorer) restore(ctx context.Context, changes []Change) error {
 		do        func(ctx context.Context, c Change) error
 	}{{true, r.remove}, {false, r.makeFolder}, {false, r.putBack}} {
 		ordered := slices.Clone(r.todo)
-		if step.backwards { // what is in a folder before the folder
+		if step.backwards { // a folder's content comes before the folder
 			slices.Reverse(ordered)
 		}
 		for _, c := range ordered {
@@ -95,7 +95,7 @@ func (r *restorer) step(ctx context.Context, c Change, fn func(ctx context.Conte
 	return nil
 }
 
-// checkHeld returns an error if the session's lease is not held any more.
+// checkHeld returns an error if the session's lease is no longer held.
 func (r *restorer) checkHeld(ctx context.Context) error {
 	if r.held == nil {
 		return nil
@@ -103,8 +103,7 @@ func (r *restorer) checkHeld(ctx context.Context) error {
 	return r.held(ctx)
 }
 
-// plan decides which changes are undone: those of paths that are still as the turn has
-// left them.
+// plan decides which changes to undo: those at paths that are still as the turn left them.
 func (r *restorer) plan(ctx context.Context, changes []Change) error {
 	folders := map[string]bool{".": true} // whether a path will be a folder
 	for _, c := range changes {
@@ -122,7 +121,7 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 		case why != "":
 			r.left[c.Path] = why
 		case (sameEntry(now, c.From) || sameEntry(now, was)) && !r.resumed:
-			continue // somebody has put it back already
+			continue // somebody has already put it back
 		default:
 			r.todo = append(r.todo, c)
 		}
@@ -135,7 +134,7 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// reasonToLeave returns why a change is not undone; "" if it is undone.
+// reasonToLeave returns why a change is not undone; "" if it is.
 func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) string {
 	switch {
 	case c.Torn:
@@ -164,8 +163,7 @@ func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) 
 	return ""
 }
 
-// mayBeHalfDone reports whether a path may be in the state that an interrupted restorer
-// has left.
+// mayBeHalfDone reports whether a path may be in a state that an interrupted restorer has left.
 func (r *restorer) mayBeHalfDone(c Change, now *Entry) bool {
 	return now == nil || now.Mode.IsDir() && (c.From != nil && c.From.Mode.IsDir() || c.To != nil && c.To.Mode.IsDir())
 }
@@ -180,12 +178,12 @@ func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 	return folders[name]
 }
 
-// currentEntry returns the entry of a path as it is now; nil if there is nothing. If the file there
-// may be the one that the record describes, the entry has its checksum.
+// currentEntry returns the current entry of a path; nil if there is nothing. If the file there may be the
+// one that the record describes, the entry contains its checksum.
 func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	e, err := r.stat(string(c.Path))
 	if err != nil {
-		return nil, ctx.Err() //nolint:nilerr // what is not there, or cannot be reached, is not what the turn has left
+		return nil, ctx.Err() //nolint:nilerr // a path that does not exist, or cannot be reached, is not as the turn left it
 	}
 	if mode, opened := r.modes[string(c.Path)]; opened && e.Mode.IsDir() {
 		e.Mode = mode
@@ -202,8 +200,8 @@ func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	return &e, nil
 }
 
-// stat returns the system's data of a path. It returns fs.ErrNotExist also if the path
-// would lead through a link, or through something that is not a folder.
+// stat returns a path's data from the filesystem. It also returns fs.ErrNotExist if the path would lead
+// through a link, or through something that is not a folder.
 func (r *restorer) stat(name string) (Entry, error) {
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
 		return Entry{}, fs.ErrNotExist
@@ -211,7 +209,7 @@ func (r *restorer) stat(name string) (Entry, error) {
 	return statAt(r.root, name)
 }
 
-// repository returns the folder .git that a path lies in; "" if it lies in none.
+// repository returns the .git folder that contains a path; "" if there is none.
 func repository(name Name) string {
 	parts := strings.Split(string(name), "/")
 	if i := slices.Index(parts, ".git"); i >= 0 {
@@ -220,7 +218,7 @@ func repository(name Name) string {
 	return ""
 }
 
-// leaveRepositories leaves the whole of each repository of which something must be left.
+// leaveRepositories leaves each repository as a whole if any part of it must be left.
 func (r *restorer) leaveRepositories() {
 	broken := map[string]bool{}
 	for name := range r.left {
@@ -236,7 +234,7 @@ func (r *restorer) leaveRepositories() {
 	})
 }
 
-// remove deletes what the turn has created, or put in the place of something else.
+// remove deletes what the turn has created, or has put in the place of something else.
 func (r *restorer) remove(_ context.Context, c Change) error {
 	now, err := r.stat(string(c.Path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -247,7 +245,7 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 		return err
 	}
 	if c.From != nil && c.From.Mode.Type() == now.Mode.Type() && c.From.Mode&fs.ModeSymlink == 0 {
-		return nil // it is changed in its place
+		return nil // it is changed in place
 	}
 	if c.From != nil && now.sameContent(*c.From) {
 		return nil
@@ -264,7 +262,7 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 	if err := r.root.Remove(string(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	delete(r.modes, string(c.Path)) // what comes in its place has a mode of its own
+	delete(r.modes, string(c.Path)) // what replaces it has its own mode
 	r.done[c.Path] = true
 	return nil
 }
@@ -289,7 +287,7 @@ func (r *restorer) makeFolder(_ context.Context, c Change) error {
 	return nil
 }
 
-// putBack restores a file, or a link, as it was.
+// putBack restores a file, or a link, to its earlier state.
 func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	if c.From == nil || c.From.Mode.IsDir() {
 		return nil
@@ -320,8 +318,8 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	return err
 }
 
-// hasContent reports whether the file name, whose entry is now, already has the content that the
-// entry want describes.
+// hasContent reports whether the file name, whose entry is now, already has the content that the entry
+// want describes.
 func (r *restorer) hasContent(name string, now, want Entry) bool {
 	if want.Sum != "" && now.Size == want.Size {
 		read, err := r.history.readFile(context.Background(), r.root, name, nil)
@@ -330,8 +328,7 @@ func (r *restorer) hasContent(name string, now, want Entry) bool {
 	return want.Sum == "" && now.sameContent(want)
 }
 
-// isShared reports whether a file has further hard links, whose mode would change with
-// its own.
+// isShared reports whether a file has more hard links, whose mode would change with its own.
 func (r *restorer) isShared(name string) bool {
 	info, err := r.root.Lstat(name)
 	return err == nil && hasOtherLinks(info)
@@ -364,7 +361,7 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	return nil
 }
 
-// result returns the lists of what was restored and what was left.
+// result returns the lists of the restored paths and of those that were left.
 func (r *restorer) result() *Result {
 	var res Result
 	for _, c := range r.todo {

@@ -1,23 +1,20 @@
-// Package snapshots keeps what turns change in a workspace, so that it can be listed and undone.
+// Package snapshots stores what turns change in a workspace, so that it can be listed and undone.
 //
-// Before the first call of a turn that may change files, Begin walks the workspace and
-// stores its tree: each path with its mode, size, checksum, link and what the system says
-// of it. It copies each file of whose content there is no copy yet. When the turn ends,
-// or waits for people, End walks once more and records what differs. So changes that
-// others make before or after the turn do not count as the turn's; changes that others
-// make while it runs do. Undo restores what a turn found, but leaves, and names, each
-// path that somebody has changed since. An undo is recorded as a turn is, so it can be
-// undone.
+// Before the first call of a turn that may change files, Begin walks the workspace and stores its tree:
+// each path with its mode, size, checksum, link, and its data from the filesystem. It copies each file
+// that has no copy of its content yet. When the turn ends, or waits for people, End walks again and
+// records the differences. So changes that others make before or after the turn do not count as the
+// turn's; changes that others make while it runs do. Undo restores what a turn found, but leaves, and
+// names, each path that somebody has changed since. An undo is recorded like a turn, so it can be undone.
 //
-// Walking is cheap: a file is read again only if its size, inode, time of modification or
-// time of change differs from the last tree, or if it had been changed so shortly before
-// that tree that a further change need not show in its times. Files are copied only
-// before a change: a file that a turn has created is read at the turn's end, and copied
-// once another turn may change it.
+// Walking is cheap: a file is read again only if its size, inode, time of modification or time of change
+// differs from the last tree, or if it had been changed so shortly before that tree that another change
+// might not show in its times. Files are copied only before a change: a file that a turn has created is
+// read at the turn's end, and copied when another turn may change it.
 //
-// A repository of git is files like others, and what a turn has done to it is undone with
-// the rest. But half of such a change would break it: if anything in a folder .git cannot
-// be put back, all of that folder is left as it is.
+// A git repository consists of files like any others, and what a turn has done to it is undone with the
+// rest. But undoing half of such a change would break it: if anything in a .git folder cannot be put
+// back, the whole folder is left as it is.
 //
 // All histories are in one folder of the workspaces' root, whose name no session's
 // directory can have and which no tool reaches, below ~undo/SESSION/DIRECTORY, both
@@ -57,44 +54,41 @@ import (
 	"time"
 )
 
-// The errors by which callers decide what to do next.
+// Errors that tell callers what to do next.
 var (
 	// ErrNone says that there is nothing to undo, or no record with that number.
 	ErrNone = errors.New("there is nothing to undo")
 	// ErrNotTheirs says that the person may not undo the turn, because somebody else asked for it.
 	ErrNotTheirs = errors.New("somebody else has asked for that")
-	// ErrTooMany says that a workspace has more files than a history may have.
+	// ErrTooMany says that a workspace has more files than a history allows.
 	ErrTooMany = errors.New("the workspace has too many files")
 )
 
-// Folder is the name of the folder in the workspaces' root that has all histories.
+// Folder is the name of the folder in the workspaces' root that contains all histories.
 const Folder = "~undo"
 
-// MostItems is how many files and folders a workspace may have for its history to be kept.
+// MostItems is the most files and folders that a workspace may have for its history to be kept.
 const MostItems = 50_000
 
 // Config says which histories are kept, and where.
 type Config struct {
 	// Root is the directory of the workspaces, which must exist.
 	Root string
-	// MaxBytes bounds the copies of one workspace; a file of more than a quarter of it is
-	// not kept.
+	// MaxBytes limits the copies of one workspace; a file of more than a quarter of that is not kept.
 	MaxBytes int64
 	// Turns is how many turns of a session are kept; 0 keeps none.
 	Turns int
-	// MaxAge is how long turns are kept; 0 for ever.
+	// MaxAge is how long turns are kept; 0 means forever.
 	MaxAge time.Duration
-	// Leave reports whether a path is left out of the history. If it is a folder, so is
-	// everything in it.
+	// Leave reports whether a path is left out of the history. If it is a folder, so is everything in it.
 	Leave func(path string) bool
 	// Temporary returns a new name for a file that is being written in a workspace.
 	Temporary func() string
-	// Point, if set, is called at each point of an undo at which a test may kill the
-	// process.
+	// Point, if set, is called at each point of an undo where a test may kill the process.
 	Point func(name string)
 }
 
-// A Store keeps the histories of workspaces. Several processes may use the same one.
+// A Store stores the histories of workspaces. Several processes may use the same one.
 type Store struct {
 	cfg  Config
 	root *os.Root
@@ -109,7 +103,7 @@ type lock struct {
 	users int
 }
 
-// Open opens the store. Nothing is made before the first turn changes something.
+// Open opens the store. It creates no files: the first turn that changes something does.
 func Open(cfg Config) (*Store, error) {
 	root, err := os.OpenRoot(cfg.Root)
 	if err != nil {
@@ -131,8 +125,7 @@ func (s *Store) Close() error { return s.root.Close() }
 type Place struct {
 	Session string
 	Dir     string // on this machine
-	// Own says that Dir is a person's own directory, which has a history of its own in
-	// the session.
+	// Own says that Dir is a person's own directory, which has a separate history in the session.
 	Own bool
 }
 
@@ -152,15 +145,14 @@ func hashName(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// A history is the history of one place, while one caller works on it.
+// A history is the history of one place, in use by one caller.
 type history struct {
 	*Store
 	place Place
 	dir   *os.Root // the history's folder; nil while there is none
 }
 
-// openHistory opens the history of a place for one caller at a time, who calls leave in
-// the end.
+// openHistory opens the history of a place for one caller at a time, who has to call leave at the end.
 func (s *Store) openHistory(p Place) (d *history, leave func(), err error) {
 	folder := p.folder()
 	unlock := s.lock(folder)
@@ -174,7 +166,7 @@ func (s *Store) openHistory(p Place) (d *history, leave func(), err error) {
 	}
 	return d, func() {
 		if d.dir != nil {
-			_ = d.dir.Close() // a descriptor of a folder holds nothing that could be lost
+			_ = d.dir.Close() // closing a folder cannot lose anything
 		}
 		unlock()
 	}, nil
@@ -217,19 +209,19 @@ func (d *history) write(name string, content []byte) error {
 	return d.putFile(name, content, true, d.dir.Rename)
 }
 
-// create writes a new file; it returns fs.ErrExist if there is one of that name.
+// create writes a new file; it returns fs.ErrExist if there is one with that name.
 func (d *history) create(name string, content []byte) error {
 	return d.putFile(name, content, true, func(from, to string) error {
 		err := d.dir.Link(from, to)
 		if _, taken := d.dir.Lstat(to); err != nil && errors.Is(taken, fs.ErrNotExist) {
-			return d.dir.Rename(from, to) // a filesystem without links
+			return d.dir.Rename(from, to) // for a filesystem without hard links
 		}
 		return errors.Join(err, d.dir.Remove(from))
 	})
 }
 
-// putFile writes a file under a temporary name, and calls place to give it its final one. With wait
-// it waits for the disk.
+// putFile writes a file under a temporary name, and calls place to give it its final one. If wait is
+// true, it waits for the disk.
 func (d *history) putFile(name string, content []byte, wait bool, place func(from, to string) error) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -265,7 +257,7 @@ func (d *history) readJSON(name string, v any) error {
 
 func (d *history) removeIfThere(name string) error { return ignoreMissing(d.dir.Remove(name)) }
 
-// names lists the files of a history's folder, sorted; none if there is no folder.
+// names lists the files in a history's folder, sorted; none if there is no folder.
 func (d *history) names() ([]string, error) {
 	if d.dir == nil {
 		return nil, nil

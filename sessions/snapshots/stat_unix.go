@@ -17,14 +17,14 @@ func (e *Entry) identify(info fs.FileInfo) {
 	}
 }
 
-// hasOtherLinks reports whether a file has further hard links.
+// hasOtherLinks reports whether a file has more than one hard link.
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// A giver gives what root makes in a workspace to whoever owns the workspace: its commands run as
-// that user. The zero value gives nothing.
+// A giver makes whoever owns the workspace the owner of what root creates in it, because the workspace's
+// commands run as that user. The zero value does nothing.
 type giver struct{ uid, gid int }
 
 func giverFor(root *os.Root) (giver, error) {
@@ -41,7 +41,7 @@ func giverFor(root *os.Root) (giver, error) {
 	return giver{}, nil
 }
 
-// file gives an open file, which was just made, or an open folder.
+// file changes the owner of an open file, which was just made, or of an open folder.
 func (g giver) file(f *os.File) error {
 	if g.uid == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (g giver) file(f *os.File) error {
 	return f.Chown(g.uid, g.gid)
 }
 
-// folder gives a folder.
+// folder changes the owner of a folder.
 func (g giver) folder(root *os.Root, name string) error {
 	if g.uid == 0 {
 		return nil

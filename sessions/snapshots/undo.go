@@ -11,20 +11,19 @@ import (
 
 // An UndoRequest is somebody's request to undo a turn.
 type UndoRequest struct {
-	ID     string // the undo's id; an undo with the same id that was cut off is continued
-	Person string // who asks for it
+	ID     string // the undo's id; an interrupted undo with the same id is continued
+	Person string // who asks for the undo
 	Note   json.RawMessage
-	// N is the number of the record that is to be undone; 0 means the newest turn that is
-	// not undone.
+	// N is the number of the record to undo; 0 means the newest turn that is not undone.
 	N int
 	// May reports whether the person may undo that record.
 	May func(Record) bool
-	// Held returns an error if this process does not hold the session's lease any more. It is
-	// called before each change; its error ends the undo, which can be continued later.
+	// Held returns an error if this process no longer holds the session's lease. It is called before each
+	// change; its error ends the undo, which can be continued later.
 	Held func(ctx context.Context) error
 }
 
-// A Result lists which paths an undo has restored, and which it has left as they were.
+// A Result lists the paths that an undo has restored, and those that it has left as they were.
 type Result struct {
 	Restored []RestoredPath `json:"restored,omitempty"` // sorted by path
 	Left     []LeftPath     `json:"left,omitempty"`
@@ -37,14 +36,14 @@ type RestoredPath struct {
 	Dir  bool   `json:"dir,omitempty"`
 }
 
-// LeftPath is a path that was left as it is.
+// LeftPath is a path that was left as it was.
 type LeftPath struct {
 	Path Name   `json:"path"`
 	Why  string `json:"why"`
 }
 
-// Undo restores the paths that a turn has changed, where nobody has changed them since. It returns
-// the record of the undo, with its result, and the record that it undoes. It returns ErrNone if
+// Undo restores the paths that a turn has changed, except those that somebody has changed since. It
+// returns the record of the undo, with its result, and the record that it undoes. It returns ErrNone if
 // there is nothing to undo, and ErrNotTheirs if the person may not undo it.
 func (s *Store) Undo(ctx context.Context, p Place, u UndoRequest) (own, undone Record, err error) {
 	d, leave, err := s.openHistory(p)
@@ -90,10 +89,10 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 	if own.Open == "" {
 		return own, undone, errors.Join(ErrTooMany, d.removeIfThere(own.name()))
 	}
-	if undone.Open != "" { // it was cut off, and beginning has ended it
+	if undone.Open != "" { // the turn was interrupted, and begin has ended its record
 		name := undone.name()
 		undone.Open = ""
-		if err := ignoreMissing(d.readJSON(name, &undone)); err != nil { // it has changed nothing if it is gone
+		if err := ignoreMissing(d.readJSON(name, &undone)); err != nil { // a missing record means that it has changed nothing
 			return own, undone, err
 		}
 	}
@@ -105,8 +104,8 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 	return own, undone, nil
 }
 
-// indexToUndo returns the index of the record with that number, or for 0 of the newest
-// turn that is not undone; -1 if there is none.
+// indexToUndo returns the index of the record with number n, or if n is 0 of the newest turn that is not
+// undone; -1 if there is none.
 func indexToUndo(records []Record, n int) int {
 	for i, r := range slices.Backward(records) {
 		if r.N == n || n == 0 && r.Undoes == 0 && !IsUndone(records, r.N) {
@@ -123,7 +122,7 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
+	defer func() { _ = root.Close() }() // closing a folder cannot lose anything
 	r := &restorer{history: d, root: root, held: u.Held, resumed: resumed}
 	if r.give, err = giverFor(root); err != nil {
 		return err

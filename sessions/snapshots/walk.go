@@ -15,37 +15,38 @@ import (
 )
 
 const (
-	maxDepth  = 128 // how deep folders are looked into
+	maxDepth  = 128 // the deepest folders that are walked
 	readAhead = 4   // how many files are read at once
 )
 
 // A walk goes through a workspace once and makes its tree.
 type walk struct {
-	ctx     context.Context //nolint:containedctx // it is one walk's
+	ctx     context.Context //nolint:containedctx // the context of one walk
 	history *history
 	base    *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
 	next    *tree
 	stale   []Name // files that have to be read
 	copies  bool   // whether copies are made of the files
-	// root is the root of the workspace if the walk may change the modes of folders for a moment,
-	// else nil; lifted are the folders whose modes it has changed.
+	// root is the root of the workspace if the walk may temporarily change the modes of folders,
+	// otherwise nil; lifted are the folders whose modes it has changed.
 	root   *os.Root
 	lifted []Name
 }
 
-// walk makes the tree of the workspace as it is now. If copies is true, it also copies
-// the content of each file, as far as the limits allow. No command may run meanwhile: what a turn has
-// locked (see lift) is open for a moment.
+// walk makes the tree of the workspace in its current state. If copies is true, it also copies the
+// content of each file, as far as the limits allow. No command may run meanwhile: folders that a turn has
+// locked (see lift) are open for a moment.
 func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
 	return d.walkOnce(ctx, base, copies, true)
 }
 
-// look makes the tree of the workspace as it is now, as far as that can be read, while commands run.
+// look makes the tree of the workspace in its current state, as far as it can be read, while commands
+// run.
 func (d *history) look(ctx context.Context, base *tree) (*tree, error) {
 	return d.walkOnce(ctx, base, false, false)
 }
 
-// walkOnce does what walk does; lifts says whether it may open what a turn has locked.
+// walkOnce does what walk does; lifts says whether it may open folders that a turn has locked.
 func (d *history) walkOnce(ctx context.Context, base *tree, copies, lifts bool) (next *tree, err error) {
 	at, err := d.filesystemTime()
 	if err != nil {
@@ -55,7 +56,7 @@ func (d *history) walkOnce(ctx context.Context, base *tree, copies, lifts bool) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
+	defer func() { _ = root.Close() }() // closing a folder cannot lose anything
 	if base == nil {
 		base = &tree{}
 	}
@@ -92,8 +93,8 @@ func (d *history) filesystemTime() (int64, error) {
 	return e.Changed, nil
 }
 
-// addFolder adds the entries of a folder, which is opened from the one above it, so that
-// the kernel need not walk the whole path of every item.
+// addFolder adds the entries of a folder. The folder was opened from the one above it, so that the kernel
+// need not walk the whole path of every item.
 func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -116,7 +117,7 @@ func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	}
 }
 
-// addItem adds one path, and everything in it if it is a folder.
+// addItem adds one path and, if it is a folder, everything in it.
 func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -160,10 +161,10 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	return errors.Join(err, below.Close())
 }
 
-// lift opens a folder for the time of the walk if it cannot be read and had another mode before, or was
-// not there: a turn may have changed what is in it, and then locked it. So it does if copies are made and
-// some are still lacking of what was found in it so. Other folders that cannot be
-// read stay as they are. If that is not permitted, the folder stays what it is for the walk.
+// lift opens a folder for the time of the walk if it cannot be read, and it is new or had another mode
+// before: a turn may have changed its content and then locked it. It also opens a locked folder if copies
+// are made and some files that were found in it are not copied yet. Other folders that cannot be read
+// stay as they are. If opening is not permitted, the folder counts as it is.
 func (w *walk) lift(folder Name, e Entry) {
 	if w.root == nil || len(w.base.Entries) == 0 || e.Mode.Perm()&0o500 == 0o500 {
 		return
@@ -176,7 +177,7 @@ func (w *walk) lift(folder Name, e Entry) {
 	}
 }
 
-// lower gives the folders that were opened their modes again, those within others first.
+// lower restores the modes of the folders that were opened, inner folders first.
 func (w *walk) lower() (err error) {
 	for _, folder := range slices.Backward(w.lifted) {
 		err = errors.Join(err, ignoreMissing(w.root.Chmod(string(folder), w.next.Entries[folder].Mode)))
@@ -184,8 +185,7 @@ func (w *walk) lower() (err error) {
 	return err
 }
 
-// copyOldEntries copies from the earlier tree the entries of a folder that cannot be read
-// now.
+// copyOldEntries copies the entries of a folder that cannot be read now from the earlier tree.
 func (w *walk) copyOldEntries(folder string) {
 	for name, e := range w.base.Entries {
 		if strings.HasPrefix(string(name), folder+"/") {
@@ -194,7 +194,7 @@ func (w *walk) copyOldEntries(folder string) {
 	}
 }
 
-// statAt returns the entry of a path with the system's data, without reading the content.
+// statAt returns the entry of a path with its data from the filesystem, without reading the content.
 func statAt(dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -215,8 +215,8 @@ func statAt(dir *os.Root, name string) (Entry, error) {
 	return e, nil
 }
 
-// addMissingCopies marks for reading (stale) the files that nobody has touched and that have no
-// copy yet.
+// addMissingCopies marks files as stale that nobody has touched but that have no copy yet, so that they
+// are read.
 func (w *walk) addMissingCopies() {
 	stale := make(map[Name]bool, len(w.stale))
 	for _, name := range w.stale {
@@ -229,7 +229,7 @@ func (w *walk) addMissingCopies() {
 	}
 }
 
-// readStale reads the files that have to be read, several at once.
+// readStale reads the stale files, several at once.
 func (w *walk) readStale(root *os.Root, copies bool) error {
 	if len(w.stale) == 0 {
 		return nil
@@ -247,7 +247,7 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 	for i, name := range w.stale {
 		reading.Go(func() (err error) {
 			found[i], err = w.history.readFile(ctx, root, string(name), keep)
-			if errors.Is(err, fs.ErrPermission) { // it is in a folder that cannot be read, and known from before
+			if errors.Is(err, fs.ErrPermission) { // the file is in a folder that cannot be read, and known from an earlier tree
 				if found[i] = w.next.Entries[name]; !found[i].Kept && found[i].Why == "" {
 					found[i].Why = unreadable
 				}
@@ -260,7 +260,7 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 		return err
 	}
 	for i, name := range w.stale {
-		if found[i].Mode == 0 && found[i].Why == "" { // it has gone meanwhile
+		if found[i].Mode == 0 && found[i].Why == "" { // the file no longer exists
 			delete(w.next.Entries, name)
 			continue
 		}

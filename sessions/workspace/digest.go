@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// maxDigestDepth bounds how deep a digest looks; each folder on the way is open meanwhile.
+	// maxDigestDepth limits how deep a digest goes; each folder on the way is open meanwhile.
 	maxDigestDepth = 256
-	// digestTries is how often a digest is begun anew because something has changed meanwhile.
+	// digestTries is how often a digest is started again because something changed meanwhile.
 	digestTries = 3
-	// clockTick is how far apart two changes of a file may be and leave it the same times, on
-	// systems whose clock for them is coarse.
+	// clockTick is the resolution of file timestamps on systems with a coarse clock: two changes of a
+	// file that are closer together than this may leave the same timestamp.
 	clockTick = 20 * time.Millisecond
 )
 
-// ErrChanging says that a directory changes all the time, so that no digest of it is true.
+// ErrChanging says that a directory keeps changing, so that no digest of it would be true.
 var ErrChanging = errors.New("its files change while they are compared")
 
-// Digest returns a hash of everything in the directory: of each file and folder the name, the kind
-// and who may run it, where a link leads, and the content of each file. If nothing has changed it is
-// the same, whichever process makes it. It reads all files, so that ctx has to bound it.
+// Digest returns a hash of everything in the directory: the name of each file and folder, its kind and
+// who may run it, the target of each link, and the content of each file. If nothing has changed, any
+// process gets the same hash. Digest reads all files, so ctx should limit it.
 func (d *Dir) Digest(ctx context.Context) (string, error) {
 	for range digestTries {
 		read, err := d.walkDigest(ctx, true)
 		if err != nil {
 			return "", err
 		}
-		// Who has seen that a file was read could write it then: that shows in its times.
+		// Somebody who saw that a file had been read could have written it afterwards; its times would
+		// show that.
 		after, err := d.walkDigest(ctx, false)
 		if err != nil {
 			return "", err
@@ -54,30 +55,31 @@ func (d *Dir) Digest(ctx context.Context) (string, error) {
 	return "", ErrChanging
 }
 
-// DigestTimes returns a hash of the same, with the size, the times and the inode of each file in
-// place of its content. It also changes when a file is written with what it had. It reads no file.
+// DigestTimes returns a hash of the same, but with the size, the times and the inode of each file in
+// place of its content. It also changes when a file is overwritten with the same content. It reads no
+// file.
 func (d *Dir) DigestTimes(ctx context.Context) (string, error) {
 	sums, err := d.walkDigest(ctx, false)
 	return sums.times, err
 }
 
-// digests are the two hashes that one walk makes; contents is "" if no file was read.
+// digests are the two hashes that one walk computes; contents is "" if no file was read.
 type digests struct {
 	contents, times string
 	began           time.Time
 	newest          int64 // when anything was last changed, in nanoseconds
 }
 
-// isFresh reports whether something was changed so shortly before the walk that a further change
-// need not show in its times. Where another machine's clock sets these, nobody can tell.
+// isFresh reports whether something was changed so shortly before the walk that another change might not
+// show in its times. If another machine's clock sets the times, this cannot be known.
 func (d digests) isFresh() bool {
 	age := d.began.UnixNano() - d.newest
 	return age > -int64(clockTick) && age < int64(clockTick)
 }
 
-// A digestWalk goes through a directory once.
+// A digestWalk walks through a directory once.
 type digestWalk struct {
-	ctx      context.Context //nolint:containedctx // it is one walk's
+	ctx      context.Context //nolint:containedctx // the context of one walk
 	contents hash.Hash       // nil if no file is read
 	times    hash.Hash
 	newest   int64
@@ -108,7 +110,7 @@ func (w *digestWalk) write(format string, args ...any) {
 	}
 }
 
-// addFolder adds everything in a folder, and its end.
+// addFolder adds everything in a folder, and marks its end.
 func (w *digestWalk) addFolder(dir *os.Root, depth int) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -128,8 +130,8 @@ func (w *digestWalk) addFolder(dir *os.Root, depth int) error {
 	return nil
 }
 
-// addItem adds one path, and everything in it if it is a folder. What is gone when it is looked at is
-// missed, and the walk after this one sees that.
+// addItem adds one path and, if it is a folder, everything in it. It skips a path that no longer exists,
+// and the next walk notices that.
 func (w *digestWalk) addItem(dir *os.Root, name string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -146,7 +148,7 @@ func (w *digestWalk) addItem(dir *os.Root, name string, depth int) error {
 	stamp := fmt.Sprintf(" %s %d %d %d\n", identity(info), info.Size(), modifiedNanos(info), changedNanos(info))
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		// The times of a folder change with its entries, which are looked at themselves.
+		// The times of a folder change with its entries, which are added themselves.
 		fmt.Fprintf(w.times, " %s", identity(info))
 		return w.descend(dir, name, depth, stamp)
 	case mode&fs.ModeSymlink != 0:
@@ -167,7 +169,8 @@ func (w *digestWalk) addItem(dir *os.Root, name string, depth int) error {
 	return nil
 }
 
-// descend adds what is in a folder; one that nobody here may look into is known by its own times.
+// descend adds the content of a folder. For a folder that this process may not read, it adds the folder's
+// own times.
 func (w *digestWalk) descend(dir *os.Root, name string, depth int, stamp string) error {
 	if depth >= maxDigestDepth {
 		return refuse("its folders are nested more than %d deep", maxDigestDepth)
@@ -191,14 +194,14 @@ func (w *digestWalk) descend(dir *os.Root, name string, depth int, stamp string)
 	return errors.Join(err, below.Close())
 }
 
-// addFile adds a file with its content. Of one that is very long, or that cannot be read, the times
-// stand for the rest.
+// addFile adds a file with its content. For a file that is very long, or that cannot be read, it adds the
+// times instead.
 func (w *digestWalk) addFile(dir *os.Root, name string, info fs.FileInfo, stamp string) (err error) {
 	_, _ = io.WriteString(w.times, stamp)
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		_, _ = io.WriteString(w.contents, stamp)
-		return nil //nolint:nilerr // its times stand for it; if it is gone, the next walk sees that
+		return nil //nolint:nilerr // its times are added instead; if the file no longer exists, the next walk notices that
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info.Size() > maxHashedBytes {

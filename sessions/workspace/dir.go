@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// The most bytes of a path, the most bytes of a name within a path, and the most entries of a
-// listing.
+// The maximum length of a path and of a name within a path, in bytes, and the maximum number of entries
+// in a listing.
 const (
 	maxPath    = 4096
 	maxPart    = 255
 	maxEntries = 100_000
 )
 
-// Inside is the path under which commands see a session's directory: they run where they see
-// nothing else of the machine.
+// Inside is the path under which commands see a session's directory. They run where they see nothing else
+// of the machine.
 const Inside = "/workspace"
 
-// A Dir is one session's directory. It may be used from many goroutines. It is
-// an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
+// A Dir is one session's directory. Many goroutines may use it at once. It is an fs.FS, fs.ReadDirFS and
+// fs.StatFS, and every method accepts any path that Name accepts.
 type Dir struct {
 	workspaces *Workspaces
 	name       string       // the directory's path below Workspaces.base
 	until      time.Time    // the last moment at which a write may take effect; zero means no limit
-	workEnded  func() error // if set, returns an error once the work has ended, which ends a measurement; see WithContext
+	workEnded  func() error // if set, returns an error once the work has ended; that stops a measurement; see WithContext
 }
 
 // WritableUntil returns the same directory for a holder who may write only until t. A write that
@@ -40,19 +40,19 @@ func (d *Dir) WritableUntil(t time.Time) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
 }
 
-// isLate reports whether the time for writing (until) is over. It reads both of Go's clocks: the
+// isLate reports whether the time for writing (until) has passed. It reads both of Go's clocks: the
 // monotonic one stops while the machine sleeps, and the other can be set.
 func (d *Dir) isLate() bool {
 	now := time.Now()
 	return !d.until.IsZero() && (now.After(d.until) || now.Round(0).After(d.until.Round(0)))
 }
 
-// Path returns the directory's path on the host. It is for a sandbox, which shows the
-// directory to a child process, and never for a model.
+// Path returns the directory's path on the host. It is for a sandbox, which gives a child process access
+// to the directory, and never for a model.
 func (d *Dir) Path() string { return filepath.Join(d.workspaces.base.Name(), d.name) }
 
-// Name turns a path that a model gives into a name for fs.FS: relative, clean, and "."
-// for the directory itself. An absolute path into the directory is made relative to it.
+// Name converts a path that a model gives into a name for fs.FS: relative, clean, and "." for the
+// directory itself. It makes an absolute path into the directory relative to it.
 func (d *Dir) Name(path string) (string, error) {
 	switch {
 	case path == "":
@@ -91,7 +91,7 @@ func (d *Dir) Name(path string) (string, error) {
 func (d *Dir) relativeName(abs string) (string, bool) {
 	whole := []string{
 		filepath.Join(d.workspaces.base.Name(), d.name), filepath.Join(d.workspaces.resolved, d.name),
-		Inside, // what commands know it by, and so the model
+		Inside, // the path under which commands, and so the model, know it
 	}
 	for _, base := range whole {
 		rel, err := filepath.Rel(base, abs)
@@ -102,8 +102,7 @@ func (d *Dir) relativeName(abs string) (string, bool) {
 	return "", false
 }
 
-// withOpenDir calls operate with the open directory and with path in the form in which it names
-// something there.
+// withOpenDir opens the directory and calls operate with it, and with path converted to a name in it.
 func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) error) error {
 	name, err := d.Name(path)
 	if err != nil {
@@ -117,9 +116,8 @@ func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) err
 	return d.workspaces.explainMissing(name, sanitised(name, operate(s, name)))
 }
 
-// Open opens a regular file for reading. It never blocks, as it opens no FIFO, socket or
-// device. It also refuses a file with further hard links, because these may be outside of
-// the workspace.
+// Open opens a regular file for reading. It never blocks, because it opens no FIFO, socket or device. It
+// also refuses a file with more than one hard link, because the others may be outside of the workspace.
 func (d *Dir) Open(path string) (fs.File, error) {
 	var file fs.File
 	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {
@@ -147,7 +145,7 @@ func (s *openDir) open(name string) (*readFile, fs.FileInfo, error) {
 	return &readFile{f: f, name: name}, info, nil
 }
 
-// A readFile is an open file whose errors do not name the host's path.
+// A readFile is an open file whose errors do not contain the path on the host.
 type readFile struct {
 	f    *os.File
 	name string
@@ -165,7 +163,7 @@ func (r *readFile) Read(p []byte) (int, error) {
 
 func (r *readFile) Close() error { return sanitised(r.name, r.f.Close()) }
 
-// checkRegular refuses everything but a regular file with a single name.
+// checkRegular refuses everything except a regular file with a single name.
 func checkRegular(name string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():

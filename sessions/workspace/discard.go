@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// Discard removes files from a session's directory, and returns how many of them were
-// there. It leaves everything but files.
+// Discard removes files from a session's directory, and returns how many of them existed. It removes
+// nothing but files.
 func (w *Workspaces) Discard(ctx context.Context, key string, paths []string) (n int, err error) {
 	dir, err := w.Open(key)
 	if err != nil {

@@ -16,34 +16,33 @@ import (
 	"strings"
 )
 
-// maxHashedBytes is how much of a file's content goes into a fingerprint. The fingerprint of
-// a longer file also has the time at which the file was last modified.
+// maxHashedBytes is how much of a file's content goes into a fingerprint. For a longer file, the
+// fingerprint also includes the time of its last modification.
 const maxHashedBytes = 64 << 20
 
-// maxLookups bounds how many names are looked up for one fingerprint.
+// maxLookups limits how many names are looked up for one fingerprint.
 const maxLookups = 100_000
 
-// Fingerprint returns a hash of the directory itself and of everything in it that the words of a
-// command may name: the content of a file, the kind of anything else. Each word is looked up in
-// the directory, in each folder that one of folders names or that leads to such a folder, and from
-// there on again, because a command may first change to any of these. A name that stands for
-// nothing is not in the hash, so the hash changes once it stands for something. It is the same on
-// every machine that mounts the directory.
+// Fingerprint returns a hash of the directory itself and of everything in it that the words of a command
+// may name: the content of a file, the kind of anything else. It looks up each word in the directory, in
+// each folder that is in folders or that leads to one of these, and again relative to that folder,
+// because a command may first change to any of these. A name that does not exist is not part of the hash,
+// so the hash changes once it exists. The hash is the same on every machine that mounts the directory.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
 	return d.fingerprint(ctx, words, folders, identity)
 }
 
-// LocalFingerprint returns the hash as releases from before Fingerprint was the same on every machine
-// have made it.
+// LocalFingerprint returns the hash in the form of older releases, whose Fingerprint was not the same on
+// every machine.
 func (d *Dir) LocalFingerprint(ctx context.Context, words, folders []string) (string, error) {
 	return d.fingerprint(ctx, words, folders, localIdentity)
 }
 
-// fingerprint makes either of them; identity tells a folder from others.
+// fingerprint computes either of them; identity distinguishes a folder from others.
 func (d *Dir) fingerprint(ctx context.Context, words, folders []string, identity func(fs.FileInfo) string) (string, error) {
 	h := sha256.New()
-	// What the name leads to now, and what is open: somebody may have put another
-	// directory in its place.
+	// Compare what the name leads to now with what is open: somebody may have put another directory in
+	// its place.
 	at, err := os.Stat(d.Path())
 	if err != nil {
 		return "", sanitised(".", err)
@@ -68,9 +67,9 @@ func (d *Dir) fingerprint(ctx context.Context, words, folders []string, identity
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// namesToLookUp returns the names that words may stand for in any folder: the words as
-// they are written, the same without what leads out of a folder that does not exist yet,
-// and the folders that lead to them.
+// namesToLookUp returns the names that words may refer to in any folder: the words as they are written,
+// the same without the part that leads out of a folder that does not exist yet, and the folders that lead
+// to them.
 func (d *Dir) namesToLookUp(words []string) []string {
 	var names []string
 	for _, word := range words {
@@ -103,8 +102,8 @@ func (d *Dir) namesToLookUp(words []string) []string {
 	return slices.Compact(names)
 }
 
-// existingNames returns those names that exist when the words are looked up in the directory and in
-// each folder of places.
+// existingNames returns the names that exist when the words are looked up in the directory and in each
+// folder of places.
 func (s *openDir) existingNames(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
 	var found []string
 	isPlace := make(map[string]bool, len(places))
@@ -122,7 +121,7 @@ func (s *openDir) existingNames(ctx context.Context, words, places []string, roo
 			}
 			for _, name := range joinedNames(folders[0], word) {
 				if _, err := s.root.Lstat(name); err != nil {
-					continue // no tool reads it either
+					continue // no tool can read it either
 				}
 				found = append(found, name)
 				if !isPlace[word] {
@@ -140,8 +139,8 @@ func (s *openDir) existingNames(ctx context.Context, words, places []string, roo
 	return slices.Compact(found), nil
 }
 
-// joinedNames returns the path of a word in a folder, cleaned; if it goes back up, also
-// as the system follows it through links.
+// joinedNames returns the cleaned path of a word in a folder. If the word goes up, it also returns the
+// path that the system reaches through links.
 func joinedNames(folder, word string) []string {
 	clean, raw := path.Join(folder, word), folder+"/"+word
 	if !strings.Contains(raw, "..") {
@@ -150,14 +149,14 @@ func joinedNames(folder, word string) []string {
 	return []string{clean, raw}
 }
 
-// hashPath adds to a hash what a name stands for.
+// hashPath adds what a name refers to to a hash.
 func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string, identity func(fs.FileInfo) string) (err error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return nil //nolint:nilerr // it cannot be read by a tool either
+		return nil //nolint:nilerr // no tool can read it either
 	}
 	fmt.Fprintf(h, "%q %s", name, info.Mode().Type())
 	if info.Mode()&fs.ModeSymlink != 0 {
@@ -165,7 +164,7 @@ func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string, identi
 		fmt.Fprintf(h, " %q %t", to, err == nil)
 		if info, err = s.root.Stat(name); err != nil {
 			_, _ = io.WriteString(h, "\n")
-			return nil //nolint:nilerr // it leads out, or nowhere
+			return nil //nolint:nilerr // it leads out of the directory, or to nothing
 		}
 	}
 	if !info.Mode().IsRegular() {
@@ -190,7 +189,7 @@ func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string, identi
 	return nil
 }
 
-// A cancellableReader reads a file until its ctx is done: hashing a long file takes a while.
+// A cancellableReader reads a file until its ctx is done, because hashing a long file takes a while.
 type cancellableReader struct {
 	ctx  context.Context
 	file io.Reader
@@ -203,7 +202,7 @@ func (r cancellableReader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
-// sizeOf returns a file's size; -1 for nil.
+// sizeOf returns a file's size; -1 if info is nil.
 func sizeOf(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1
@@ -211,7 +210,7 @@ func sizeOf(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// modifiedNanos returns a file's time of modification in nanoseconds; -1 for nil.
+// modifiedNanos returns a file's time of modification in nanoseconds; -1 if info is nil.
 func modifiedNanos(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// ListOld lists the files directly in a folder of a session's directory that were last written
-// before a time, sorted by name. It skips links, and a folder that is reached through a link. If
-// the session has no directory, it makes none.
+// ListOld lists the files directly in a folder of a session's directory that were last written before a
+// time, sorted by name. It skips links, and a folder that is reached through a link. If the session has
+// no directory, it does not create one.
 func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before time.Time) (old []string, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		if !s.isFolder(folder) {
@@ -48,8 +48,8 @@ func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before tim
 	return old, err
 }
 
-// DiscardOld removes the files at these paths that are still older than before, and returns their
-// number. A file that was written again meanwhile stays.
+// DiscardOld removes the files at these paths that are still older than before, and returns their number.
+// A file that was written again meanwhile stays.
 func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (n int, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		for _, name := range paths {
@@ -69,9 +69,8 @@ func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string,
 	return n, err
 }
 
-// discardOld removes one file if it is old. It checks the age and removes the file
-// without a write of this process in between; another process has only that moment to
-// write.
+// discardOld removes one file if it is old. This process writes nothing between the check of the age and
+// the removal; another process has only that moment to write.
 func (s *openDir) discardOld(name string, before time.Time) (bool, error) {
 	s.writes.Lock()
 	defer s.writes.Unlock()
@@ -95,8 +94,8 @@ func (s *openDir) isOld(name string, before time.Time) bool {
 	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(before)
 }
 
-// isFolder reports whether a name and all folders above it are folders: a command may
-// have put a link in the place of one.
+// isFolder reports whether a name and all folders above it are folders: a command may have replaced one
+// with a link.
 func (s *openDir) isFolder(name string) bool {
 	for i := 1; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
@@ -109,8 +108,8 @@ func (s *openDir) isFolder(name string) bool {
 	return true
 }
 
-// ifExists calls operate with a session's directory, if there is one. It skips a person's
-// own directory, which its owner keeps in order.
+// ifExists calls operate with a session's directory, if it exists. It skips a person's own directory,
+// which its owner cleans up.
 func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
 	if w = w.holding(key); w.fixed {
 		return nil

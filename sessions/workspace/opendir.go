@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// An openDir is one session's directory while it is open. All operations on it share its
-// descriptor, which stays open for a while after the last of them.
+// An openDir is one session's directory while it is open. All operations on it share its descriptor,
+// which stays open for a while after the last operation.
 type openDir struct {
 	name   string
-	refs   int           // how many operations are under way; guarded by Workspaces.mu, as are idle and unused
+	refs   int           // how many operations are running; guarded by Workspaces.mu, as are idle and unused
 	idle   *list.Element // its place in Workspaces.idle; nil while in use
-	unused chan struct{} // set if the directory was removed: closed when nobody uses it any more
+	unused chan struct{} // set if the directory was removed: closed when nobody uses it anymore
 	once   sync.Once     // opens the directory, at its first use
 	err    error         // why the directory could not be opened
 	root   *os.Root
 	fixed  bool   // whether it is a person's own
-	owner  *owner // to whom what is made in it is given, if this process is root; else nil
+	owner  *owner // the new owner of what is created in it, if this process is root; otherwise nil
 
 	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
 	measured bool       // whether usage is known
 	usage    usage
-	swept    map[string]bool // the folders from which sweep has removed what a crash left
+	swept    map[string]bool // the folders from which sweep has removed the leftovers of a crash
 }
 
 // acquire returns the open directory for one operation; release gives it back.
@@ -63,7 +63,7 @@ func (w *Workspaces) isOpen(name string) bool {
 	return w.dirs[name] != nil
 }
 
-// openRoot makes and opens a session's directory, and returns to whom is given what is made in it.
+// openRoot creates and opens a session's directory, and returns the owner for what is created in it.
 func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 	root, err := w.base.OpenRoot(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +82,8 @@ func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 	return root, own, nil
 }
 
-// release gives an open directory back. If too many are idle, it closes those that have
-// been idle for longest. A directory that could not be opened is opened again next time.
+// release returns an open directory. If too many are idle, it closes those that have been idle for
+// longest. A directory that could not be opened is opened again next time.
 func (w *Workspaces) release(s *openDir) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +103,7 @@ func (w *Workspaces) release(s *openDir) {
 	if w.closed {
 		most = 0
 	}
-	_ = w.closeIdle(most) // a descriptor of a directory holds nothing that could be lost
+	_ = w.closeIdle(most) // closing a directory cannot lose anything
 }
 
 // closeIdle closes idle directories until at most that many are left. The caller holds mu.

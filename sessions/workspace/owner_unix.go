@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// An owner is the user and group to whom root gives what it makes in a session's directory.
+// An owner is the user and group to whom root gives what it creates in a session's directory.
 type owner struct{ uid, gid int }
 
 // ownerOf returns the owner of a file; nil if that is root.
@@ -24,10 +24,11 @@ func ownerOf(info fs.FileInfo) *owner {
 	return &owner{int(st.Uid), int(st.Gid)}
 }
 
-// settleOwner returns the owner of a session's directory, if this process is root; nil if it is not,
-// or if nothing is to be given to anybody. A directory of root's is given to whoever owns the
-// folder that holds them all, or else to the configured user; a person's own directory stays whose it
-// is. What is in the directory already is given by the sandbox, before a command works with it.
+// settleOwner returns the owner of a session's directory if this process is root. It returns nil if it is
+// not, or if nothing has to change owners. It gives a directory that root owns to whoever owns the folder
+// that contains all directories or, if that is root, to the configured user; a person's own directory
+// keeps its owner. The sandbox changes the owner of what is already in the directory, before a command
+// works with it.
 func (w *Workspaces) settleOwner(name string, root *os.Root) (*owner, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -56,9 +57,9 @@ func (w *Workspaces) settleOwner(name string, root *os.Root) (*owner, error) {
 	return own, w.letPass(path.Dir(filepath.ToSlash(name)), all)
 }
 
-// letPass lets the owners of sessions' directories reach them through a folder of root's: the folder
-// is given to the owner of all, if that is not root, or else every user may go through it, without
-// seeing what is in it.
+// letPass lets the owners of sessions' directories reach them through a folder that root owns: it gives
+// the folder to the owner of all, if that is not root, and otherwise lets every user pass through it,
+// without seeing its content.
 func (w *Workspaces) letPass(folder string, all *owner) error {
 	info, err := w.base.Stat(folder)
 	if err != nil || ownerOf(info) != nil {
@@ -73,7 +74,7 @@ func (w *Workspaces) letPass(folder string, all *owner) error {
 	return w.base.Chmod(folder, info.Mode().Perm()|0o001)
 }
 
-// takeFolder makes the owner the owner of a folder of root's.
+// takeFolder changes the owner of a folder that root owns.
 func (o *owner) takeFolder(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -82,8 +83,8 @@ func (o *owner) takeFolder(root *os.Root, name string) error {
 	return errors.Join(o.chown(f), f.Close())
 }
 
-// chown makes the owner, if there is one, the owner of an open file of root's. It is always a file
-// that this process has just made, or a folder: any other file could have a second name outside.
+// chown gives an open file that root owns to the owner, if there is one. The file is always one that this
+// process has just created, or a folder: any other file could have a second name outside.
 func (o *owner) chown(f *os.File) error {
 	if o == nil {
 		return nil

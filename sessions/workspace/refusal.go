@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A refusal is an error in words for a model; errors.Is finds its kind (such as fs.ErrNotExist) in
-// it.
+// A refusal is an error in words for a model. errors.Is finds its kind (such as fs.ErrNotExist).
 type refusal struct {
 	words string
 	kind  error
@@ -27,8 +26,7 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
 }
 
-// tooBig returns the error for a file or directory that is larger than this package works
-// on.
+// tooBig returns the error for a file or directory that is too large for this package.
 func tooBig(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), syscall.EFBIG}
 }
@@ -46,8 +44,8 @@ func shortened(path string) string {
 	return path[:n] + "…"
 }
 
-// sanitised rewords an error about a name inside the directory for a model. The system's errors
-// name the path on the host, which the new error leaves out.
+// sanitised rewords an error about a name inside the directory for a model. The system's errors contain
+// the path on the host, which the new error leaves out.
 func sanitised(name string, err error) error {
 	if err == nil {
 		return nil
@@ -73,8 +71,7 @@ func sanitised(name string, err error) error {
 	}
 	number, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
-		// The only error left is that of os.Root for a path that leads out, which is not
-		// exported.
+		// The only remaining error is that of os.Root for a path that leads out, which is not exported.
 		return refuse("%q leads out of the workspace, or through a symbolic link with an absolute target: give a path inside it", name)
 	}
 	switch number {
@@ -103,8 +100,8 @@ func (w *Workspaces) explainMissing(name string, err error) error {
 	return err
 }
 
-// A callbackError is an error that the function change, which Update was given, has returned; it is
-// passed on as it is.
+// A callbackError is an error that the function change, an argument of Update, has returned. It is passed
+// on unchanged.
 type callbackError struct{ error }
 
 func (f callbackError) Unwrap() error { return f.error }

@@ -17,10 +17,9 @@ const (
 	removeEvery = 50 * time.Millisecond
 )
 
-// Remove deletes a session's directory with everything in it, and reports whether there
-// was one. Opening it again makes a new one. Operations under way end in the old one, and
-// what they write is deleted too. It never deletes the directory of Fixed, which is a
-// person's own.
+// Remove deletes a session's directory with everything in it, and reports whether there was one. Opening
+// it again creates a new one. Running operations finish in the old one, and what they write is deleted
+// too. Remove never deletes the directory of OpenFixed, which is a person's own.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	if w = w.holding(key); w.fixed {
 		return false, nil
@@ -47,9 +46,9 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// moveToTrash gives a directory a temporary name, so that nobody finds it even if this process dies
-// now, and returns that name. The channel used is closed when no operation uses the directory any
-// more. Both results are zero if there is no such directory.
+// moveToTrash gives a directory a temporary name, so that nobody finds it even if this process dies now,
+// and returns that name. The channel used is closed when no operation uses the directory anymore. Both
+// results are zero if there is no such directory.
 func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +79,7 @@ func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{
 // closeRemoved closes a directory that was removed. The caller holds mu.
 func (s *openDir) closeRemoved() {
 	if s.root != nil {
-		_ = s.root.Close() // a descriptor of a directory holds nothing that could be lost
+		_ = s.root.Close() // closing a directory cannot lose anything
 	}
 	close(s.unused)
 }
@@ -104,7 +103,7 @@ func isNotEmpty(err error) bool {
 	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST)
 }
 
-// clearTrash deletes directories that a process had begun to remove when it died.
+// clearTrash deletes directories that a process had started to remove when it died.
 func (w *Workspaces) clearTrash() (err error) {
 	f, err := w.base.Open(".")
 	if err != nil {
@@ -115,7 +114,7 @@ func (w *Workspaces) clearTrash() (err error) {
 		entries, err := f.ReadDir(1024)
 		for _, e := range entries {
 			if e.IsDir() && IsTemporary(e.Name()) {
-				// If something is still written to it, the process that removes it is alive.
+				// If something is still being written to it, the process that removes it is alive.
 				if err := w.base.RemoveAll(e.Name()); err != nil && !isNotEmpty(err) {
 					return fmt.Errorf("remove workspace: %w", sanitised("", err))
 				}

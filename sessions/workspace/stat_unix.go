@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// hasOtherLinks reports whether a file has further hard links.
+// hasOtherLinks reports whether a file has more than one hard link.
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// diskSize returns how many bytes a file takes on disk: the holes of a sparse file take
-// none.
+// diskSize returns how many bytes a file takes on disk; the holes of a sparse file take none.
 func diskSize(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return min(info.Size(), st.Blocks*512)

@@ -11,20 +11,18 @@ import (
 )
 
 const (
-	// blockSize is the unit in which sizes count; an empty file and a folder count one
-	// unit.
+	// blockSize is the unit in which sizes are counted; an empty file and a folder count as one unit.
 	blockSize = 4096
-	// maxItems bounds how many files and folders a session's directory may have. Beyond
-	// it no more are made.
+	// maxItems is the most files and folders that a session's directory may have. Beyond it no more are
+	// created.
 	maxItems = 20_000
-	// maxMeasured bounds how many files and folders a measurement looks at.
+	// maxMeasured limits how many files and folders a measurement looks at.
 	maxMeasured = 200_000
-	// maxMeasuredDepth bounds how deep a measurement looks: nothing is written below
-	// maxDepth.
+	// maxMeasuredDepth limits how deep a measurement goes: nothing is written below maxDepth.
 	maxMeasuredDepth = 2 * maxDepth
 )
 
-// usage is the space that files and folders take, and their number.
+// usage is the space that files and folders take up, and their number.
 type usage struct {
 	bytes int64
 	items int
@@ -40,10 +38,10 @@ func roundUp(size int64) int64 {
 	return max(1, (size+blockSize-1)/blockSize) * blockSize
 }
 
-// usageOfFolders returns what n empty folders count.
+// usageOfFolders returns the usage of n empty folders.
 func usageOfFolders(n int) usage { return usage{int64(n) * blockSize, n} }
 
-// usageOf returns what one file or folder counts.
+// usageOf returns the usage of one file or folder.
 func usageOf(info fs.FileInfo) usage {
 	if info.Mode().IsRegular() {
 		return usage{roundUp(diskSize(info)), 1}
@@ -51,15 +49,15 @@ func usageOf(info fs.FileInfo) usage {
 	return usage{blockSize, 1}
 }
 
-// WithContext returns the same directory for work that ends with ctx: measuring a large
-// directory takes long, and stops when ctx ends. It may be combined with WritableUntil.
+// WithContext returns the same directory for work that ends with ctx: measuring a large directory takes a
+// long time, and stops when ctx ends. It may be combined with WritableUntil.
 func (d *Dir) WithContext(ctx context.Context) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: d.until, workEnded: ctx.Err}
 }
 
-// reserve refuses a write that does not fit under the quota. The directory is measured before the
-// first write. From then on the sizes of writes (more) are added up, and it is measured again
-// before a refusal, because a child process may have removed something.
+// reserve refuses a write that does not fit under the quota. The directory is measured before the first
+// write. From then on reserve adds up the sizes of writes (more), and measures the directory again before
+// it refuses one, because a child process may have removed something.
 func (s *openDir) reserve(d *Dir, more usage) error {
 	most := d.workspaces.maxBytes
 	if most <= 0 || more.bytes <= 0 && more.items <= 0 && s.measured {
@@ -84,8 +82,8 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 	return fits()
 }
 
-// measure measures how much the directory holds. If ended is set and returns an error, measure
-// stops with that error.
+// measure measures the directory's usage. If ended is set and returns an error, measure stops with that
+// error.
 func (s *openDir) measure(ended func() error) error {
 	m := measurement{ended: ended}
 	if err := m.addFolder(s.root, 1); err != nil {
@@ -95,8 +93,8 @@ func (s *openDir) measure(ended func() error) error {
 	return nil
 }
 
-// A measurement adds up the sizes of everything in a directory. It opens each folder from
-// the one above it, so that the kernel need not walk the whole path of every item.
+// A measurement adds up the sizes of everything in a directory. It opens each folder from the one above
+// it, so that the kernel need not walk the whole path of every item.
 type measurement struct {
 	found usage
 	ended func() error
@@ -148,8 +146,7 @@ func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	return errors.Join(m.addFolder(below, depth+1), below.Close())
 }
 
-// ignoreGone turns the error for an item that is gone, or that may not be looked at, into
-// nil.
+// ignoreGone replaces the error for an item that no longer exists, or that may not be looked at, by nil.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) {
 		return nil
@@ -157,8 +154,8 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// Quota returns how much the directory may hold; zeros if that is not bounded. It is for
-// code that writes to the directory by other ways than a Dir.
+// Quota returns how much the directory may contain; zeros if there is no limit. It is for code that
+// writes to the directory without a Dir.
 func (d *Dir) Quota() (bytes int64, items int) {
 	if d.workspaces.maxBytes <= 0 {
 		return 0, 0
@@ -166,7 +163,7 @@ func (d *Dir) Quota() (bytes int64, items int) {
 	return d.workspaces.maxBytes, maxItems
 }
 
-// MarkChanged says that the directory was written to by another way than a Dir. So it is
+// MarkChanged says that something was written to the directory without a Dir. So the directory is
 // measured again before the next write.
 func (d *Dir) MarkChanged() error {
 	s, err := d.workspaces.acquire(d.name)
@@ -180,9 +177,9 @@ func (d *Dir) MarkChanged() error {
 	return nil
 }
 
-// ListFull lists the directories that were written to lately and hold at least that part of their
-// quota (0.9 is nine tenths), by their names below the root or the agent's folder, sorted. It
-// measures nothing anew.
+// ListFull lists the directories that were written to lately and use at least that part of their quota
+// (0.9 is nine tenths), by their names below the root or the agent's folder, sorted. It uses earlier
+// measurements.
 func (w *Workspaces) ListFull(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil
@@ -195,7 +192,7 @@ func (w *Workspaces) ListFull(part float64) []string {
 	defer w.mu.Unlock()
 	for name, s := range w.dirs {
 		if !s.writes.TryLock() {
-			continue // it is looked at the next time
+			continue // it is included the next time
 		}
 		if s.measured && s.usage.part(w.maxBytes) >= part {
 			full = append(full, name)
@@ -206,8 +203,8 @@ func (w *Workspaces) ListFull(part float64) []string {
 	return full
 }
 
-// UsedPart measures which part of its quota a directory holds (1 is all of it), given its name
-// below the root or the agent's folder; 0 if there is none.
+// UsedPart measures which part of its quota a directory uses (1 is all of it), given its name below the
+// root or the agent's folder; 0 if it does not exist.
 func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
 	w = w.holding(name)
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
@@ -226,7 +223,7 @@ func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error)
 	return s.usage.part(w.maxBytes), nil
 }
 
-// part returns which part of the quota is used, by bytes or by items, whichever is more.
+// part returns which part of the quota is used, by bytes or by items, whichever is greater.
 func (u usage) part(most int64) float64 {
 	return max(float64(u.bytes)/float64(most), float64(u.items)/maxItems)
 }

@@ -1,20 +1,20 @@
 // Package workspace gives each session a directory of its own that no path can leave, by
 // means of os.Root.
 //
-// Every path that a model names goes through a Dir. The kernel refuses a path that leads
-// out of the directory, by dots, by links or by a race; nothing depends on comparing
-// texts. A file is replaced whole or not at all. Errors name the path as it was given,
-// and never where the directory is on the host.
+// Every path that a model names goes through a Dir. The kernel refuses a path that leads out of the
+// directory, through dots, links or a race; nothing depends on comparing texts. A file is replaced as a
+// whole or not at all. Errors contain the path as it was given, and never the directory's place on the
+// host.
 //
-// A Dir's errors are told apart with errors.Is: fs.ErrInvalid is for a path that cannot
-// be used (it leads out, is not a regular file, is too long), fs.ErrNotExist for one that
-// leads to nothing, fs.ErrPermission for one that the system refuses, ErrQuota for a
-// write that does not fit any more, and ErrLate for a write that came too late.
+// errors.Is distinguishes a Dir's errors: fs.ErrInvalid is for a path that cannot be used (it leads out,
+// is not a regular file, or is too long), fs.ErrNotExist for one that leads to nothing, fs.ErrPermission
+// for one that the system refuses, ErrQuota for a write that does not fit under the quota, and ErrLate
+// for a write that came too late.
 //
-// The files, in reading order: workspace.go names and opens the directories; dir.go
-// reads, write.go writes, remove.go deletes directories and old.go old files; refusal.go
-// makes the errors; opendir.go shares and closes open directories; owner_unix.go says whose they
-// are; usage.go counts against the quota.
+// The files, in reading order: workspace.go names and opens the directories; dir.go reads, write.go
+// writes, remove.go deletes directories and old.go old files; refusal.go makes the errors; opendir.go
+// shares and closes open directories; owner_unix.go decides who owns them; usage.go counts against the
+// quota.
 package workspace
 
 import (
@@ -31,7 +31,7 @@ import (
 	"unicode"
 )
 
-// The errors by which callers decide what to do next.
+// Errors that tell callers what to do next.
 var (
 	// ErrQuota says that a write would make the directory larger than is allowed.
 	ErrQuota = errors.New("the workspace is full")
@@ -39,26 +39,26 @@ var (
 	ErrLate = errors.New("the write took too long and was not made")
 )
 
-// DefaultMaxBytes is how much a session's directory may hold by default.
+// DefaultMaxBytes is the default limit on the content of a session's directory.
 const DefaultMaxBytes = 200 << 20
 
 // Config says where the directories are and how much each may hold.
 type Config struct {
-	// Root is the directory that holds them all. It is made if it is missing.
+	// Root is the directory that contains them all. It is created if it is missing.
 	Root string
-	// Folders has, by agent, the directories that hold those of an agent's sessions in
-	// place of Root.
+	// Folders maps the name of an agent to the directory that contains those of its sessions in place of
+	// Root.
 	Folders map[string]string
-	// MaxBytes bounds what is written to one of them; 0 is DefaultMaxBytes.
+	// MaxBytes limits the content of each of them; 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
-	// Each costs one file descriptor.
+	// MaxOpen limits how many of them are kept open while unused; 0 means 256. Each costs one file
+	// descriptor.
 	MaxOpen int
-	// User is the user and the group to whom a session's directory is given, if this process is root
-	// and nobody else owns Root: it is the user as whom commands run there. 0 gives nothing.
+	// User is the user and the group to whom a session's directory is given, if this process is root and
+	// nobody else owns Root. It is the user as whom commands run there. 0 gives nothing.
 	User int
-	// Missing, if set, returns what a model should read about a file that does not exist,
-	// given its name in the directory; "" for nothing.
+	// Missing, if set, returns what a model should read about a file that does not exist, given its name
+	// in the directory; "" means nothing.
 	Missing func(name string) string
 }
 
@@ -66,13 +66,13 @@ type Config struct {
 type Workspaces struct {
 	base     *os.Root
 	resolved string // base's path without symbolic links
-	fixed    bool   // whether every session works in base itself
+	fixed    bool   // whether every session works directly in base
 	maxBytes int64  // the quota of each directory; 0 if fixed, because the size of a person's own directory is not bounded
 	maxOpen  int
 	folds    bool // whether the filesystem treats a and A as one name
 	missing  func(name string) string
 	user     int
-	of       map[string]*Workspaces // by agent: those whose sessions have their directories elsewhere
+	of       map[string]*Workspaces // by agent: the Workspaces of agents whose sessions have their directories elsewhere
 
 	mu     sync.Mutex
 	dirs   map[string]*openDir // the open directories, by their paths below base
@@ -80,7 +80,7 @@ type Workspaces struct {
 	closed bool
 }
 
-// New makes, if need be, and opens the directories that hold the sessions' directories.
+// New opens, and creates if needed, the directories that contain the sessions' directories.
 func New(cfg Config) (*Workspaces, error) {
 	w, err := newIn(cfg)
 	if err != nil {
@@ -98,7 +98,7 @@ func New(cfg Config) (*Workspaces, error) {
 	return w, nil
 }
 
-// A FolderError is the error of an agent's directory in Config.Folders.
+// A FolderError is an error of an agent's directory in Config.Folders.
 type FolderError struct {
 	Agent string
 	Err   error
@@ -112,7 +112,7 @@ func (e *FolderError) Error() string {
 // Unwrap returns the cause.
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// newIn is New for one directory.
+// newIn does what New does, for one directory.
 func newIn(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
@@ -142,8 +142,8 @@ func newIn(cfg Config) (*Workspaces, error) {
 	return w, nil
 }
 
-// OpenFixed lets every session work in one given directory, which must exist and
-// whose size is not bounded.
+// OpenFixed makes every session work in one given directory, which must exist and whose size is not
+// limited.
 func OpenFixed(dir string) (*Workspaces, error) {
 	w, err := open(dir)
 	if err != nil {
@@ -169,8 +169,7 @@ func open(dir string) (*Workspaces, error) {
 	return &Workspaces{base: base, resolved: direct, maxOpen: 256, dirs: map[string]*openDir{}, idle: list.New()}, nil
 }
 
-// foldsCase finds out whether the filesystem treats names that differ only in case as one
-// name.
+// foldsCase finds out whether the filesystem treats names that differ only in case as the same name.
 func foldsCase(base *os.Root) (bool, error) {
 	name := temporaryName()
 	f, err := base.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -181,8 +180,8 @@ func foldsCase(base *os.Root) (bool, error) {
 	return statErr == nil, errors.Join(f.Close(), base.Remove(name))
 }
 
-// Open returns a session's directory. If it is missing, Open makes it, readable by its
-// owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
+// Open returns a session's directory. If it is missing, Open creates it, readable by its owner alone. A
+// Dir need not be closed. The key must have the form of sessions.Key.
 func (w *Workspaces) Open(key string) (*Dir, error) {
 	d, err := w.dirOf(key)
 	if err != nil {
@@ -196,8 +195,8 @@ func (w *Workspaces) Open(key string) (*Dir, error) {
 	return d, nil
 }
 
-// OpenExisting returns a session's directory as Open does, but makes none: if it is missing, the
-// error is fs.ErrNotExist.
+// OpenExisting returns a session's directory as Open does, but creates none: if it is missing, the error
+// is fs.ErrNotExist.
 func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 	d, err := w.dirOf(key)
 	if err != nil {
@@ -205,7 +204,7 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 	}
 	if !d.workspaces.isOpen(d.name) {
 		switch _, err := d.workspaces.base.Lstat(d.name); {
-		case errors.Is(err, fs.ErrNotExist): // which is so for most sessions, in each turn
+		case errors.Is(err, fs.ErrNotExist): // most sessions have none, and each turn asks
 			return nil, fs.ErrNotExist
 		case err != nil:
 			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
@@ -224,8 +223,8 @@ func (w *Workspaces) dirOf(key string) (*Dir, error) {
 	return &Dir{workspaces: w, name: name}, nil
 }
 
-// holding returns where the directory of a session is, given its key or its directory's
-// name, both of which begin with the agent.
+// holding returns the Workspaces that contain the directory of a session, given its key or its
+// directory's name, both of which begin with the agent.
 func (w *Workspaces) holding(key string) *Workspaces {
 	agent := key
 	if end := strings.IndexAny(key, ":/"); end >= 0 {
@@ -237,8 +236,7 @@ func (w *Workspaces) holding(key string) *Workspaces {
 	return w
 }
 
-// Close closes the directories. Operations under way go on to their end; later ones
-// fail.
+// Close closes the directories. Running operations finish; later ones fail.
 func (w *Workspaces) Close() error {
 	var errs []error
 	for _, own := range w.of {
@@ -250,8 +248,8 @@ func (w *Workspaces) Close() error {
 	return errors.Join(append(errs, w.closeIdle(0), w.base.Close())...)
 }
 
-// maxName bounds a directory's name, in bytes, well below what filesystems allow (255,
-// and 143 on some that encrypt).
+// maxName is the maximum length of a directory's name, in bytes. It is well below what filesystems allow
+// (255, and 143 on some that encrypt).
 const maxName = 140
 
 // directoryName returns a session's directory below base: <agent>/<rest of the key>.
@@ -266,7 +264,7 @@ func (w *Workspaces) directoryName(key string) (string, error) {
 	parts := strings.Split(key, ":")
 	for i, part := range parts {
 		if part == "" && i == 3 && len(parts) == 5 {
-			continue // one person's conversation outside of threads
+			continue // empty if one person's conversation is in no thread
 		}
 		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !isKeyRune(r) }) {
 			return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
@@ -275,14 +273,14 @@ func (w *Workspaces) directoryName(key string) (string, error) {
 	return filepath.Join(w.component(agent), w.component(rest)), nil
 }
 
-// isKeyRune reports whether a session's key may have this character.
+// isKeyRune reports whether a session's key may contain this character.
 func isKeyRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._@-%", r)
 }
 
-// component turns a part of a session's key into the name of a directory. A part that is too long,
-// or that has capitals on a filesystem that ignores case, gets "~" and its hash at the end. No key
-// has a "~", so no two keys share a directory.
+// component converts a part of a session's key into the name of a directory. A part that is too long, or
+// that contains capitals on a filesystem that ignores case, gets "~" and its hash at the end. No key
+// contains a "~", so no two keys share a directory.
 func (w *Workspaces) component(part string) string {
 	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
 	if len(part) <= maxName && !folded {

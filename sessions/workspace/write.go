@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// Bounds of the path of a file that is written. Code that walks through a directory, or
-// copies it to another place, relies on them. Earlier releases wrote deeper; such files
-// can be read.
+// Limits for the path of a file that is written. Code that walks through a directory, or copies it to
+// another place, relies on them. Earlier releases allowed deeper paths; such files can still be read.
 const (
 	maxDepth   = 32
 	maxWritten = 1024 // bytes
 )
 
-// Write replaces a file's content. It makes the file and its directories if they are
-// missing. A reader finds the whole old content or the whole new one, also after a
-// crash; only a power cut may bring the old one back.
+// Write replaces a file's content. It creates the file and its directories if they are missing. A reader
+// finds the whole old content or the whole new one, even after a crash; only a power failure may bring
+// the old one back.
 func (d *Dir) Write(path string, content []byte) error {
 	return d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
@@ -36,9 +35,9 @@ func (d *Dir) Write(path string, content []byte) error {
 	})
 }
 
-// Update replaces a file's content by what change returns for it, without another write
-// in between. It calls change with nil if the file is missing, and refuses a file longer
-// than limit bytes. An error of change is returned as it is, and nothing is written.
+// Update replaces a file's content with what change returns for it, without another write in between. It
+// calls change with nil if the file is missing, and refuses a file longer than limit bytes. It returns an
+// error of change unchanged, and then writes nothing.
 func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
 	err := d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
@@ -65,10 +64,9 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 	return err
 }
 
-// Create makes a file that does not exist yet, with its directories, and opens it. What
-// is written to it does not count against the quota until the directory is measured
-// again, so the caller must bound it. The open file stays the same one, whatever becomes
-// of its name.
+// Create creates a file that does not exist yet, with its directories, and opens it. What is written to
+// it does not count against the quota until the directory is measured again, so the caller must limit it.
+// The open file stays the same, whatever happens to its name.
 func (d *Dir) Create(path string) (f *os.File, err error) {
 	err = d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		s.writes.Lock()
@@ -123,8 +121,8 @@ func (d *Dir) Remove(path string) error {
 	})
 }
 
-// checkTarget returns what is known of the file that a write is to replace, nil if there is none,
-// and an error if the path must not be written.
+// checkTarget returns the data of the file that a write is to replace, nil if there is none, and an error
+// if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {
 		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
@@ -152,7 +150,7 @@ func (s *openDir) readAll(name string, limit int64) (content []byte, err error) 
 	if info.Size() <= limit {
 		content = make([]byte, 0, info.Size()+bytes.MinRead)
 		buffer := bytes.NewBuffer(content)
-		_, err = buffer.ReadFrom(io.LimitReader(file, limit+1)) // it may grow meanwhile
+		_, err = buffer.ReadFrom(io.LimitReader(file, limit+1)) // the file may grow meanwhile
 		content = buffer.Bytes()
 	}
 	if size := max(info.Size(), int64(len(content))); err == nil && size > limit {
@@ -206,7 +204,7 @@ func (s *openDir) missingFolders(dir string) int {
 			return n
 		}
 		if _, err := s.root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return n // if it cannot be used for another reason, writing will say so
+			return n // if the path cannot be used for another reason, the write returns that error
 		}
 		dir = path.Dir(dir)
 	}
@@ -218,7 +216,7 @@ func (s *openDir) makeFolders(dir string) error {
 		return s.root.MkdirAll(dir, 0o755)
 	}
 	if _, err := s.root.Lstat(dir); dir == "." || !errors.Is(err, fs.ErrNotExist) {
-		return nil // if it is not a folder, writing says so
+		return nil // if it is not a folder, the write returns that error
 	}
 	if err := s.makeFolders(path.Dir(dir)); err != nil {
 		return err
@@ -229,7 +227,7 @@ func (s *openDir) makeFolders(dir string) error {
 	return s.owner.takeFolder(s.root, dir)
 }
 
-// create writes a new file. If old is set, the file gets the permissions that old has.
+// create writes a new file. If old is set, the file gets old's permissions.
 func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -237,19 +235,19 @@ func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	}
 	_, err = f.Write(content)
 	if err == nil && old != nil {
-		err = f.Chmod(old.Mode().Perm()) // the umask does not apply: a file keeps the mode that it had
+		err = f.Chmod(old.Mode().Perm()) // the umask does not apply: the file keeps its mode
 	}
 	if err == nil {
 		err = s.ownerInPlaceOf(old).chown(f)
 	}
 	if err == nil {
-		err = f.Sync() // before it gets its name, or a power cut could leave it empty under that name
+		err = f.Sync() // before it gets its name: otherwise a power failure could leave an empty file under that name
 	}
 	return errors.Join(err, f.Close())
 }
 
-// ownerInPlaceOf returns to whom a file is given that takes the place of another, if old is set. In a
-// person's own directory root's files stay root's.
+// ownerInPlaceOf returns the owner for a file that replaces another, if old is set. In a person's own
+// directory, root's files stay root's.
 func (s *openDir) ownerInPlaceOf(old fs.FileInfo) *owner {
 	if s.owner == nil || old == nil {
 		return s.owner
@@ -267,10 +265,9 @@ func (s *openDir) removeIfThere(temporary string) error {
 	return nil
 }
 
-// A file that is being written, and a directory that is being removed, has a temporary
-// name with 26 random characters. Listings leave such names out, and Name refuses them.
-// A crash leaves such a file behind; sweep removes it once it is older than any write
-// takes.
+// A file that is being written, and a directory that is being removed, has a temporary name with 26
+// random characters. Listings omit such names, and Name refuses them. If a crash leaves such a file
+// behind, sweep removes it once it is older than any write can be.
 const (
 	temporaryPrefix = ".parley-"
 	temporarySuffix = ".tmp"
@@ -284,8 +281,8 @@ func temporaryName() string {
 // Notes is the folder of a session's directory in which the agent keeps its own notes.
 const Notes = ".agent"
 
-// IsNotes reports whether a path is not part of the session's own work: the agent's
-// notes, or a file that is being written.
+// IsNotes reports whether a path is not part of the session's own work, but belongs to the agent's notes
+// or is a file that is being written.
 func IsNotes(name string) bool { return name == Notes || IsTemporary(path.Base(name)) }
 
 // TemporaryName returns a new name of the form that temporary files have, for code that writes
@@ -301,8 +298,8 @@ func IsTemporary(name string) bool {
 	return begins && ends && len(text) == 26 && strings.Trim(text, characters) == ""
 }
 
-// sweep removes from a directory the temporary files that a crash left, the first time
-// that something is written there.
+// sweep removes the temporary files that a crash left in a directory, the first time something is written
+// there.
 func (s *openDir) sweep(dir string) (err error) {
 	if s.swept[dir] {
 		return nil
@@ -321,14 +318,14 @@ func (s *openDir) sweep(dir string) (err error) {
 			continue
 		}
 		name = path.Join(dir, name)
-		// A command may have made something else of that name, which cannot be removed so.
+		// A command may have created something else with that name, which cannot be removed this way.
 		if info, err := s.root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
 			if err := s.removeIfThere(name); err != nil {
 				return err
 			}
 		}
 	}
-	if s.swept == nil || len(s.swept) > 1024 { // to sweep twice does no harm
+	if s.swept == nil || len(s.swept) > 1024 { // sweeping twice does no harm
 		s.swept = map[string]bool{}
 	}
 	s.swept[dir] = true
