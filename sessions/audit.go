@@ -25,20 +25,20 @@ const (
 	AuditRefusal = "refusal" // messages of a person were refused by a rule
 )
 
-// Bounds on stored refusals, because strangers can cause any number of them.
+// Limits on stored refusals, because strangers can cause any number of them.
 const (
 	// RefusalsKept is how long a refusal is kept after its newest message.
 	RefusalsKept = 24 * time.Hour
-	// MostRefusals is how many records of refusals are kept for one rule on one channel: the newest
-	// ones.
+	// MostRefusals is how many records of refusals are kept for one rule on one channel. The newest are
+	// kept.
 	MostRefusals = 500
-	// MostRefused is how many message ids one of these records has: the newest ones.
+	// MostRefused is how many message ids one of these records contains. The newest are kept.
 	MostRefused = 8
 )
 
-// An AuditRecord records one action, for the people who have to account for it. It has the
-// length of a tool's result, but not the result. Only the field Arguments can contain what
-// people wrote; erasing empties that field.
+// An AuditRecord records one action, for the people who have to account for it. It contains the length of
+// a tool's result, but not the result. Only the field Arguments can contain what people wrote; erasing
+// empties that field.
 type AuditRecord struct {
 	// ID grows from record to record; the store gives it.
 	ID   int64     `json:"id,omitempty"`
@@ -62,9 +62,9 @@ type AuditRecord struct {
 	ExitCode *int   `json:"exit_code,omitempty"` // the exit code of a command; nil if none ran
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
-	// Detail is an id that fits no other field: that of a dead letter, a person or a session; for a
-	// tool call, that of the person who approved, denied or answered it; for a turn, the code of the
-	// reason why it ended early.
+	// Detail is an id that has no field of its own: of a dead letter, a person or a session; for a tool
+	// call, of the person who approved, denied or answered it; for a turn, the code that says why it
+	// ended early.
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.
 	Used *AuditUse `json:"used,omitempty"`
@@ -72,17 +72,17 @@ type AuditRecord struct {
 	Address string `json:"address,omitempty"`
 	// Messages are the ids of those messages: the newest ones, in their order.
 	Messages []string `json:"messages,omitempty"`
-	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as Messages has
-	// Again says that the end of this turn may already be recorded: an existing record stays the only
-	// one.
+	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as there are ids in Messages
+	// Again says that the end of this turn may already be recorded. Then the existing record stays the
+	// only one.
 	Again bool `json:"-"`
 }
 
 // An AuditUse is what a turn has used.
 type AuditUse struct {
-	Model      string `json:"model,omitempty"` // that has answered last
+	Model      string `json:"model,omitempty"` // the model that answered last
 	ModelCalls int    `json:"model_calls"`
-	Calls      int    `json:"calls"` // of tools
+	Calls      int    `json:"calls"` // tool calls
 	Input      int64  `json:"input"`
 	Output     int64  `json:"output"`
 	Cost       *int64 `json:"microdollars,omitempty"` // nil if it is not known
@@ -102,24 +102,24 @@ type AuditQuery struct {
 	Limit   int
 }
 
-// An Auditor keeps audit records.
+// An Auditor stores audit records.
 type Auditor interface {
-	// Audit keeps a record; when it returns nil, the record is durable.
+	// Audit stores a record; when it returns nil, the record is durable.
 	Audit(ctx context.Context, r AuditRecord) error
-	// AuditNotes keeps several records at once. Refusals of one person, by one rule and at one address
-	// become one record, with a new id and the time of the newest; of these records the newest are kept:
-	// see MostRefusals.
+	// AuditNotes stores several records at once. Refusals of one person's messages, by one rule and at
+	// one address, are merged into one record, with a new id and the time of the newest. Only the newest
+	// of these records are kept; see MostRefusals.
 	AuditNotes(ctx context.Context, records []AuditRecord) error
 	// AuditRecords returns the records that match a query, in ascending or descending order of their
 	// ids, at most as many as its Limit.
 	AuditRecords(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// DropAudit deletes the records from before that time, and returns how many it deleted.
+	// DropAudit deletes the records from before that time, and returns how many it has deleted.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
 	// DropRefusals deletes the refusals from before that time.
 	DropRefusals(ctx context.Context, before time.Time) error
 }
 
-// A SoonAuditor is an Auditor that can also keep a record without waiting for the disk.
+// A SoonAuditor is an Auditor that can also store a record without waiting for the disk.
 type SoonAuditor interface {
 	// AuditSoon does what Audit does, but may return before the record is durable. It becomes durable
 	// a moment later, or as soon as a later entry of a log becomes durable.

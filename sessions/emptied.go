@@ -1,7 +1,7 @@
 package sessions
 
-// EmptiedData returns what remains of an entry's data when the message with the id cause is
-// deleted, and true. It returns false if the entry holds nothing of that message.
+// EmptiedData returns what remains of an entry's data when the message with the id cause is deleted, and
+// true. It returns false if the entry contains nothing from that message.
 func EmptiedData(e Entry, cause string) (data any, is bool) {
 	switch e.Kind {
 	case KindUser:

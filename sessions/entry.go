@@ -13,8 +13,8 @@ import (
 // A Kind says what an entry records, and so the form of its Data.
 type Kind string
 
-// The kinds of blocks, which hold what was said, as the model sees it. Each line names the type of
-// the entry's data.
+// The kinds of blocks, which contain what was said, as the model sees it. Each line names the type of the
+// entry's data.
 const (
 	KindUser       Kind = "user"        // User
 	KindThinking   Kind = "thinking"    // Thinking
@@ -48,8 +48,8 @@ const (
 )
 
 // IsCourse reports whether entries of this kind only record the progress of a turn. Once the turn is
-// over, a process that continues the session does not need them, except for those that [Peeker] names.
-// The places of the turn's beginning and end still matter. If you add a field to the data of such a
+// over, a process that continues the session does not need them, except for those that [Peeker] names,
+// but it still needs to know where the turn begins and ends. If you add a field to the data of such a
 // kind, it is lost with the entries, unless Peeker names them.
 func (k Kind) IsCourse() bool {
 	switch k {
@@ -72,12 +72,11 @@ type Entry struct {
 	// Cause is the id of the message that brought the entry, if a message did. It is
 	// unique in a session.
 	Cause string `json:"cause,omitempty"`
-	// Person is the one who said it, or on whose behalf the tokens were spent:
-	// CHANNEL:USER.
+	// Person is who said it, or the person on whose behalf the tokens were spent: CHANNEL:USER.
 	Person string `json:"person,omitempty"`
 	// Call is the id of the tool call that the entry belongs to; "" if it belongs to none.
 	Call string `json:"call,omitempty"`
-	// Data holds the fields of the entry's kind, as JSON.
+	// Data contains the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
 	// encoded is the value from which NewEntry made Data, so that Decode need not read it again.
 	// It is nil for an entry that was read, and for kinds that Decode can return in a different
@@ -85,8 +84,7 @@ type Entry struct {
 	encoded any
 }
 
-// NewEntry makes an entry of that kind with that data, which is nil for kinds without
-// data.
+// NewEntry makes an entry of that kind with that data; data is nil for kinds without data.
 func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	e := Entry{Turn: turn, Kind: kind}
 	if data == nil {
@@ -98,8 +96,8 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	}
 	e.Data = raw
 	switch kind {
-	case KindTurnStarted, KindUser, KindUsage, KindTurnDone: // each turn has these
-		if !bytes.Contains(raw, []byte(`\ufffd`)) { // which JSON has in place of bytes that are not UTF-8
+	case KindTurnStarted, KindUser, KindUsage, KindTurnDone: // every turn has these
+		if !bytes.Contains(raw, []byte(`\ufffd`)) { // JSON's replacement for bytes that are not UTF-8
 			e.encoded = data
 		}
 	}
@@ -169,7 +167,7 @@ func DecodeAny(e Entry) (data any, known bool, err error) {
 	return data, true, err
 }
 
-// User holds what a person said. Its entry has a Cause (the message's id) and a Person.
+// User is what a person said. Its entry has a Cause (the message's id) and a Person.
 type User struct {
 	Name   string    `json:"name,omitempty"` // what the platform calls the person
 	Text   string    `json:"text"`
@@ -186,8 +184,8 @@ type User struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// Quote is text that came with a message but was written by somebody else, or at another
-// time. Kind, and what the other fields hold, are as in bus.Quote.
+// Quote is a text that came with a message but was written by somebody else, or at another time. Kind and
+// the other fields have the same meaning as in bus.Quote.
 type Quote struct {
 	Kind   string    `json:"kind"`
 	Person string    `json:"person,omitempty"` // CHANNEL:USER
@@ -200,15 +198,15 @@ type Quote struct {
 	Operator bool `json:"operator,omitempty"`
 }
 
-// The kinds of quotes by which one knows who has written them; as in package bus.
+// The kinds of quotes whose author is known; the same as in package bus.
 const (
 	quoteTold   = "told"
 	quoteEdited = "edited"
 )
 
-// IsFromOthers reports whether strangers may have written the quote, which came with an entry of a kind that is a
-// person's. Own counts only of what an agent has told: a person whom the bot knows said this, and could have said
-// it in this session.
+// IsFromOthers reports whether strangers may have written the quote, which came with an entry of this
+// kind and person. Own counts only for what an agent has passed on: then a person whom the bot knows said
+// it, who could have said it in this session.
 func (q Quote) IsFromOthers(kind Kind, person string) bool {
 	if q.Kind == quoteTold && q.Own {
 		return false
@@ -220,16 +218,16 @@ func (q Quote) IsFromOthers(kind Kind, person string) bool {
 // Thinking is the model's reasoning before its answer.
 type Thinking struct {
 	Text string `json:"text,omitempty"`
-	// Provider holds what the model's provider wants to get back word for word with the next
-	// request: signatures, encrypted reasoning.
+	// Provider is what the model's provider wants to get back word for word with the next request:
+	// signatures, encrypted reasoning.
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
 // Text is a text that the model has written.
 type Text struct {
 	Text string `json:"text"`
-	// Provider holds what the model's provider wants to get back word for word with the next
-	// request: whether the text is an answer or a remark before one.
+	// Provider is what the model's provider wants to get back word for word with the next request:
+	// whether the text is an answer or a remark before one.
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
@@ -245,23 +243,24 @@ type ToolUse struct {
 	Provider   json.RawMessage `json:"provider,omitempty"`
 }
 
-// ToolResult is a call's result as the model sees it. Its entry has a Call.
+// ToolResult is the result of a call. Its entry has a Call.
 type ToolResult struct {
 	Content json.RawMessage `json:"content"` // the result as the model sees it, already cut if it was long
 	Code    string          `json:"code,omitempty"`
 	// Untrusted says that strangers may have written some of the result.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Fleeting says that Content only stands for a result that the model saw in its turn and that is not kept.
+	// Fleeting says that Content only replaces a result that the model saw in its turn and that is not
+	// stored.
 	Fleeting bool `json:"fleeting,omitempty"`
-	// Spends are those of the call's ToolStarted, which is not always read with the log: see Peeker.
+	// Spends are those of the call's ToolStarted, which is not always read with the log; see Peeker.
 	Spends []string `json:"spends,omitempty"`
 }
 
-// Picture is a picture that the model is shown after the results of a step. Its entry has the Call
-// that shows it. The log names files in the workspace and holds none of their bytes.
+// Picture is a picture that the model is shown after the results of a step. Its entry has the Call that
+// shows it. The log only names files in the workspace; their bytes are not in it.
 type Picture struct {
 	Path string `json:"path"` // the path of the file that the picture shows, as the model knows it
-	View string `json:"view"` // the path of the file that holds the picture as the model is shown it, such as a smaller copy
+	View string `json:"view"` // the path of the file with the picture in the form that the model is shown, such as a smaller copy
 	Hash string `json:"hash"` // the hash of that file's content
 	Type string `json:"type"` // MIME type
 }
@@ -270,27 +269,27 @@ type Picture struct {
 // and has the Person who sent it. The fields are the sender's claims about the file.
 type Attached struct {
 	Message string `json:"message"` // the id of the message, which is the Cause of its own entry
-	Kind    string `json:"kind"`    // the kind, as in bus.Attachment; so are the following fields
+	Kind    string `json:"kind"`    // the kind; this and the following fields are as in bus.Attachment
 	Name    string `json:"name,omitempty"`
 	Type    string `json:"type,omitempty"`
 	Size    int64  `json:"size,omitempty"`
 	Ref     string `json:"ref"`
 }
 
-// Fetched is the outcome for a file that came with a message: either Path is set, or
-// Problem. Its entry has the Person who sent the file.
+// Fetched says what became of a file that came with a message: either Path or Problem is set. Its entry
+// has the Person who sent the file.
 type Fetched struct {
 	Attached int64  `json:"attached"`       // the number of the file's Attached entry
 	Message  string `json:"message"`        // the id of the message that the file came with
 	Path     string `json:"path,omitempty"` // where the file is in the workspace
-	Type     string `json:"type,omitempty"` // the MIME type, as the content says
+	Type     string `json:"type,omitempty"` // the MIME type, judging by the content
 	Size     int64  `json:"size,omitempty"`
 	Hash     string `json:"hash,omitempty"` // SHA-256 of its content
 	// Problem says why the file cannot be fetched, in words for people and models.
 	Problem string `json:"problem,omitempty"`
 	// Picture is how the model is shown the file, if the file is a picture; nil otherwise.
 	Picture *Picture `json:"picture,omitempty"`
-	// Words are the words spoken in a voice message; Unheard says why they are not known.
+	// Words are the words spoken in a voice message; Unheard says why they are unknown.
 	Words   string `json:"words,omitempty"`
 	Unheard string `json:"unheard,omitempty"`
 	// Untrusted says that the words were not, or not certainly, spoken by the person who sent the
@@ -298,29 +297,30 @@ type Fetched struct {
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// Summary replaces everything up to entry number Covers in what the model sees. With an empty
-// Text, the model sees nothing of the past but episodes. This is how /new works.
+// Summary replaces all entries up to number Covers in what the model sees. With an empty Text, the model
+// sees nothing of the past except episodes. This is how /new works.
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
-	// Untrusted says that strangers may have written some of the text that the summary was
-	// made from.
+	// Untrusted says that strangers may have written some of the text from which the summary was made.
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Turn is the id of the unfinished turn that continues although the summary covers its
 	// beginning; "" if there is none. Releases without this field would treat it as a turn that
 	// /new has left behind.
 	Turn string `json:"turn,omitempty"`
-	// Keep has the numbers of the covered entries that the model still sees: people's messages and the files that
-	// came with them, word for word; the newest marks of the memory; and the episodes of the last days.
+	// Keep lists the numbers of the covered entries that the model still sees: people's messages and the
+	// files that came with them, word for word; the newest marks of the memory; and the episodes of the
+	// last days.
 	Keep []int64 `json:"keep,omitempty"`
-	// Cleared is the number of an entry: up to it the model sees the results of tool calls emptied.
+	// Cleared is the number of an entry: in place of the results of tool calls up to this entry, the
+	// model sees empty ones.
 	Cleared int64 `json:"cleared,omitempty"`
 	// Spent is what the covered calls have used up; see ToolStarted.Spends.
 	Spent []string `json:"spent,omitempty"`
 }
 
-// BeginsAnew reports whether the summary begins a new conversation, as /new does: it hides what was said, and says
-// nothing of it. What it keeps are episodes alone.
+// BeginsAnew reports whether the summary begins a new conversation, as /new does: it hides what was said,
+// and does not replace it by a text. It keeps only episodes.
 func (s Summary) BeginsAnew() bool { return s.Text == "" && s.Turn == "" && s.Cleared == 0 }
 
 // Hides reports whether the model no longer sees entry n word for word, because the summary covers
@@ -332,16 +332,18 @@ type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
-	// Of is the id of the message that the notice is about.
+	// Of is the id of the message that the notice refers to.
 	Of string `json:"of,omitempty"`
-	// Memory is how much of each memory the model is shown with the notice NoticeMemory, and before it.
+	// Memory says, for the notice NoticeMemory, how much of each memory the model is shown up to and
+	// including this notice.
 	Memory []MemoryMark `json:"memory,omitempty"`
-	// Episode is what a turn was about, with the notice NoticeEpisode; nil if the message that asked was deleted.
+	// Episode, for the notice NoticeEpisode, describes the turn; nil if the message that asked was
+	// deleted.
 	Episode *Episode `json:"episode,omitempty"`
 }
 
-// MarksMemory reports whether an entry only marks where the model is shown what is remembered, so that people are
-// shown nothing of it.
+// MarksMemory reports whether an entry only marks where the model is shown what is remembered. People are
+// not shown such an entry.
 func (e Entry) MarksMemory() bool {
 	if e.Kind != KindNotice {
 		return false
@@ -350,12 +352,12 @@ func (e Entry) MarksMemory() bool {
 	return err == nil && n.Code == NoticeMemory
 }
 
-// NoticeMemory is the code of a notice that marks the place at which the model is shown what is remembered,
-// or what has been added to that. Releases without the field Memory show the text.
+// NoticeMemory is the code of a notice that marks the place where the model is shown what is remembered,
+// or what was added to that. Releases without the field Memory show the text.
 const NoticeMemory = "memory"
 
-// A MemoryMark says how much of a memory stands up to its place. The log has none of the words: what is
-// forgotten is in no log, and the words are those that are remembered now.
+// A MemoryMark says how much of a memory is shown up to its place. The log does not contain the words, so
+// no log contains what is forgotten: the model is shown the words that are remembered now.
 type MemoryMark struct {
 	Scope string `json:"scope"`
 	Bytes int    `json:"bytes"`
@@ -363,7 +365,7 @@ type MemoryMark struct {
 }
 
 // NoticeOperator is the code of a notice about what an operator has said in the conversation in person:
-// Of is the id of the message, and the first of the Quotes has the words.
+// Of is the id of the message, and the first of the Quotes contains the words.
 const NoticeOperator = "operator"
 
 // NoticeUnfetched is the code of a notice about a file that came with message Of and was
@@ -395,14 +397,15 @@ type Usage struct {
 	Model     string `json:"model"`
 	Agent     string `json:"agent,omitempty"`
 	Input     int64  `json:"input"`            // tokens of the prompt, including the cached ones
-	Cached    int64  `json:"cached,omitempty"` // of Input: tokens that the provider had in its cache
+	Cached    int64  `json:"cached,omitempty"` // part of Input: tokens that the provider had in its cache
 	Output    int64  `json:"output"`
-	Reasoning int64  `json:"reasoning,omitempty"` // of Output: tokens of the model's reasoning
+	Reasoning int64  `json:"reasoning,omitempty"` // part of Output: tokens of the model's reasoning
 	Estimated bool   `json:"estimated,omitempty"` // the provider reported no tokens, so they are estimated
 	// Cost is the price of the call in micro-dollars; nil if it is not known.
 	Cost *int64 `json:"microdollars,omitempty"`
-	// FirstMS is how many milliseconds after its beginning the turn had the first text of this answer, without the
-	// time for which it waited for people; 0 if the answer has no text, and in entries of older releases.
+	// FirstMS is how many milliseconds after its beginning the turn had the first text of this answer,
+	// without the time it waited for people; 0 if the answer has no text, and in entries from older
+	// releases.
 	FirstMS int64 `json:"first_ms,omitempty"`
 }
 
@@ -413,7 +416,7 @@ const (
 	TurnCancelled = "cancelled"
 )
 
-// CodeGaveUp is the code of a turn that was cut off too often.
+// CodeGaveUp is the code of a turn that was interrupted too often.
 const CodeGaveUp = "gave_up"
 
 // TurnDone is the entry that ends a turn.
@@ -422,32 +425,33 @@ type TurnDone struct {
 	// Outbound are the messages that the turn publishes at its end, with ids and texts, so that
 	// after a crash the same ones are published again.
 	Outbound []Reply `json:"outbound,omitempty"`
-	// Code says why the turn ended early; empty if it did not, or if a release without codes wrote the
-	// entry.
+	// Code says why the turn ended early; empty if it did not, or if the entry is from a release without
+	// codes.
 	Code string `json:"code,omitempty"`
 	// Refused says that a rule, which Code names, kept the turn from doing anything.
 	Refused bool `json:"refused,omitempty"`
-	// Figures say what is counted of the turn when this entry is written; nil in entries of older releases, and if
-	// there is nothing to count but the turn.
+	// Figures are the counts for this turn; nil in entries from older releases, and if there is nothing
+	// to count except the turn.
 	Figures *TurnFigures `json:"figures,omitempty"`
 }
 
-// TurnFigures are what is counted of a turn besides how it has ended. They name no person and hold no text.
+// TurnFigures are what is counted for a turn in addition to how it ended. They name no person and contain
+// no text.
 type TurnFigures struct {
-	TookMS  int64        `json:"took_ms"`            // from its beginning, without the time for which it waited for people
+	TookMS  int64        `json:"took_ms"`            // from its beginning, without the time it waited for people
 	FirstMS int64        `json:"first_ms,omitempty"` // until the first text of an answer; 0 if there was none
-	Task    bool         `json:"task,omitempty"`     // a sub-agent's, which answers an agent
+	Task    bool         `json:"task,omitempty"`     // whether it is a turn of a sub-agent, which answers an agent
 	Calls   []CallsCount `json:"calls,omitempty"`
 }
 
-// CallsCount says how many calls of a tool have had one outcome in a turn.
+// CallsCount says how many calls of a tool had the same outcome in a turn.
 type CallsCount struct {
-	Tool    string `json:"tool"` // one that there is, or OtherTool
+	Tool    string `json:"tool"` // an existing tool, or OtherTool
 	Outcome string `json:"outcome"`
 	N       int    `json:"n"`
 }
 
-// OtherTool stands for all tools that a model has called and that there are not.
+// OtherTool is used in place of the name of any tool that a model has called but that does not exist.
 const OtherTool = "other"
 
 // The values of CallsCount.Outcome.
@@ -464,8 +468,8 @@ const (
 type Reply struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
-	// Files are the files that go with the message, encoded by package agent. Releases that do not
-	// know this field would send the text alone.
+	// Files are the files that go with the message, encoded by package agent. Releases without this field
+	// would send the text alone.
 	Files json.RawMessage `json:"files,omitempty"`
 }
 
@@ -481,7 +485,7 @@ type TurnParked struct {
 	Asks []Ask `json:"asks"`
 }
 
-// AskTask is the kind of an Ask that waits for a sub-agent and not for people.
+// AskTask is the kind of an Ask that waits for a sub-agent instead of people.
 const AskTask = "task"
 
 // WaitsForPeople reports whether the turn waits for people, and not only for sub-agents.
@@ -498,11 +502,11 @@ type Ask struct {
 	// Args are the arguments to approve, if these differ from the model's own; nil otherwise.
 	Args json.RawMessage `json:"args,omitempty"`
 	Hash string          `json:"hash,omitempty"` // a hash of everything that needs approval
-	// Shown is what people are shown instead of the arguments that ShownOf names; "" shows all
-	// arguments.
+	// Shown is what people are shown instead of the arguments that ShownOf names; if it is "", they are
+	// shown all arguments.
 	Shown   string   `json:"shown,omitempty"`
 	ShownOf []string `json:"shown_of,omitempty"`
-	// Reason is why a call has to be approved.
+	// Reason says why the call has to be approved.
 	Reason   string   `json:"reason,omitempty"`
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
@@ -515,28 +519,27 @@ type Ask struct {
 // answered, if somebody did.
 type AskEnded struct {
 	Ask    string `json:"ask"`
-	State  string `json:"state"`            // how it ended, in the words of bus.Ask.State
+	State  string `json:"state"`            // how it ended: a value of bus.Ask.State
 	Answer string `json:"answer,omitempty"` // what the person said
-	// Question is what the agent asked, with the choices that it gave; "" if the ask was
-	// for an approval.
+	// Question is what the agent asked, with the choices that it gave; "" if the ask was an approval.
 	Question string `json:"question,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Name     string `json:"name,omitempty"` // what the platform calls the person
 }
 
-// Tasked says that a sub-agent works in this session, on a task that another agent has
-// handed to it. Its entry is before the message's.
+// Tasked says that a sub-agent works in this session, on a task that another agent has handed to it. Its
+// entry comes before the message's.
 type Tasked struct {
 	ID     string `json:"id"`     // the task's id
 	Parent string `json:"parent"` // the key of the session that has handed it out
 }
 
-// Delegated says that a call has handed a task to a sub-agent, for which the call's turn waits. Its
-// entry has the Call, which from then on counts as begun.
+// Delegated says that a call has handed a task to a sub-agent, for which the call's turn waits. Its entry
+// has the Call, which counts as begun from then on.
 type Delegated struct {
 	ID      string `json:"id"` // the task's id
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the key of the sub-agent's session
-	// Spends is as in ToolStarted.
+	// Spends has the same meaning as in ToolStarted.
 	Spends []string `json:"spends,omitempty"`
 }

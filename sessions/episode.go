@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// NoticeEpisode is the code of a notice that says in short what a turn was about that has used tools: what was asked,
-// what was done, and what was found. It is written with the end of its turn, and stands for the turn where a
-// conversation no longer has it. Of is the message that asked, with which it is emptied. Releases without the field
-// Episode show the text, which has none of these words.
+// NoticeEpisode is the code of a notice that sums up a turn that has used tools: what was asked, what was
+// done, and what was found. It is written at the end of the turn, and replaces the turn where a
+// conversation no longer contains it. Of is the message that asked; when that is deleted, the notice is
+// emptied too. Releases without the field Episode show the text, which contains none of these words.
 const NoticeEpisode = "episode"
 
-// textEpisode is what a release reads of an episode that does not know episodes.
+// textEpisode is the text of an episode's notice, for releases that do not know episodes.
 const textEpisode = "A turn that used tools ended here."
 
-// MaxEpisode is how many bytes the texts of an episode have together at most.
+// MaxEpisode is the maximum length of all texts of an episode together, in bytes.
 const MaxEpisode = 300
 
-// An Episode says in short what a turn was about. Its texts have no line ends, no secrets and no invisible characters.
+// An Episode sums up a turn. Its texts contain no line ends, no secrets and no invisible characters.
 type Episode struct {
 	Entry int64  `json:"entry"`           // the number of the message that asked, or of the turn's first entry
 	Asked string `json:"asked,omitempty"` // what a person asked, in their own words
-	Did   []Deed `json:"did,omitempty"`   // in their order
-	More  int    `json:"more,omitempty"`  // how many calls there were besides
+	Did   []Deed `json:"did,omitempty"`   // in order
+	More  int    `json:"more,omitempty"`  // how many more calls there were
 	Found string `json:"found,omitempty"` // what the agent answered
 	State string `json:"state,omitempty"` // how the turn ended, unless it is TurnCompleted
-	// Untrusted says that strangers may have written some of what the agent had read by the end of the turn: its own
-	// words, Found and Deed.With, may repeat it.
+	// Untrusted says that strangers may have written some of what the agent had read by the end of the
+	// turn; Found and Deed.With, which are the agent's own words, may repeat it.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // A Deed is what a turn did with one tool.
 type Deed struct {
-	Tool string `json:"tool"`           // one that there is, or OtherTool
+	Tool string `json:"tool"`           // an existing tool, or OtherTool
 	N    int    `json:"n"`              // how many calls
-	With string `json:"with,omitempty"` // what tells best what the first one did, such as a path or a command
-	// Outcome is how the last call ended, if none of them was successful; one of those of CallsCount.
+	With string `json:"with,omitempty"` // what describes the first call best, such as a path or a command
+	// Outcome is how the last call ended, if none succeeded: a value of CallsCount.Outcome.
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -55,8 +55,8 @@ func (e Episode) Line() string {
 	return strings.Join(parts, " → ")
 }
 
-// Done says what was done. Unless all is true, it has nothing but names of tools, numbers, and how the calls ended,
-// none of which a stranger can have written.
+// Done says what was done. Unless all is true, the text contains only names of tools, numbers, and how
+// the calls ended, none of which a stranger can have written.
 func (e Episode) Done(all bool) string {
 	var parts []string
 	for _, d := range e.Did {
@@ -78,8 +78,8 @@ func (e Episode) Done(all bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// IsEpisode reports whether an entry only says what its turn was about, so that people are shown nothing of it beside
-// the turn.
+// IsEpisode reports whether an entry only sums up its turn. People are not shown it in addition to the
+// turn.
 func (e Entry) IsEpisode() bool {
 	if e.Kind != KindNotice {
 		return false

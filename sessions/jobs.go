@@ -20,8 +20,7 @@ const (
 
 // A Job is a command that runs in the background and can outlive the turn that started it.
 type Job struct {
-	// ID is derived from the call that started the job, so the same call starts one job
-	// only.
+	// ID is derived from the call that started the job, so the same call starts only one job.
 	ID      string
 	Session string
 	Person  string // the person on whose behalf it runs
@@ -39,10 +38,10 @@ type Job struct {
 	Started   time.Time
 	Deadline  time.Time
 
-	// Stop names what asked the job to end; "" if nothing did.
+	// Stop names what asked the job to end; "" if nothing has.
 	Stop string
-	// Output is the last part of what the job has printed so far, redacted, and Printed
-	// the number of bytes that it printed in all. A job of a list has no Output.
+	// Output is the last part of what the job has printed so far, redacted, and Printed the number of
+	// bytes that it has printed in all. In a list, a job has no Output.
 	Output  string
 	Printed int64
 
@@ -54,15 +53,15 @@ type Job struct {
 	Told bool
 }
 
-// An OpenJob holds the few fields of a job that are looked up again and again while it runs.
+// An OpenJob contains the few fields of a job that are looked up again and again while it runs.
 type OpenJob struct{ ID, State, Stop string }
 
-// JobLimits bounds how many jobs run at once for a session and for a person.
+// JobLimits limits how many jobs may run at once for a session and for a person.
 type JobLimits struct{ Session, Person int }
 
 // A JobLimitError says that the maximum number of jobs is already running.
 type JobLimitError struct {
-	Person bool // whether it is the limit of a person in all conversations; otherwise it is that of a session
+	Person bool // whether it is a person's limit, over all conversations; otherwise it is that of a session
 	Most   int
 }
 
@@ -78,24 +77,23 @@ func (e *JobLimitError) Error() string {
 // ErrJobKnown says that a job with that id was started before.
 var ErrJobKnown = errors.New("the job was begun before")
 
-// Jobs keeps the records of jobs in a place that every process reads.
+// Jobs stores the records of jobs in a place that every process can read.
 type Jobs interface {
-	// BeginJob records a job as running, before it is started. It returns ErrJobKnown if
-	// there is a job of that id, a *JobLimitError if the limits allow no further job, and
-	// ErrNotFound if its session does not exist because it was erased.
+	// BeginJob records a job as running, before it is started. It returns ErrJobKnown if a job with that
+	// id exists, a *JobLimitError if the limits do not allow another job, and ErrNotFound if its session
+	// does not exist because it was erased.
 	BeginJob(ctx context.Context, j Job, most JobLimits) error
 	// Job looks up a job; ErrNotFound if there is none.
 	Job(ctx context.Context, id string) (Job, error)
 	// JobsOf lists a session's jobs, the newest first, at most limit.
 	JobsOf(ctx context.Context, session string, limit int) ([]Job, error)
-	// RunningJobs lists the jobs of a session that run now.
+	// RunningJobs lists the running jobs of a session.
 	RunningJobs(ctx context.Context, session string) ([]Job, error)
-	// OpenJobs lists the jobs of all sessions that run, or whose end was not reported
-	// yet.
+	// OpenJobs lists the jobs of all sessions that are running, or whose end has not been reported yet.
 	OpenJobs(ctx context.Context) ([]OpenJob, error)
-	// StopJobs asks the session's running jobs to end, or only the job with that id if id is not
-	// "". cause names what asks for it and is stored in Job.Stop. StopJobs returns how many jobs
-	// were asked to end for that cause, so a repeated call returns the same number.
+	// StopJobs asks the session's running jobs to end, or only the job with that id if id is not "".
+	// cause names what asks for it and is stored in Job.Stop. StopJobs returns how many jobs were asked
+	// to end for that cause, so a repeated call returns the same number.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
 	// NoteOutput records what a running job has printed.
 	NoteOutput(ctx context.Context, id, output string, printed int64) error

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// MaxKey is the longest session key, in bytes.
+// MaxKey is the maximum length of a session key, in bytes.
 const MaxKey = 256
 
-// Key returns the key of a session: an agent's name and where the conversation takes
-// place. Each part is percent-encoded outside A-Za-z0-9._@-, so that no part holds a
-// separator, and "." and ".." are encoded, so that a path made of a key never has them as
-// an element.
+// Key returns the key of a session: an agent's name and where the conversation takes place. Each part is
+// percent-encoded outside A-Za-z0-9._@-, so that no part contains a separator. "." and ".." are encoded
+// too, so that they are never elements of a path made from a key.
 func Key(agent, channel, chat, thread string) (string, error) {
 	parts := []string{agent, channel, chat}
 	if thread != "" {
@@ -36,10 +35,9 @@ func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
 	return key, CheckKey(key)
 }
 
-// CheckKey returns ErrInvalidKey unless a text is a session's key as Key and PersonalKey
-// make it: three to five encoded parts, none empty but the fourth of five, at most MaxKey
-// bytes in all. A conversation has one key only, so any other spelling of a key is
-// refused.
+// CheckKey returns ErrInvalidKey unless a text is a session key in the form that Key and PersonalKey
+// return: three to five encoded parts, none empty except the fourth of five, at most MaxKey bytes in all.
+// A conversation has only one key, so any other spelling of a key is refused.
 func CheckKey(key string) error {
 	if len(key) > MaxKey {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
@@ -67,25 +65,25 @@ type KeyParts struct {
 	User                 string // the one person whose conversation this is; "" if everybody there shares it
 }
 
-// ParseKey takes a session's key apart, or returns ErrInvalidKey.
+// ParseKey splits a session's key into its parts, or returns ErrInvalidKey.
 func ParseKey(key string) (KeyParts, error) {
 	if err := CheckKey(key); err != nil {
 		return KeyParts{}, err
 	}
 	var parts [5]string
 	for i, p := range strings.Split(key, ":") {
-		parts[i], _ = url.PathUnescape(p) // CheckKey has done it too
+		parts[i], _ = url.PathUnescape(p) // CheckKey has done this without an error
 	}
 	return KeyParts{Agent: parts[0], Channel: parts[1], Chat: parts[2], Thread: parts[3], User: parts[4]}, nil
 }
 
-// AgentOf returns the name of the agent in a session's key; names of agents are not encoded.
+// AgentOf returns the name of the agent in a session's key. Names of agents are not encoded.
 func AgentOf(key string) string {
 	agent, _, _ := strings.Cut(key, ":")
 	return agent
 }
 
-// EncodePart percent-encodes one part of a key, as keys have it.
+// EncodePart percent-encodes one part of a key.
 func EncodePart(part string) string {
 	if part == "." || part == ".." {
 		return strings.ReplaceAll(part, ".", "%2E")
@@ -101,7 +99,7 @@ func EncodePart(part string) string {
 	return b.String()
 }
 
-// isPlain reports whether a key holds this character as it is.
+// isPlain reports whether a key contains this character without encoding.
 func isPlain(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
 		r == '.' || r == '_' || r == '@' || r == '-'

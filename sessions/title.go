@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// LongestTitle is the maximum number of characters of a title, without the … that stands for the rest.
+// LongestTitle is the maximum number of characters in a title, without the … at the end of a cut one.
 const LongestTitle = 60
 
 // FirstWords returns the first words of a text as the title of a session: on one line, without invisible
@@ -29,7 +29,7 @@ func FirstWords(text string) string {
 }
 
 // visible drops a character that is invisible or changes the direction of a text, but keeps those that
-// join others.
+// join other characters.
 func visible(r rune) rune {
 	if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' || r == utf8.RuneError {
 		return -1
