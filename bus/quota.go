@@ -31,9 +31,9 @@ type Quota struct {
 	Hour   int    // how many ids may begin within any hour
 }
 
-// A QuotaLease is a Lease that also counts the work for a group, over all processes that share the
+// A CountedLease is a Lease that also counts the work for a group, over all processes that share the
 // bus. It is optional: if one process has the bus to itself, that process can count.
-type QuotaLease interface {
+type CountedLease interface {
 	Lease
 
 	// Begin counts the lease as one that works for q.Group, until the lease ends or Begin, Resume

@@ -23,7 +23,7 @@ type Limits struct {
 }
 
 // A Quota counts the turns of all people. It is safe for concurrent use. If the lease of a turn's session can
-// count turns ([bus.QuotaLease]), the bus counts the turn until the lease ends or counts for somebody else. So
+// count turns ([bus.CountedLease]), the bus counts the turn until the lease ends or counts for somebody else. So
 // a turn of a process that died is no longer counted.
 type Quota struct {
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 10
 // hour, the turn is refused, and again is the time from which another may begin; otherwise again is zero. A
 // counted turn runs until release is called.
 func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string, most Limits) (release func(), again time.Time, err error) {
-	if shared, ok := lease.(bus.QuotaLease); ok {
+	if shared, ok := lease.(bus.CountedLease); ok {
 		return beginShared(ctx, shared, bus.Quota{Group: person, ID: turn, AtOnce: most.AtOnce, Hour: most.Hour})
 	}
 	q.mu.Lock()
@@ -77,7 +77,7 @@ func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string,
 }
 
 // beginShared does what Begin does, with the bus counting the turn.
-func beginShared(ctx context.Context, lease bus.QuotaLease, quota bus.Quota) (release func(), again time.Time, err error) {
+func beginShared(ctx context.Context, lease bus.CountedLease, quota bus.Quota) (release func(), again time.Time, err error) {
 	err = lease.Begin(ctx, quota)
 	if errors.Is(err, bus.ErrBusy) {
 		return nil, time.Time{}, ErrBusy
@@ -91,7 +91,7 @@ func beginShared(ctx context.Context, lease bus.QuotaLease, quota bus.Quota) (re
 // Resume counts a turn that may run regardless of limits, because it began under an earlier holder of its
 // session.
 func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (release func(), err error) {
-	if shared, ok := lease.(bus.QuotaLease); ok {
+	if shared, ok := lease.(bus.CountedLease); ok {
 		return func() {}, shared.Resume(ctx, person)
 	}
 	q.mu.Lock()
@@ -104,7 +104,7 @@ func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (rel
 // Leave stops counting the last turn that ran under a lease. It is called before a turn that isn't counted,
 // such as an owner's.
 func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
-	if shared, ok := lease.(bus.QuotaLease); ok {
+	if shared, ok := lease.(bus.CountedLease); ok {
 		return shared.Leave(ctx)
 	}
 	return nil // release has done it

@@ -20,12 +20,12 @@ var quotaPromises = []promise{
 }
 
 // begin counts the id as begun under a lease, for the group "g", with these bounds.
-func (r *rig) begin(l bus.QuotaLease, id string, atOnce, hour int) error {
+func (r *rig) begin(l bus.CountedLease, id string, atOnce, hour int) error {
 	return l.Begin(r.Context(), bus.Quota{Group: "g", ID: id, AtOnce: atOnce, Hour: hour})
 }
 
 // quotaLeases opens a bus, and claims mailboxes with those keys.
-func (r *rig) quotaLeases(o Options, keys ...string) (all []bus.QuotaLease) {
+func (r *rig) quotaLeases(o Options, keys ...string) (all []bus.CountedLease) {
 	r.Helper()
 	r.open(o)
 	for _, key := range keys {
@@ -35,9 +35,9 @@ func (r *rig) quotaLeases(o Options, keys ...string) (all []bus.QuotaLease) {
 	return all
 }
 
-func (r *rig) quotaLease(b Bus) bus.QuotaLease {
+func (r *rig) quotaLease(b Bus) bus.CountedLease {
 	r.Helper()
-	l, ok := r.claimOf(b, inbound).(bus.QuotaLease)
+	l, ok := r.claimOf(b, inbound).(bus.CountedLease)
 	if !ok {
 		r.Skip("one process has this bus, and counts by itself")
 	}
@@ -113,10 +113,10 @@ func countsInFleet(r *rig) {
 	l, err := r.Claim(ctx, inbound)
 	r.noError("claim", err)
 	r.noError("once it is lost", r.begin(all[0], "2", 1, 2))
-	if _, over := errors.AsType[*bus.QuotaError](r.begin(l.(bus.QuotaLease), "3", 9, 2)); !over {
+	if _, over := errors.AsType[*bus.QuotaError](r.begin(l.(bus.CountedLease), "3", 9, 2)); !over {
 		r.Error("what has begun in another process is not counted")
 	}
-	r.noError("what it had begun", r.begin(l.(bus.QuotaLease), "1", 9, 2))
+	r.noError("what it had begun", r.begin(l.(bus.CountedLease), "1", 9, 2))
 }
 
 // groupPromises is for buses that several processes share: these lease several mailboxes in one call.

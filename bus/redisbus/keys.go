@@ -36,7 +36,7 @@ func (k keys) released() string { return k.channels + "released" } // channel: n
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
 // working and begun name the keys under which a group's leases and begun ids are counted (see
-// bus.QuotaLease). The names contain a hash of the group, which may be a person's id.
+// bus.CountedLease). The names contain a hash of the group, which may be a person's id.
 func (k keys) working(group string) string { return k.prefix + "working:" + groupHash(group) }
 func (k keys) begun(group string) string   { return k.prefix + "begun:" + groupHash(group) }
 

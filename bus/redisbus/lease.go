@@ -304,7 +304,7 @@ func (l *lease) endSettle() {
 	l.cached.settling = false
 }
 
-// Begin implements bus.QuotaLease: it counts the lease for a group in one script, all or
+// Begin implements bus.CountedLease: it counts the lease for a group in one script, all or
 // nothing.
 func (l *lease) Begin(ctx context.Context, q bus.Quota) error {
 	r, err := l.count(ctx, q, l.swapGroup(q.Group))
@@ -320,7 +320,7 @@ func (l *lease) Begin(ctx context.Context, q bus.Quota) error {
 	return nil
 }
 
-// Resume implements bus.QuotaLease: it counts the lease for a group without a bound.
+// Resume implements bus.CountedLease: it counts the lease for a group without a bound.
 func (l *lease) Resume(ctx context.Context, group string) error {
 	if _, err := l.count(ctx, bus.Quota{Group: group}, l.swapGroup(group)); err != nil {
 		return fmt.Errorf("count what goes on: %w", err)
@@ -328,7 +328,7 @@ func (l *lease) Resume(ctx context.Context, group string) error {
 	return nil
 }
 
-// Leave implements bus.QuotaLease: it ends the counting of the lease for its group.
+// Leave implements bus.CountedLease: it ends the counting of the lease for its group.
 func (l *lease) Leave(ctx context.Context) error {
 	last := l.swapGroup("")
 	if last == "" {
