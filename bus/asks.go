@@ -145,8 +145,8 @@ func (a Ask) MayAnswer(who Person) bool {
 	return false
 }
 
-// Takes reports whether this kind of ask can be answered that way.
-func (a Ask) Takes(answer Answer) bool {
+// Accepts reports whether this kind of ask can be answered that way.
+func (a Ask) Accepts(answer Answer) bool {
 	if a.Kind == AskQuestion {
 		return answer.Text != ""
 	}

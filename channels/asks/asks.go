@@ -78,7 +78,7 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	if !ask.MayAnswer(answer.By) {
 		return ask, bus.ErrMayNotAnswer
 	}
-	if !ask.Takes(answer) {
+	if !ask.Accepts(answer) {
 		return ask, bus.ErrBadAnswer
 	}
 	if err := d.checkShown(ctx, ask, answer); err != nil {
