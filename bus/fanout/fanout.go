@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	held      = 4096                  // how many events the hub keeps
+	maxItems      = 4096                  // how many events the hub keeps
 	readMost  = 256                   // how many a watcher reads at once
-	gather    = 25 * time.Millisecond // how long events gather before watchers are woken
+	gatherTime    = 25 * time.Millisecond // how long events gather before watchers are woken
 	wokenMost = 4                     // how many watchers are woken at once
 	wakePause = time.Millisecond      // between one such group and the next
 )
@@ -194,7 +194,7 @@ func (h *Hub) take(sub *subscription, e bus.Event, err error) bool {
 			h.from = e.ID - 1
 			h.placeWatchers()
 		}
-		if len(h.items) == held {
+		if len(h.items) == maxItems {
 			h.from, h.items = h.items[0].ID, h.items[1:]
 		}
 		h.items = append(h.items, item)
@@ -232,7 +232,7 @@ func (h *Hub) wakeSoon() {
 	h.fresh = true
 	if !h.waking {
 		h.waking = true
-		time.AfterFunc(gather, h.wakeAll)
+		time.AfterFunc(gatherTime, h.wakeAll)
 	}
 }
 
@@ -247,7 +247,7 @@ func (h *Hub) wakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.waking = h.fresh; h.waking {
-		time.AfterFunc(gather, h.wakeAll)
+		time.AfterFunc(gatherTime, h.wakeAll)
 	}
 }
 
