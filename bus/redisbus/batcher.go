@@ -26,13 +26,13 @@ const (
 // A scriptBatcher gathers the Redis scripts that callers want to run into pipelines and returns
 // each reply to its caller.
 type scriptBatcher struct {
-	client  *redis.Client
-	scripts scriptLibrary
-	health  *health
-	copies  *copies
-	queue   chan *call
-	stopped chan struct{}
-	work    sync.WaitGroup
+	client      *redis.Client
+	scripts     scriptLibrary
+	health      *health
+	replication *replication
+	queue       chan *call
+	stopped     chan struct{}
+	work        sync.WaitGroup
 }
 
 // A call is one run of a script. Its caller must not change keys and args until
@@ -48,11 +48,11 @@ type call struct {
 	decided atomic.Bool
 	done    chan struct{}
 	reply   any
-	err     error // if it is errNotCopied, there is a reply, too
+	err     error // if it is errNotReplicated, there is a reply, too
 }
 
-func newBatcher(client *redis.Client, l scriptLibrary, h *health, k *copies) *scriptBatcher {
-	return &scriptBatcher{client: client, scripts: l, health: h, copies: k, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
+func newBatcher(client *redis.Client, l scriptLibrary, h *health, k *replication) *scriptBatcher {
+	return &scriptBatcher{client: client, scripts: l, health: h, replication: k, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
 }
 
 func (c *scriptBatcher) start() {
@@ -164,16 +164,16 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 	for _, x := range batch {
 		c.health.record(x.err)
 		if redis.HasErrorPrefix(x.err, "READONLY") {
-			c.copies.way.leaveReplica()
+			c.replication.dialer.leaveReplica()
 		}
 		close(x.done)
 	}
 }
 
 // runPipeline runs the scripts of a batch with eval, and sets their replies and errors. If what some of
-// them write must be on a replica too, it waits for that; if it is not, their error is errNotCopied.
+// them write must be on a replica too, it waits for that; if it is not, their error is errNotReplicated.
 func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
-	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.isRelied() }) && c.copies.way.copies > 0
+	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.needsReplica() }) && c.replication.dialer.replicasNeeded > 0
 	commands := make([]*redis.Cmd, len(batch))
 	var failed error // why the pipeline failed, if it did
 	var proof *proof
@@ -186,7 +186,7 @@ func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval fun
 			commands[i] = eval(c.scripts[x.script], ctx, pipe, x.keys, x.args...)
 		}
 		if relied {
-			proof = c.copies.begin(ctx, pipe)
+			proof = c.replication.begin(ctx, pipe)
 		}
 		_, failed = pipe.Exec(ctx)
 	}
@@ -201,9 +201,9 @@ func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval fun
 	if proof == nil {
 		return
 	}
-	if err := c.copies.judge(ctx, proof); err != nil {
+	if err := c.replication.judge(ctx, proof); err != nil {
 		for _, x := range batch {
-			if x.err == nil && x.script.isRelied() {
+			if x.err == nil && x.script.needsReplica() {
 				x.err = err
 			}
 		}
@@ -221,7 +221,7 @@ func mayHaveRun(err error) bool {
 	if _, ok := errors.AsType[notSentError](err); ok {
 		return false
 	}
-	if errors.Is(err, errNotCopied) {
+	if errors.Is(err, errNotReplicated) {
 		return true
 	}
 	if _, ok := errors.AsType[redis.Error](err); ok {

@@ -13,16 +13,16 @@
 // The files, in reading order:
 //
 //   - redisbus.go, config.go, lifecycle.go: the parts of which the bus consists, Open and Close
-//   - server.go, way.go: what a server must be like, and how it is reached
+//   - server.go, dialer.go: what a server must be like, and how it is reached
 //   - connection.go, keys.go, reply.go, decode.go: what each part has of Redis: the keys, and how
 //     messages and mailboxes are written
-//   - batcher.go, copies.go, scripts.go, backoff.go: the scripts, running them in pipelines, and
+//   - batcher.go, replication.go, scripts.go, backoff.go: the scripts, running them in pipelines, and
 //     waiting for replicas
 //   - publish.go: storing a message
 //   - claim.go, listen.go: who waits for mail, and the call that listens for it
 //   - lease.go, leases.go: working on a mailbox and settling it; all leases of this process
 //   - hold.go: names that one process holds
-//   - upkeep.go, repair.go: extending leases and holds; repairing mailboxes
+//   - extender.go, repair.go: extending leases and holds; repairing mailboxes
 //   - events.go, forget_events.go, emit.go, event_buffer.go, wire.go: subscribing to events, and
 //     sending them
 //   - subscription.go: the connection on which this process hears of its leases, of holds and of events
@@ -59,10 +59,10 @@ type Bus struct {
 	*forgetter
 	*roster
 
-	leases  *leases
-	notes   *subscription
-	upkeep  *upkeep
-	repairs *repairs
+	leases   *leases
+	notes    *subscription
+	extender *extender
+	repairs  *repairs
 }
 
 var _ interface {
@@ -86,12 +86,12 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if strings.ContainsAny(c.Prefix, "{}") {
 		return nil, fmt.Errorf("open bus: prefix %q must not contain braces", c.Prefix)
 	}
-	w, err := newWay(c)
+	d, err := newDialer(c)
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
 	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and health logs them once
-	client := redis.NewClient(w.options)
+	client := redis.NewClient(d.options)
 	s, err := inspect(ctx, client)
 	if err == nil {
 		err = s.CheckFit()
@@ -104,25 +104,25 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		err = scripts.load(ctx, client)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close(), w.close())
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close(), d.close())
 	}
 	if !s.AOF {
 		c.Log.Warn("redis keeps no append-only file: a restart of it loses mail; set appendonly yes")
 	}
-	b := newBus(c, w, client, scripts)
+	b := newBus(c, d, client, scripts)
 	b.start(ctx)
 	return b, nil
 }
 
-func newBus(c Config, w *way, client *redis.Client, scripts scriptLibrary) *Bus {
+func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
 		keys: newKeys(c.Prefix, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
-		batcher:   newBatcher(client, scripts, &health{log: c.Log}, newCopies(client, w, c.Log)),
+		batcher:   newBatcher(client, scripts, &health{log: c.Log}, newReplication(client, d, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
 	to.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
-		_, _ = client.Close(), w.close() // an error would mean that the connection is gone anyway
+		_, _ = client.Close(), d.close() // an error would mean that the connection is gone anyway
 	})
 	b := &Bus{
 		connection: to,
@@ -138,7 +138,7 @@ func newBus(c Config, w *way, client *redis.Client, scripts scriptLibrary) *Bus 
 	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher, emitter: b.emitter}
 	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
 	b.notes = &subscription{connection: to, leases: b.leases, holds: b.holds, events: b.events}
-	b.upkeep = &upkeep{leases: b.leases, holds: b.holds}
+	b.extender = &extender{leases: b.leases, holds: b.holds}
 	b.repairs = &repairs{connection: to, inspector: b.inspector, holds: b.holds, lease: c.Lease}
 	return b
 }
@@ -148,15 +148,15 @@ func (b *Bus) start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b.batcher.start()
 	for _, run := range []func(context.Context){
-		b.claims.listenForMail, b.upkeep.extendAll, b.notes.listen, b.emitter.sendEvents, b.repairs.repair,
-		b.batcher.copies.watch,
+		b.claims.listenForMail, b.extender.extendAll, b.notes.listen, b.emitter.sendEvents, b.repairs.repair,
+		b.batcher.replication.watch,
 	} {
 		b.spawn(func() { run(ctx) })
 	}
 }
 
-// closeMost bounds the total time that Close waits for the server.
-const closeMost = 3 * time.Second
+// maxCloseTime bounds the total time that Close waits for the server.
+const maxCloseTime = 3 * time.Second
 
 // Close ends every claim, lease, hold and subscription, and gives back leases and holds:
 // mail that was being worked on can be claimed at once, and the claim counts as an attempt.
@@ -165,7 +165,7 @@ func (b *Bus) Close() error {
 	if !b.beginClose() {
 		return nil
 	}
-	defer time.AfterFunc(closeMost, b.hangUp).Stop()
+	defer time.AfterFunc(maxCloseTime, b.hangUp).Stop()
 	b.claims.close()
 	b.claims.fetches.Wait()
 	b.stop()

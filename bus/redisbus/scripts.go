@@ -46,10 +46,10 @@ func (s script) String() string {
 	}[s]
 }
 
-// isRelied reports whether what the script has done must be on a replica before anybody relies on it. If
+// needsReplica reports whether what the script has done must be on a replica before anybody relies on it. If
 // it were lost with the master, mail would be lost, or handled twice. The other scripts change nothing,
 // or nothing that would be missed.
-func (s script) isRelied() bool {
+func (s script) needsReplica() bool {
 	switch s {
 	case readScript, rewakeScript, nudgeScript, emitScript, repairScript:
 		return false

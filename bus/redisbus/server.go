@@ -52,13 +52,13 @@ func (s Server) CheckFit() error {
 
 // Inspect reads the description of a server, so that it can be checked before Open does so.
 func Inspect(ctx context.Context, address string) (Server, error) {
-	w, err := newWay(Config{URL: address})
+	d, err := newDialer(Config{URL: address})
 	if err != nil {
 		return Server{}, err
 	}
-	client := redis.NewClient(w.options)
+	client := redis.NewClient(d.options)
 	s, err := inspect(ctx, client)
-	return s, errors.Join(err, client.Close(), w.close())
+	return s, errors.Join(err, client.Close(), d.close())
 }
 
 // inspect reads the description of a server. It waits while the server loads its data.
@@ -144,12 +144,12 @@ type Group struct {
 
 // Probe reads the description and the health of a server. It changes nothing.
 func Probe(ctx context.Context, address string) (h Health, err error) {
-	w, err := newWay(Config{URL: address})
+	d, err := newDialer(Config{URL: address})
 	if err != nil {
 		return h, err
 	}
-	client := redis.NewClient(w.options)
-	defer func() { err = errors.Join(err, client.Close(), w.close()) }()
+	client := redis.NewClient(d.options)
+	defer func() { err = errors.Join(err, client.Close(), d.close()) }()
 	if h.Server, err = inspect(ctx, client); err != nil {
 		return h, err
 	}
@@ -158,8 +158,8 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 		return h, fmt.Errorf("ask redis about itself: %w", err)
 	}
 	h.read(info)
-	if w.finder != nil {
-		view, err := w.finder.View(ctx)
+	if d.finder != nil {
+		view, err := d.finder.View(ctx)
 		if err != nil {
 			return h, fmt.Errorf("ask the Sentinels: %w", err)
 		}

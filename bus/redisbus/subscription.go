@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// silenceMost is how long the server may send nothing before the connection is tested.
-const silenceMost = 2 * time.Second
+// maxSilence is how long the server may send nothing before the connection is tested.
+const maxSilence = 2 * time.Second
 
 // A subscription receives what is published to this process.
 type subscription struct {
@@ -60,9 +60,9 @@ func (n *subscription) listen(ctx context.Context) {
 // deadline, but not with ReceiveTimeout.
 func (n *subscription) receiveNote(ctx context.Context, tested bool) (any, error) {
 	if !tested {
-		return n.events.pubsub.ReceiveTimeout(ctx, silenceMost)
+		return n.events.pubsub.ReceiveTimeout(ctx, maxSilence)
 	}
-	ctx, cancel := context.WithTimeout(ctx, silenceMost)
+	ctx, cancel := context.WithTimeout(ctx, maxSilence)
 	defer cancel()
 	return n.events.pubsub.Receive(ctx)
 }

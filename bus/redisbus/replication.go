@@ -27,15 +27,15 @@ const (
 	watchEvery = 2 * time.Second
 )
 
-// errNotCopied is the error of a script that has run, but whose writes may be lost if the master is
+// errNotReplicated is the error of a script that has run, but whose writes may be lost if the master is
 // replaced.
-var errNotCopied = errors.New("no replica of redis has confirmed it")
+var errNotReplicated = errors.New("no replica of redis has confirmed it")
 
-// copies makes sure that a write is on a replica too before anybody relies on it. It does so only with
+// replication makes sure that a write is on a replica too before anybody relies on it. It does so only with
 // Sentinels.
-type copies struct {
+type replication struct {
 	client *redis.Client
-	way    *way
+	dialer *dialer
 	log    *slog.Logger
 	grace  time.Duration // aloneAfter
 
@@ -50,57 +50,57 @@ type copies struct {
 	runID string // of the process that may go on alone
 }
 
-func newCopies(client *redis.Client, w *way, log *slog.Logger) *copies {
-	return &copies{client: client, way: w, log: log, grace: aloneAfter}
+func newReplication(client *redis.Client, w *dialer, log *slog.Logger) *replication {
+	return &replication{client: client, dialer: w, log: log, grace: aloneAfter}
 }
 
 // A proof shows whether a write can be relied on. If needed is not 0, that many replicas have to confirm
 // it in time. Otherwise the server that wrote it must be the master that may go on alone, and have no
 // replica.
 type proof struct {
-	needed int
-	copied *redis.Cmd          // the answer to WAIT
-	runID  string              // of the process that may go on alone
-	server [2]*redis.StringCmd // the answers to askNode
+	needed     int
+	waitAnswer *redis.Cmd          // the answer to WAIT
+	runID      string              // of the process that may go on alone
+	server     [2]*redis.StringCmd // the answers to askServer
 }
 
-// A node is how the server that has answered describes itself.
-type node struct {
+// A serverState is how the server that has answered describes itself.
+type serverState struct {
 	runID  string
 	online int // how many replicas are connected
 }
 
 // begin adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be
 // proved. The proof covers everything that was written to the server before, also over other connections.
-func (c *copies) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
-	if c.way.copies == 0 {
+func (r *replication) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
+	if r.dialer.replicasNeeded == 0 {
 		return nil
 	}
 	p := new(proof)
 	var timeout time.Duration
-	if p.needed, timeout, p.runID = c.needed(); p.needed > 0 {
-		p.copied = pipe.Do(ctx, "wait", p.needed, timeout.Milliseconds())
+	if p.needed, timeout, p.runID = r.needed(); p.needed > 0 {
+		p.waitAnswer = pipe.Do(ctx, "wait", p.needed, timeout.Milliseconds())
 	} else {
-		p.server = askNode(ctx, pipe)
+		p.server = askServer(ctx, pipe)
 	}
 	return p
 }
 
-// askNode adds to a pipeline the commands that ask the server to describe itself.
-func askNode(ctx context.Context, pipe redis.Pipeliner) [2]*redis.StringCmd {
+// askServer adds to a pipeline the commands that ask the server to describe itself.
+func askServer(ctx context.Context, pipe redis.Pipeliner) [2]*redis.StringCmd {
 	return [2]*redis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")}
 }
 
 // needed returns how many replicas have to confirm a write now, and how long they may take. If n is 0,
 // only the server with this run id may have written it.
-func (c *copies) needed() (n int, timeout time.Duration, runID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (r *replication) needed() (n int, timeout time.Duration, runID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case c.online > 0:
-		return min(c.way.copies, c.online), copyTimeout, ""
-	case c.alone:
-		return 0, 0, c.runID
+	case r.online > 0:
+		return min(r.dialer.replicasNeeded, r.online), copyTimeout, ""
+	case r.alone:
+		return 0, 0, r.runID
 	}
 	return 1, aloneTimeout, ""
 }
@@ -108,37 +108,37 @@ func (c *copies) needed() (n int, timeout time.Duration, runID string) {
 // judge returns nil if a write can be relied on. If too few replicas have confirmed it, or a server has
 // written it that is not the one that may go on alone, it has to be repeated, even if fewer replicas
 // would be enough from now on: the server that has it may be a master that was just replaced.
-func (c *copies) judge(ctx context.Context, p *proof) error {
+func (r *replication) judge(ctx context.Context, p *proof) error {
 	var failed error
 	if p.needed > 0 {
-		answer, err := p.copied.Result()
+		answer, err := p.waitAnswer.Result()
 		if err == nil && int((reply{answer}).number()) >= p.needed {
 			return nil
 		}
 		failed = err
 	} else {
-		by, err := readNode(p.server)
+		by, err := readServer(p.server)
 		if err == nil && by.runID == p.runID && by.online == 0 {
 			return nil
 		}
 		failed = err
 	}
 	if failed == nil {
-		failed = c.look(ctx, nil)
+		failed = r.refresh(ctx, nil)
 	}
 	if failed != nil {
-		return fmt.Errorf("%w: %w", errNotCopied, failed)
+		return fmt.Errorf("%w: %w", errNotReplicated, failed)
 	}
-	return errNotCopied
+	return errNotReplicated
 }
 
-// look asks the server how many replicas it has. If it has none, it matters whether the Sentinels still
-// call it the master: view is what they have just said; if it is nil, look asks them.
-func (c *copies) look(ctx context.Context, view *sentinel.View) error {
-	pipe := c.client.Pipeline()
-	answers := askNode(ctx, pipe)
+// refresh asks the server how many replicas it has. If it has none, it matters whether the Sentinels still
+// call it the master: view is what they have just said; if it is nil, refresh asks them.
+func (r *replication) refresh(ctx context.Context, view *sentinel.View) error {
+	pipe := r.client.Pipeline()
+	answers := askServer(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each answer contains its own error
-	by, err := readNode(answers)
+	by, err := readServer(answers)
 	if err != nil {
 		return err
 	}
@@ -146,64 +146,64 @@ func (c *copies) look(ctx context.Context, view *sentinel.View) error {
 	case by.online > 0:
 		view = &sentinel.View{}
 	case view == nil:
-		said, err := c.way.finder.View(ctx)
+		said, err := r.dialer.finder.View(ctx)
 		if err != nil {
 			return err
 		}
 		view = &said
 	}
-	c.note(by, *view)
+	r.record(by, *view)
 	return nil
 }
 
-// note records how many replicas are connected and, if there are none, what the Sentinels say. The server
+// record takes note of how many replicas are connected and, if there are none, what the Sentinels say. The server
 // that answered may be a master that was just replaced: only the server that the Sentinels call the
 // master may go on alone.
-func (c *copies) note(by node, view sentinel.View) {
-	c.way.mu.Lock()
-	master := c.way.master
-	c.way.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, was := c.online, c.alone
-	if c.master != master {
-		c.fresh, before = c.master != "", 1
+func (r *replication) record(by serverState, view sentinel.View) {
+	r.dialer.mu.Lock()
+	master := r.dialer.master
+	r.dialer.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, was := r.online, r.alone
+	if r.master != master {
+		r.fresh, before = r.master != "", 1
 	}
-	c.master, c.online = master, by.online
+	r.master, r.online = master, by.online
 	switch {
 	case by.online > 0:
-		c.alone, c.fresh = false, false
+		r.alone, r.fresh = false, false
 		if was {
-			c.log.Info("redis has a replica again", slog.Int("replicas", by.online))
+			r.log.Info("redis has a replica again", slog.Int("replicas", by.online))
 		}
 		return
 	case before > 0:
-		c.alone, c.lost = false, time.Now()
-	case c.runID != by.runID:
-		c.alone = false
+		r.alone, r.lost = false, time.Now()
+	case r.runID != by.runID:
+		r.alone = false
 	}
 	if !view.Calm || view.Master != master || view.RunID != by.runID {
 		return
 	}
-	c.runID = by.runID
-	if c.alone = c.alone || c.fresh || view.Replicas == 0 || time.Since(c.lost) >= c.grace; c.alone && !was {
-		c.log.Warn("redis has no replica in touch: if its master is lost, so is what comes now")
+	r.runID = by.runID
+	if r.alone = r.alone || r.fresh || view.Replicas == 0 || time.Since(r.lost) >= r.grace; r.alone && !was {
+		r.log.Warn("redis has no replica in touch: if its master is lost, so is what comes now")
 	}
 }
 
 // watch asks the Sentinels and the master every now and then until ctx is done. When the Sentinels name
 // another master, it closes the connections to the old one.
-func (c *copies) watch(ctx context.Context) {
-	if c.way.finder == nil {
+func (r *replication) watch(ctx context.Context) {
+	if r.dialer.finder == nil {
 		return
 	}
 	for {
-		view, err := c.way.finder.View(ctx)
-		if err == nil && c.way.follow(view.Master) {
-			c.log.Info("redis has another master", slog.String("address", view.Master))
+		view, err := r.dialer.finder.View(ctx)
+		if err == nil && r.dialer.switchMaster(view.Master) {
+			r.log.Info("redis has another master", slog.String("address", view.Master))
 		}
-		if err == nil && c.way.copies > 0 {
-			_ = c.look(ctx, &view) // if it fails, the calls that need an answer fail too and report it
+		if err == nil && r.dialer.replicasNeeded > 0 {
+			_ = r.refresh(ctx, &view) // if it fails, the calls that need an answer fail too and report it
 		}
 		select {
 		case <-time.After(jitter(watchEvery)):
@@ -213,12 +213,12 @@ func (c *copies) watch(ctx context.Context) {
 	}
 }
 
-// readNode reads the answers to askNode.
-func readNode(answers [2]*redis.StringCmd) (by node, err error) {
+// readServer reads the answers to askServer.
+func readServer(answers [2]*redis.StringCmd) (by serverState, err error) {
 	for _, a := range answers {
 		info, err := a.Result()
 		if err != nil {
-			return node{}, err
+			return serverState{}, err
 		}
 		for line := range strings.Lines(info) {
 			if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "run_id" {

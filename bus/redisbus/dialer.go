@@ -16,25 +16,25 @@ import (
 	"parley/bus/redisbus/sentinel"
 )
 
-// A way connects to the server: to the one at an address, or to the master that Sentinels name.
-type way struct {
-	options *redis.Options
-	finder  *sentinel.Finder // nil without Sentinels
-	copies  int              // how many replicas have to confirm what is written
+// A dialer connects to the server: to the one at an address, or to the master that Sentinels name.
+type dialer struct {
+	options        *redis.Options
+	finder         *sentinel.Finder // nil without Sentinels
+	replicasNeeded int              // how many replicas have to confirm what is written
 
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	hungUp <-chan struct{} // closed when nothing may be dialed anymore; may be nil
 
-	mu     sync.Mutex
-	open   map[*trackedConn]bool
-	master string    // the one that was dialed last, if there are Sentinels
-	clean  time.Time // when all connections were last closed
+	mu        sync.Mutex
+	open      map[*trackedConn]bool
+	master    string    // the one that was dialed last, if there are Sentinels
+	closedAll time.Time // when all connections were last closed
 }
 
-// newWay parses the address in c. Its errors do not repeat the address, which may contain
+// newDialer parses the address in c. Its errors do not repeat the address, which may contain
 // passwords.
-func newWay(c Config) (*way, error) {
-	w := &way{hungUp: c.hungUp, open: map[*trackedConn]bool{}}
+func newDialer(c Config) (*dialer, error) {
+	d := &dialer{hungUp: c.hungUp, open: map[*trackedConn]bool{}}
 	plain, named, isNamed := c.URL, sentinel.Address{}, sentinel.Is(c.URL)
 	scheme, _, _ := strings.Cut(c.URL, "://")
 	switch {
@@ -58,19 +58,19 @@ func newWay(c Config) (*way, error) {
 	if o.TLSConfig != nil && isNamed {
 		o.TLSConfig.ServerName = named.ServerName // if it is "", the name must be that of the host that is dialed
 	}
-	w.dial = c.dial
-	if w.dial == nil {
-		w.dial = redis.NewDialer(o)
+	d.dial = c.dial
+	if d.dial == nil {
+		d.dial = redis.NewDialer(o)
 	}
-	w.options = o
+	d.options = o
 	if isNamed {
 		asking := *o
-		asking.Dialer = w.dial
-		w.finder, w.copies = sentinel.NewFinder(named, &asking), named.Copies
+		asking.Dialer = d.dial
+		d.finder, d.replicasNeeded = sentinel.NewFinder(named, &asking), named.Copies
 		o.OnConnect = checkMaster
 	}
-	o.Dialer = w.dialRetrying
-	return w, nil
+	o.Dialer = d.dialRetrying
+	return d, nil
 }
 
 // setOptions sets the options of the client that the bus does not leave open. The client must not retry:
@@ -89,11 +89,11 @@ func setOptions(o *redis.Options) {
 }
 
 // close closes the connections to the Sentinels.
-func (w *way) close() error {
-	if w.finder == nil {
+func (d *dialer) close() error {
+	if d.finder == nil {
 		return nil
 	}
-	return w.finder.Close()
+	return d.finder.Close()
 }
 
 // checkMaster refuses a server that has become a replica, although the Sentinels still name it.
@@ -113,12 +113,12 @@ var errNotMaster = errors.New("the server that the Sentinels name is not the mas
 // dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted server, or
 // another master, is found as soon as it listens. It sets the deadline itself, because the client's
 // background dials have none.
-func (w *way) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *dialer) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	var retry backoff
 	for {
-		conn, err := w.dialOnce(ctx, network, address)
+		conn, err := d.dialOnce(ctx, network, address)
 		if err == nil {
 			return conn, nil
 		}
@@ -126,41 +126,41 @@ func (w *way) dialRetrying(ctx context.Context, network, address string) (net.Co
 		case <-time.After(min(retry.next(), dialRetry)):
 		case <-ctx.Done():
 			return nil, err
-		case <-w.hungUp:
+		case <-d.hungUp:
 			return nil, err
 		}
 	}
 }
 
 // dialOnce dials the server, or asks the Sentinels for it first.
-func (w *way) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
-	if w.finder != nil {
-		view, err := w.finder.View(ctx)
+func (d *dialer) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.finder != nil {
+		view, err := d.finder.View(ctx)
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err} // nothing was sent; see mayHaveRun
 		}
 		address = view.Master
-		w.follow(address)
+		d.switchMaster(address)
 	}
-	conn, err := w.dial(ctx, network, address)
+	conn, err := d.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return w.track(conn, address), nil
+	return d.track(conn, address), nil
 }
 
-// A trackedConn is an open connection that the way can close.
+// A trackedConn is an open connection that the dialer can close.
 type trackedConn struct {
 	net.Conn
-	way     *way
+	dialer  *dialer
 	address string
 }
 
 // Close closes the connection.
 func (c *trackedConn) Close() error {
-	c.way.mu.Lock()
-	delete(c.way.open, c)
-	c.way.mu.Unlock()
+	c.dialer.mu.Lock()
+	delete(c.dialer.open, c)
+	c.dialer.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -170,55 +170,55 @@ type trackedSocket struct {
 	syscall.Conn
 }
 
-func (w *way) track(conn net.Conn, address string) net.Conn {
-	tracked := &trackedConn{Conn: conn, way: w, address: address}
-	w.mu.Lock()
-	w.open[tracked] = true
-	w.mu.Unlock()
+func (d *dialer) track(conn net.Conn, address string) net.Conn {
+	tracked := &trackedConn{Conn: conn, dialer: d, address: address}
+	d.mu.Lock()
+	d.open[tracked] = true
+	d.mu.Unlock()
 	if socket, ok := conn.(syscall.Conn); ok {
 		return trackedSocket{tracked, socket}
 	}
 	return tracked
 }
 
-// follow records which server is the master, and closes the connections to all others. It returns true if
+// switchMaster records which server is the master, and closes the connections to all others. It returns true if
 // the master has changed.
-func (w *way) follow(master string) (changed bool) {
-	w.mu.Lock()
-	changed, w.master = w.master != master, master
-	w.mu.Unlock()
-	w.hangUpWhere(func(address string) bool { return address != master })
+func (d *dialer) switchMaster(master string) (changed bool) {
+	d.mu.Lock()
+	changed, d.master = d.master != master, master
+	d.mu.Unlock()
+	d.hangUpWhere(func(address string) bool { return address != master })
 	return changed
 }
 
-// cleanEvery is how often all connections may be closed because the server accepts no writes.
-const cleanEvery = time.Second
+// closeAllEvery is how often all connections may be closed because the server accepts no writes.
+const closeAllEvery = time.Second
 
 // leaveReplica closes all connections after the server said that it is a replica: new ones may reach the
 // master at the same address, or at the one that the Sentinels name. It does this at most once in
-// cleanEvery.
-func (w *way) leaveReplica() {
-	w.mu.Lock()
-	soon := time.Since(w.clean) < cleanEvery
+// closeAllEvery.
+func (d *dialer) leaveReplica() {
+	d.mu.Lock()
+	soon := time.Since(d.closedAll) < closeAllEvery
 	if !soon {
-		w.clean = time.Now()
+		d.closedAll = time.Now()
 	}
-	w.mu.Unlock()
+	d.mu.Unlock()
 	if !soon {
-		w.hangUpWhere(func(string) bool { return true })
+		d.hangUpWhere(func(string) bool { return true })
 	}
 }
 
-// hangUpWhere closes the connections to the addresses for which is returns true.
-func (w *way) hangUpWhere(is func(address string) bool) {
-	w.mu.Lock()
+// hangUpWhere closes the connections to the addresses for which match returns true.
+func (d *dialer) hangUpWhere(match func(address string) bool) {
+	d.mu.Lock()
 	var those []*trackedConn
-	for c := range w.open {
-		if is(c.address) {
+	for c := range d.open {
+		if match(c.address) {
 			those = append(those, c)
 		}
 	}
-	w.mu.Unlock()
+	d.mu.Unlock()
 	for _, c := range those {
 		_ = c.Close() // whoever uses the connection gets the error
 	}

@@ -9,15 +9,15 @@ import (
 	"parley/bus"
 )
 
-// An upkeep extends the leases and holds of this process, so that they do not run out.
-type upkeep struct {
+// An extender extends the leases and holds of this process, so that they do not run out.
+type extender struct {
 	leases *leases
 	holds  *holds
 }
 
 // extendAll extends the leases and holds of this process in rounds until ctx is done. A
 // failed round is retried soon, before they run out.
-func (u *upkeep) extendAll(ctx context.Context) {
+func (u *extender) extendAll(ctx context.Context) {
 	var retry backoff
 	for {
 		wait, err := u.leases.extendLeases(ctx)
