@@ -112,7 +112,7 @@ func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
 		return nil, err
 	}
 	clock := newClock(stamp)
-	mail := &mailboxes{db: db, sched: newScheduler(clock, c.MaxHold), left: new(leftovers), news: newFeeds(clock), log: c.Log}
+	mail := &mailboxes{db: db, sched: newScheduler(clock, c.MaxHold), undeleted: new(undeletedMail), news: newFeeds(clock), log: c.Log}
 	if err := mail.reserveAndLoad(ctx, stamp, seq); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (b *Bus) Close() error {
 	// The reserved numbers that were not used are given back, so that the next process's
 	// fences begin at the wall clock.
 	last := b.clock.last.Load()
-	left := b.left.take()
+	left := b.undeleted.take()
 	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(setMeta, metaClock, last)
 		return errors.Join(err, deleteAll(tx, left))

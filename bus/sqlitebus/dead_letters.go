@@ -40,7 +40,7 @@ func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after s
 func (ds *deadLetters) list(ctx context.Context, query string, topic bus.Topic, known string, limit int) ([]bus.DeadLetter, error) {
 	rows, err := ds.db.Read.QueryContext(ctx, query, topic, known, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", ds.translateRead(err))
+		return nil, fmt.Errorf("list dead letters: %w", ds.asClosedRead(err))
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	var list []bus.DeadLetter
@@ -70,7 +70,7 @@ func (ds *deadLetters) Drop(ctx context.Context, topic bus.Topic, id string) err
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("drop dead letter: %w", translate(err))
+		return fmt.Errorf("drop dead letter: %w", asClosed(err))
 	}
 	if n == 0 {
 		return fmt.Errorf("drop dead letter: %w", bus.ErrNotFound)

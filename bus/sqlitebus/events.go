@@ -19,10 +19,10 @@ const (
 	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
 	eventSize   = 320              // about how many bytes an event takes besides its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
-	// feedRest is how long the events of a channel, or of the server, gather before the watchers that
+	// gatherTime is how long the events of a channel, or of the server, gather before the watchers that
 	// wait for them are woken. Waking them for each event of a short turn would cost more than all other
 	// work on the events, and typing indicators and drafts are not urgent.
-	feedRest = 20 * time.Millisecond
+	gatherTime = 20 * time.Millisecond
 )
 
 // feeds keeps events in memory. The events of a feed are in one slice, which all its
@@ -74,7 +74,7 @@ func (f *feeds) Emit(e bus.Event) {
 		news.ID = e.ID
 		x := f.feed(bus.ServerFeed())
 		f.add(x, &news, now)
-		f.wakeAfterRest(x)
+		f.wakeLater(x)
 	}
 	f.freeMemory(now)
 }
@@ -92,7 +92,7 @@ func (f *feeds) addToOwnFeeds(e *bus.Event, now time.Time) {
 		if e.Type == bus.Limited { // a sender must stop at once, so its watchers do not wait for more events
 			x.wake()
 		} else {
-			f.wakeAfterRest(x)
+			f.wakeLater(x)
 		}
 	}
 }
@@ -105,14 +105,14 @@ func (x *feed) wake() {
 	}
 }
 
-// wakeAfterRest wakes the watchers that wait for an event of a feed a moment later, when more events may
+// wakeLater wakes the watchers that wait for an event of a feed a moment later, when more events may
 // have come.
-func (f *feeds) wakeAfterRest(x *feed) {
+func (f *feeds) wakeLater(x *feed) {
 	if x.changed == nil || x.gathering {
 		return
 	}
 	x.gathering = true
-	time.AfterFunc(feedRest, func() {
+	time.AfterFunc(gatherTime, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		x.gathering = false

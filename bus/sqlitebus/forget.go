@@ -30,7 +30,7 @@ func (f *forgetter) Forget(ctx context.Context, match func(bus.Topic, bus.Messag
 	defer f.running.Unlock()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("forget: %w", f.translateRead(translate(err)))
+			err = fmt.Errorf("forget: %w", f.asClosedRead(asClosed(err)))
 		}
 	}()
 	if f.sched.isClosed() {
@@ -193,7 +193,7 @@ func (f *forgetter) forgetMail(ctx context.Context, p pickedRows) (n int, taken 
 		if n, err = deleteRows(tx, `DELETE FROM message WHERE seq = ?`, h.rows); err != nil || n == 0 {
 			return err
 		}
-		return h.readLeftover(tx)
+		return h.readRemainder(tx)
 	})
 	if err != nil {
 		n = 0
@@ -224,26 +224,26 @@ func (f *forgetter) forgetSettled(ctx context.Context, p pickedRows) error {
 // A seizure is a lease under which messages are removed from a mailbox.
 type seizure struct {
 	*lease
-	taken bool      // whether the mailbox was taken from a holder
-	due   time.Time // when the mailbox may be claimed again
-	first int64     // the lowest number in the mailbox when it was seized; 0 if it was not in memory
-	last  int64     // the highest number in the mailbox then
-	rows  []int64   // the messages to remove
-	bytes int       // how many bytes their bodies take
-	left  leftover
+	taken     bool      // whether the mailbox was taken from a holder
+	due       time.Time // when the mailbox may be claimed again
+	first     int64     // the lowest number in the mailbox when it was seized; 0 if it was not in memory
+	last      int64     // the highest number in the mailbox then
+	rows      []int64   // the messages to remove
+	bytes     int       // how many bytes their bodies take
+	remaining remainder
 }
 
-// A leftover describes the messages that remain of those that were in the mailbox when it was seized:
+// A remainder describes the messages that remain of those that were in the mailbox when it was seized:
 // their lowest and highest number, the highest urgent one, and when the first was published and may be
 // claimed.
-type leftover struct{ first, last, urgent, published, notBefore int64 }
+type remainder struct{ first, last, urgent, published, notBefore int64 }
 
-// readLeftover fills in h.left from the database.
-func (h *seizure) readLeftover(tx *sqldb.Tx) error {
+// readRemainder fills in h.remaining from the database.
+func (h *seizure) readRemainder(tx *sqldb.Tx) error {
 	const left = `
 		SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(max(CASE WHEN urgent THEN seq ELSE 0 END), 0)
 		FROM message WHERE topic = ? AND key = ? AND seq >= ? AND seq <= ?`
-	x := &h.left
+	x := &h.remaining
 	err := tx.Get(left, []any{h.claim.Topic, h.claim.Key, h.first, h.last}, &x.first, &x.last, &x.urgent)
 	if err != nil || x.first == 0 {
 		return err
@@ -357,7 +357,7 @@ func (s *scheduler) handBack(h *seizure, n int) {
 	x := h.box
 	s.endLease(h.lease, bus.ErrFenced)
 	x.mail.freeBeyond(&s.budget)
-	if n > 0 && (h.left.first == 0 || slices.Min(h.rows) < h.left.first) {
+	if n > 0 && (h.remaining.first == 0 || slices.Min(h.rows) < h.remaining.first) {
 		// The claims and the wait belonged to the first message, which is gone.
 		x.attempts = 0
 		if !h.taken {

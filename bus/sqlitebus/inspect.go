@@ -36,7 +36,7 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (bus.Depth, erro
 	d := i.sched.depth(topic)
 	err := i.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM dead WHERE topic = ?`, topic).Scan(&d.Dead)
 	if err != nil {
-		return bus.Depth{}, fmt.Errorf("count dead letters: %w", i.translateRead(err))
+		return bus.Depth{}, fmt.Errorf("count dead letters: %w", i.asClosedRead(err))
 	}
 	return d, nil
 }
@@ -143,7 +143,7 @@ func (i *inspector) Writable(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("write to the bus: %w", translate(err))
+		return fmt.Errorf("write to the bus: %w", asClosed(err))
 	}
 	return nil
 }

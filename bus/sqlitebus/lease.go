@@ -132,7 +132,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		if over := s.undoBeginSettle(l); over != nil {
 			return over
 		}
-		return fmt.Errorf("settle: %w", translate(err))
+		return fmt.Errorf("settle: %w", asClosed(err))
 	}
 	if firstInMemory := s.removeSettled(l, st); !firstInMemory {
 		l.mailboxes.findFirst(l.box, st)

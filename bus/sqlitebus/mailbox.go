@@ -151,15 +151,15 @@ func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 		return out
 	})
 	if m.last == h.last {
-		m.last = h.left.last
+		m.last = h.remaining.last
 	}
 	if m.urgent <= h.last {
-		m.urgent = h.left.urgent
+		m.urgent = h.remaining.urgent
 	}
 	switch {
 	case m.n == 0:
-	case h.left.first > 0:
-		m.published, m.notBefore = h.left.published, fromMicro(h.left.notBefore)
+	case h.remaining.first > 0:
+		m.published, m.notBefore = h.remaining.published, fromMicro(h.remaining.notBefore)
 	case len(m.head) > 0:
 		m.published, m.notBefore = m.head[0].published, m.head[0].NotBefore
 	default:

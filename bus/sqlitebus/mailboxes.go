@@ -13,11 +13,11 @@ import (
 // mailboxes are what every part of the bus works on: the rows of the messages, and what the scheduler
 // knows about them.
 type mailboxes struct {
-	db    *sqldb.DB
-	sched *scheduler
-	left  *leftovers // messages that are settled but still on disk
-	news  *feeds     // where changes of the dead letters are announced
-	log   *slog.Logger
+	db        *sqldb.DB
+	sched     *scheduler
+	undeleted *undeletedMail // messages that are settled but still on disk
+	news      *feeds         // where changes of the dead letters are announced
+	log       *slog.Logger
 }
 
 // How much is read from disk at once.
@@ -50,17 +50,17 @@ func (ms *mailboxes) readPage(ctx context.Context, c bus.Claim, after, last int6
 	return page, rows.Err()
 }
 
-// translate returns bus.ErrClosed if err says that the database is closed, and otherwise err itself.
-func translate(err error) error {
+// asClosed returns bus.ErrClosed if err says that the database is closed, and otherwise err itself.
+func asClosed(err error) error {
 	if errors.Is(err, sqldb.ErrClosed) {
 		return bus.ErrClosed
 	}
 	return err
 }
 
-// translateRead returns ErrClosed for an error of a read once the bus is closed: such
+// asClosedRead returns ErrClosed for an error of a read once the bus is closed: such
 // errors do not say that the database was closed.
-func (ms *mailboxes) translateRead(err error) error {
+func (ms *mailboxes) asClosedRead(err error) error {
 	if ms.sched.isClosed() {
 		return bus.ErrClosed
 	}

@@ -28,7 +28,7 @@ func (p *pauser) Pause(ctx context.Context, topic bus.Topic, d time.Duration) er
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("pause: %w", translate(err))
+		return fmt.Errorf("pause: %w", asClosed(err))
 	}
 	p.sched.pause(topic, until)
 	return nil

@@ -16,9 +16,9 @@ import (
 // A publisher stores messages.
 type publisher struct {
 	*mailboxes
-	caps     bus.Caps
-	seqs     *sequence
-	sweptDay sweep
+	caps      bus.Caps
+	seqs      *sequence
+	lastSweep sweepState
 }
 
 // An arrival is a message on its way to disk and into its mailbox.
@@ -148,7 +148,7 @@ func (p *publisher) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx
 	})
 	p.recordOutcome(a, err == nil)
 	if err != nil {
-		return translate(err)
+		return asClosed(err)
 	}
 	return a.refused
 }
@@ -306,8 +306,8 @@ func (s *scheduler) showArrival(x *box, l publishedMessage) {
 	}
 }
 
-// A sweep remembers the last day for which old ids were deleted.
-type sweep struct{ done atomic.Int64 }
+// A sweepState remembers the last day for which old ids were deleted.
+type sweepState struct{ done atomic.Int64 }
 
 // sweepRows is how many known ids one call of sweep deletes.
 const sweepRows = 256
@@ -315,14 +315,14 @@ const sweepRows = 256
 // sweep deletes known ids of the day before yesterday and earlier, some with each
 // publication: deleting those of a whole day at once would delay every write.
 func (p *publisher) sweep(day int64) {
-	if p.sweptDay.done.Load() >= day {
+	if p.lastSweep.done.Load() >= day {
 		return
 	}
 	p.db.Start(func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(`DELETE FROM seen WHERE (day, topic, id) IN
 			(SELECT day, topic, id FROM seen WHERE day < ? LIMIT ?)`, day-1, sweepRows)
 		if err == nil && n < sweepRows {
-			p.sweptDay.done.Store(day)
+			p.lastSweep.done.Store(day)
 		}
 		return err
 	})

@@ -21,7 +21,7 @@ type scheduler struct {
 	topics    map[bus.Topic]*topic
 	deadlines deadlines // boxes that are delayed or leased, the one with the earliest deadline first
 	timer     *time.Timer
-	rings     time.Time // when timer will call wake; zero if it will not
+	wakesAt   time.Time // when timer will call wake; zero if it will not
 	budget    int       // bytes that messages may still take in memory
 	closed    bool
 }
@@ -264,10 +264,10 @@ func (s *scheduler) wakeAt(at time.Time) {
 	if latest := time.Now().Add(longestSleep); !at.IsZero() && at.After(latest) {
 		at = latest
 	}
-	if s.closed || at.IsZero() || !s.rings.IsZero() && !at.Before(s.rings) {
+	if s.closed || at.IsZero() || !s.wakesAt.IsZero() && !at.Before(s.wakesAt) {
 		return
 	}
-	s.rings = at
+	s.wakesAt = at
 	if s.timer == nil {
 		s.timer = time.AfterFunc(time.Until(at), s.wake)
 	} else {
@@ -282,7 +282,7 @@ func (s *scheduler) wake() {
 	if s.closed {
 		return
 	}
-	s.rings = time.Time{}
+	s.wakesAt = time.Time{}
 	now := time.Now()
 	for len(s.deadlines) > 0 && !s.deadlines[0].deadline.After(now) {
 		x := s.deadlines[0]

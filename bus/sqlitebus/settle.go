@@ -170,43 +170,43 @@ type mailboxName struct {
 	key   string
 }
 
-// leftovers are settled messages whose deletion was lost, for example because the disk was full: for each
+// undeletedMail records the settled messages whose deletion was lost, for example because the disk was full: for each
 // mailbox, those up to a number. The next process would take them for mail.
-type leftovers struct {
+type undeletedMail struct {
 	mu   sync.Mutex
 	upto map[mailboxName]int64
 }
 
 // add records that the settled messages of a mailbox up to number upto are still on disk.
-func (o *leftovers) add(x mailboxName, upto int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.upto == nil {
-		o.upto = map[mailboxName]int64{}
+func (u *undeletedMail) add(x mailboxName, upto int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.upto == nil {
+		u.upto = map[mailboxName]int64{}
 	}
-	o.upto[x] = max(o.upto[x], upto)
+	u.upto[x] = max(u.upto[x], upto)
 }
 
-// take removes all leftovers and returns them.
-func (o *leftovers) take() map[mailboxName]int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	all := o.upto
-	o.upto = nil
+// take returns the numbers by mailbox, and forgets them.
+func (u *undeletedMail) take() map[mailboxName]int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := u.upto
+	u.upto = nil
 	return all
 }
 
 // deleteSoon deletes settled messages without waiting for the disk. If that is lost, they are deleted
 // with the next settlement that does not wait either.
 func (ms *mailboxes) deleteSoon(st *settlement) {
-	ms.db.StartOrReport(st.deleteSettled, func(error) { ms.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
-	left := ms.left.take()
+	ms.db.StartOrReport(st.deleteSettled, func(error) { ms.undeleted.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
+	left := ms.undeleted.take()
 	if len(left) == 0 {
 		return
 	}
 	ms.db.StartOrReport(func(tx *sqldb.Tx) error { return deleteAll(tx, left) }, func(error) {
 		for x, upto := range left {
-			ms.left.add(x, upto)
+			ms.undeleted.add(x, upto)
 		}
 	})
 }
