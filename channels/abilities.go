@@ -10,8 +10,8 @@ import (
 	"parley/bus"
 )
 
-// Optional interfaces: abilities that only some channels have. Every optional interface of
-// a Channel is asserted here and nowhere else.
+// Optional interfaces: abilities that only some channels have. Only this file and its neighbors assert that a
+// Channel implements one; everybody else calls their functions.
 
 // A Typer shows that the bot is at work in a chat. The indicator fades within the period
 // that Typing returns, so the caller repeats the call until the answer is sent.
@@ -40,12 +40,12 @@ type FileSender interface {
 
 // A FileLimiter knows the largest file that its platform accepts from a bot.
 type FileLimiter interface {
-	// MostFileBytes returns how many bytes a file that a bot sends may have.
+	// MostFileBytes returns the size, in bytes, of the largest file that a bot may send.
 	MostFileBytes() int64
 }
 
-// MostFileBytes returns how many bytes a file sent to a channel may have: the channel's limit, and
-// never more than most.
+// MostFileBytes returns the size, in bytes, of the largest file that may be sent to a channel: the smaller of the
+// channel's limit and most.
 func MostFileBytes(ch Channel, most int64) int64 {
 	if l, ok := ability[FileLimiter](ch); ok {
 		return min(most, l.MostFileBytes())
@@ -60,55 +60,53 @@ type Inviter interface {
 	Invite(code string) string
 }
 
-// A MembershipChecker knows who belongs to the bot account's home on the platform (a
-// workspace): its full members, but no guests, no strangers from connected workspaces and
-// no bots.
+// A MembershipChecker knows who belongs to the bot account's home on the platform (a workspace): its full members,
+// but not guests, bots, or strangers from connected workspaces.
 type MembershipChecker interface {
 	// Member reports whether the person is a full member. An error means that it is unknown
 	// now; Receive then passes on the person's message again later.
 	Member(ctx context.Context, person string) (bool, error)
 }
 
-// AsMembershipChecker returns the channel as a MembershipChecker; false if it is none.
+// AsMembershipChecker returns the channel as a MembershipChecker; false if it isn't one.
 func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
-// A TimeZoner looks up the time zones of people, so that their schedules run at their own hours.
+// A TimeZoner looks up people's time zones, so that their schedules run at their local time.
 type TimeZoner interface {
 	// TimeZone returns the name of a person's time zone, such as Europe/Berlin; "" if the
 	// platform does not know it.
 	TimeZone(ctx context.Context, person string) (string, error)
 }
 
-// AsTimeZoner returns the channel as a TimeZoner; false if it is none.
+// AsTimeZoner returns the channel as a TimeZoner; false if it isn't one.
 func AsTimeZoner(ch Channel) (TimeZoner, bool) { return ability[TimeZoner](ch) }
 
-// AsTyper returns the channel as a Typer; false if it is none.
+// AsTyper returns the channel as a Typer; false if it isn't one.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A ThreadReader reads what was said in threads before the bot was called into them.
 type ThreadReader interface {
-	// Before returns, as quotes of the kind Earlier, the newest messages of a thread that
-	// precede `in`, a message that Receive has passed on. The oldest comes first. It returns
-	// at most `most` messages, including the one that began the thread. If the bot takes part
-	// in the thread already, it returns none, unless `joined` asks for them anyway. Its
-	// errors are *SendError.
+	// Before returns the newest messages of a thread that precede `in`, a message that Receive has passed on, as
+	// quotes of the kind Earlier, oldest first. It returns at most `most` messages, including the one that began
+	// the thread. If the bot already takes part in the thread, it returns none, unless `joined` asks for them
+	// anyway. Its errors are *SendError.
 	Before(ctx context.Context, in bus.Inbound, most int, joined bool) ([]bus.Quote, error)
 }
 
-// AsThreadReader returns the channel as a ThreadReader; false if it is none.
+// AsThreadReader returns the channel as a ThreadReader; false if it isn't one.
 func AsThreadReader(ch Channel) (ThreadReader, bool) { return ability[ThreadReader](ch) }
 
-// AsHost returns the channel as a Host (see welcome.go); false if it is none.
+// AsHost returns the channel as a Host (see welcome.go); false if it isn't one.
 func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
 
 // A Captioner is a channel that accepts less text beside a file than in a message without one.
 type Captioner interface {
-	// CaptionLength returns the most text beside a file, in the unit of Limits.Length.
+	// CaptionLength returns the length of the longest text that may go with a file, in the unit of Limits.Length.
 	CaptionLength() int
 }
 
-// CaptionLength returns how long a text beside a file may be: the channel's own limit, or
-// `length` if it has none.
+// CaptionLength returns how long a text that goes with a file may be: the channel's own limit, or `length` if it
+// has none.
 func CaptionLength(ch Channel, length int) int {
 	if c, ok := ability[Captioner](ch); ok {
 		return c.CaptionLength()
@@ -116,22 +114,20 @@ func CaptionLength(ch Channel, length int) int {
 	return length
 }
 
-// AsEditor returns the channel as an Editor; false if it is none.
+// AsEditor returns the channel as an Editor; false if it isn't one.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
 // A Previewer shows an unfinished answer as a preview, which is not a message: it fades by
 // itself, and disappears once a message is sent to the chat.
 type Previewer interface {
-	// Previews returns the least time between two previews in a chat; 0 means that the chat
-	// cannot show any.
+	// Previews returns the minimum time between two previews in a chat; 0 means that the chat can't show any.
 	Previews(chat string) time.Duration
-	// Preview shows the part of a turn's answer that exists so far, and returns how long
-	// until the preview fades. Its errors are *SendError: Rejected if the chat shows no
-	// previews.
+	// Preview shows the part of a turn's answer that exists so far, and returns how long it takes until the preview
+	// fades. Its errors are *SendError: Rejected if the chat shows no previews.
 	Preview(ctx context.Context, to bus.Address, turn string, part Part) (fades time.Duration, err error)
 }
 
-// AsPreviewer returns the channel as a Previewer; false if it is none.
+// AsPreviewer returns the channel as a Previewer; false if it isn't one.
 func AsPreviewer(ch Channel) (Previewer, bool) { return ability[Previewer](ch) }
 
 // ErrTooLarge says that an attachment is larger than the caller allows.
@@ -156,8 +152,8 @@ type limitedReader struct {
 	left int64
 }
 
-// Read implements io.Reader within the limit. Only a read after the last allowed byte shows whether
-// `from` is too large.
+// Read implements io.Reader within the limit. To find out whether `from` is too large, it has to read past the last
+// allowed byte.
 func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left > 0 {
 		n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
@@ -170,59 +166,57 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return 0, ErrTooLarge
 }
 
-// Close closes the reader that is limited.
+// Close closes the underlying reader.
 func (b *limitedReader) Close() error { return b.from.Close() }
 
-// AsFetcher returns the channel as a Fetcher; false if it is none.
+// AsFetcher returns the channel as a Fetcher; false if it isn't one.
 func AsFetcher(ch Channel) (Fetcher, bool) { return ability[Fetcher](ch) }
 
-// AsFileSender returns the channel as a FileSender; false if it is none.
+// AsFileSender returns the channel as a FileSender; false if it isn't one.
 func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
-// AsReconciler returns the channel as a Reconciler; false if it is none.
+// AsReconciler returns the channel as a Reconciler; false if it isn't one.
 func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
 // A Reactor marks a person's message with a reaction that shows its state.
 type Reactor interface {
-	// Seen shows that the bot has the message safely, Answered that its answer was sent,
-	// and Failed that there is no answer: the turn failed, or the message was refused.
-	// Callers name the message by the ID that Receive gave it.
+	// Seen shows that the bot has stored the message, Answered that its answer was sent, and Failed that there is
+	// no answer, because the turn failed or the message was refused. Callers identify the message by the ID that
+	// Receive gave it.
 	Seen(ctx context.Context, at bus.Address, message string) error
 	Answered(ctx context.Context, at bus.Address, message string) error
 	Failed(ctx context.Context, at bus.Address, message string) error
 }
 
-// A Replier says where replies to a message are posted, on platforms where that is not the
-// message's own address.
+// A Replier knows where replies to a message are posted, on platforms where that is not the message's own address.
 type Replier interface {
 	// ReplyAddress returns the address at which people's replies to a message would appear. The
 	// message was sent to `to` and has the platform's id `id`. Its errors are *SendError.
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
-// AsReplier returns the channel as a Replier; false if it is none.
+// AsReplier returns the channel as a Replier; false if it isn't one.
 func AsReplier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
-// AsReactor returns the channel as a Reactor; false if it is none.
+// AsReactor returns the channel as a Reactor; false if it isn't one.
 func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 
-// A Whisperer posts a text into a chat so that one person alone sees it.
+// A Whisperer posts a text into a chat so that only one person sees it.
 type Whisperer interface {
-	// Whisper shows the part to the user with that id only. Its errors are *SendError.
+	// Whisper shows the part only to the user with that id. Its errors are *SendError.
 	Whisper(ctx context.Context, to bus.Address, user string, part Part) error
-	// Alone returns the address of the private chat of the bot with a person, whose id is written
-	// as in bus.Person.
+	// Alone returns the address of a person's private chat with the bot. The person's id is written as in
+	// bus.Person.
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
 
-// AsWhisperer returns the channel as a Whisperer; false if it is none.
+// AsWhisperer returns the channel as a Whisperer; false if it isn't one.
 func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
 
-// A Refusal says what is wrong with the place to which a message could not be sent.
+// A Refusal says why nothing can be sent to a place, such as a chat.
 type Refusal string
 
-// The refusals. "" means that nothing is wrong with the place: another message may be sent
-// there.
+// The refusals. "" means that nothing is wrong with the place: other messages may be sent there.
 const (
 	NoSuchChat    Refusal = "no_such_chat" // no such chat, or the bot is not in it
 	NotInChat     Refusal = "not_in_chat"
@@ -239,8 +233,8 @@ type RefusalReader interface {
 	Refusal(code string) Refusal
 }
 
-// RefusalOf translates a channel's error code into what is wrong with the place; "" if
-// nothing is wrong, or the channel cannot translate codes.
+// RefusalOf translates a channel's error code into a Refusal; "" if nothing is wrong with the place, or if the
+// channel can't translate codes.
 func RefusalOf(ch Channel, code string) Refusal {
 	if r, ok := ability[RefusalReader](ch); ok {
 		return r.Refusal(code)
@@ -252,9 +246,8 @@ func RefusalOf(ch Channel, code string) Refusal {
 // of over a connection that the bot opens. Each request may go to any process of the fleet that
 // runs Receive. The channel itself checks that requests come from the platform.
 type HTTPReceiver interface {
-	// ServeHTTP answers a request with 200 once the messages in it are published by the
-	// function that Receive was given, and with 503 if they cannot be published now or
-	// Receive does not run.
+	// ServeHTTP answers a request with 200 once the function that Receive was given has published the messages in
+	// it, and with 503 if they can't be published now or Receive isn't running.
 	http.Handler
 	// ReceivesHTTP reports whether the channel is configured to receive by HTTP requests.
 	ReceivesHTTP() bool
@@ -267,25 +260,24 @@ func AsHTTPReceiver(ch Channel) (http.Handler, bool) {
 	return r, ok && r.ReceivesHTTP()
 }
 
-// A Connector knows whether it is in touch with its platform.
+// A Connector knows whether it can reach its platform.
 type Connector interface {
 	Connected() bool
 }
 
-// Connected reports whether a channel is in touch with its platform; a channel that is no
-// Connector counts as connected.
+// Connected reports whether a channel can reach its platform; a channel that isn't a Connector counts as connected.
 func Connected(ch Channel) bool {
 	c, ok := ability[Connector](ch)
 	return !ok || c.Connected()
 }
 
-// A Named channel knows what the bot is called on its platform.
+// A Named channel knows the bot's name on its platform.
 type Named interface {
-	// BotName returns the name as people see it; "" while it is not known. It asks nobody.
+	// BotName returns the name as people see it; "" while it isn't known. It makes no request.
 	BotName() string
 }
 
-// BotName returns what the bot is called on a channel; "" if that is not known.
+// BotName returns the bot's name on a channel; "" if it isn't known.
 func BotName(ch Channel) string {
 	if n, ok := ability[Named](ch); ok {
 		return n.BotName()
@@ -307,8 +299,7 @@ type Prefixer interface {
 	CommandPrefix() string
 }
 
-// CommandPrefix returns what a command begins with on a channel: "/" unless the channel is
-// a Prefixer.
+// CommandPrefix returns the text that commands begin with on a channel: "/" unless the channel is a Prefixer.
 func CommandPrefix(ch Channel) string {
 	if p, ok := ability[Prefixer](ch); ok {
 		return p.CommandPrefix()
@@ -322,26 +313,25 @@ func ability[A any](ch Channel) (A, bool) {
 	return a, ok
 }
 
-// A Roster knows who is in the bot's chats. Its errors are *SendError: Rejected if there is no such chat, or the bot
-// is not in it.
+// A Roster knows who is in the bot's chats. Its errors are *SendError: Rejected if there is no such chat, or the
+// bot isn't in it.
 type Roster interface {
 	// IsIn reports whether a person, whose id is written as in bus.Person, is a member of a chat.
 	IsIn(ctx context.Context, chat, person string) (bool, error)
 }
 
-// AsRoster returns the channel as a Roster; false if it is none.
+// AsRoster returns the channel as a Roster; false if it isn't one.
 func AsRoster(ch Channel) (Roster, bool) { return ability[Roster](ch) }
 
-// A Historian reads back what people have said in a chat. Its errors are those of a Roster.
+// A Historian reads what people have said in a chat from the platform. Its errors are those of a Roster.
 type Historian interface {
 	Roster
-	// History returns the newest utterances at an address since that time, at most `most` of them,
-	// oldest first: those of a thread if the address has one, otherwise those of the chat with all
-	// its threads. The zero time means from the beginning. `more` reports that there are older ones
-	// since that time.
+	// History returns the newest utterances at an address that were said since a time, at most `most` of them,
+	// oldest first. If the address has a thread, it returns the thread's utterances, and otherwise those of the
+	// chat and all its threads. The zero time means from the beginning. `more` reports that older utterances since
+	// that time were left out.
 	History(ctx context.Context, at bus.Address, since time.Time, most int) (said []Utterance, more bool, err error)
-	// FindChat returns the id of the chat with that name, among the bot's chats; "" if
-	// there is none.
+	// FindChat returns the id of the bot's chat with that name; "" if there is none.
 	FindChat(ctx context.Context, name string) (chat string, err error)
 }
 
@@ -353,17 +343,17 @@ type Utterance struct {
 	Text   string
 }
 
-// AsHistorian returns the channel as a Historian; false if it is none.
+// AsHistorian returns the channel as a Historian; false if it isn't one.
 func AsHistorian(ch Channel) (Historian, bool) { return ability[Historian](ch) }
 
 // A ThreadKeeper has threads that only some of a chat's members read.
 type ThreadKeeper interface {
-	// IsClosed reports whether the thread of an address is such a thread. An error means that it is unknown now.
+	// IsClosed reports whether the address is in such a thread. An error means that it is unknown now.
 	IsClosed(ctx context.Context, at bus.Address) (bool, error)
 }
 
-// IsClosed reports whether only some of a chat's members read the thread of an address. On a channel that is no
-// ThreadKeeper, all do.
+// IsClosed reports whether an address is in a thread that only some of the chat's members read. On a channel that
+// isn't a ThreadKeeper there are no such threads.
 func IsClosed(ctx context.Context, ch Channel, at bus.Address) (bool, error) {
 	if k, ok := ability[ThreadKeeper](ch); ok && at.Thread != "" {
 		return k.IsClosed(ctx, at)
@@ -371,17 +361,17 @@ func IsClosed(ctx context.Context, ch Channel, at bus.Address) (bool, error) {
 	return false, nil
 }
 
-// A Linker knows at which addresses its platform shows messages.
+// A Linker knows the web addresses of its platform's messages.
 type Linker interface {
-	// Link returns the https address at which those who may read a message at an address of the bus find it on the
-	// platform. The message is named by the ID that Receive gave it. The result is "" if the platform has no such
-	// address, or if the ID is none of this channel's. The platform is asked once for each chat at most, and never
-	// for each message; an error means that the address is not known now.
+	// Link returns the https address at which people who may read a message find it on the platform. The message is
+	// identified by its bus address and the ID that Receive gave it. The result is "" if the platform has no such
+	// web address, or if the ID is not one of this channel's. Link asks the platform at most once for each chat,
+	// never for each message; an error means that the web address is not known now.
 	Link(ctx context.Context, at bus.Address, message string) (string, error)
 }
 
-// LinkTo returns the address at which a message is found on its platform; "" if the channel is no Linker, or if there
-// is no such address.
+// LinkTo returns the web address of a message on its platform; "" if the channel isn't a Linker, or if there is no
+// such address.
 func LinkTo(ctx context.Context, ch Channel, at bus.Address, message string) (string, error) {
 	if l, ok := ability[Linker](ch); ok {
 		return l.Link(ctx, at, message)

@@ -8,35 +8,31 @@ import (
 	"parley/channels/markup"
 )
 
-// A ButtonShower shows the buttons of a part, in Send and Edit. It publishes a press as a
-// message of the person who pressed, with Pressed set, the button's Says as its Text and
-// the id of the message with the button as ReplyTo; its id is the same however often the
-// platform delivers the press. The channel acknowledges a press to the platform only after
-// publish has returned nil or ErrNotAdmitted.
+// A ButtonShower shows a part's buttons, in Send and Edit. When a person presses a button, it publishes a message
+// from that person, with Pressed set, the button's Says as its Text, and the id of the message with the button as
+// ReplyTo. The message's id is the same however often the platform delivers the press. The channel acknowledges a
+// press to the platform only after publish has returned nil or ErrNotAdmitted.
 type ButtonShower interface {
-	// MostButtons returns how many buttons a part may have, and how many bytes long their
-	// Says may be.
+	// MostButtons returns how many buttons a part may have, and how many bytes the Says of a button may have.
 	MostButtons() (count, bytes int)
 }
 
-// ErrNotAdmitted says that the person who pressed a button may not talk to the bot. The
-// press was not published; a ButtonShower tells the person so and does not pass it on
-// again.
+// ErrNotAdmitted says that the person who pressed a button may not talk to the bot. The press was not published; a
+// ButtonShower tells the person so, and doesn't publish the press again.
 var ErrNotAdmitted = errors.New("whoever pressed the button may not talk to the bot")
 
-// NotAdmitted is the text that a ButtonShower shows to a person who presses a button and
-// may not talk to the bot.
+// NotAdmitted is the text that a ButtonShower shows to a person who presses a button but may not talk to the bot.
 const NotAdmitted = "I don't know you, so this button won't work for you."
 
-// maxLabelUnits is the longest label that buttons show, in UTF-16 units: every platform accepts
-// that many.
+// maxLabelUnits is the length of the longest label that a button gets, in UTF-16 units. Every platform accepts
+// labels of this length.
 const maxLabelUnits = 75
 
-// AsButtonShower returns the channel as a ButtonShower, if it is one.
+// AsButtonShower returns the channel as a ButtonShower; false if it isn't one.
 func AsButtonShower(ch Channel) (ButtonShower, bool) { return ability[ButtonShower](ch) }
 
-// ShownButtons returns those buttons that the channel can show, with their labels shortened
-// as needed; none if the channel shows no buttons.
+// ShownButtons returns the buttons that the channel can show, with their labels shortened if necessary; none if the
+// channel shows no buttons.
 func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
 	s, ok := AsButtonShower(ch)
 	if !ok {

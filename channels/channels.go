@@ -1,17 +1,15 @@
-// Package channels is the contract for reaching people: what a channel is, and what the channel side of
+// Package channels is the contract for reaching people: it defines what a channel is, and what the channel side of
 // the bot must remember.
 //
-// A Channel (channels.go) is one account on one chat platform. abilities.go holds abilities
-// that only some channels have; buttons.go and welcome.go (places that people open) hold
-// two more. mention.go says which messages in groups are meant for the bot. Adapters only
-// translate; they know nothing about retries, deduplication, splitting or permissions. They
-// use commands.go (what people mean by /stop), reachability.go, lease_check.go (the
-// transport for calls to their platform) and channels/backoff. book.go is the Book: what
+// A Channel (channels.go) is one account on one chat platform. abilities.go holds abilities that only some channels
+// have; buttons.go and welcome.go (for places that people open) hold two more. mention.go says which messages in
+// groups are meant for the bot. Adapters only translate; they know nothing about retries, deduplication, splitting
+// or permissions. They use commands.go (which recognizes commands such as /stop), reachability.go, lease_check.go
+// (the transport for calls to their platform) and channels/backoff. book.go defines the Book, which records what
 // was sent, who was admitted, and what people were asked.
 //
-// channels/gateway publishes what people say; channels/dispatch sends what the bot says.
-// Both keep to channels/pacing and show channels/reactions. channels/asks ends asks, by
-// people's answers or at their expiry.
+// channels/gateway publishes what people say; channels/dispatch sends what the bot says. Both use channels/pacing
+// and channels/reactions. channels/asks ends asks, by people's answers or when they expire.
 package channels
 
 import (
@@ -26,28 +24,26 @@ import (
 	"parley/channels/markup"
 )
 
-// A Channel is one account on one chat platform. channelstest.RunChannel checks the
-// promises here, and in abilities.go, on each adapter with a fake of its platform.
+// A Channel is one account on one chat platform. channelstest.RunChannel checks the promises made here and in
+// abilities.go, for each adapter, with a fake of its platform.
 type Channel interface {
-	// Receive hands what people say to publish until ctx is done. It acknowledges a message to the
-	// platform only after publish has returned nil; if publish fails, it passes on the same message
-	// again a little later, and no later message of the same chat before it. It survives outages
-	// with backoff; it returns a *SendError of kind Stop when the platform refuses this account. It
-	// may call publish for several chats at once. ErrUnjudged from publish concerns one person:
-	// other people's messages in the chat need not wait.
+	// Receive passes what people say to publish until ctx is done. It acknowledges a message to the platform only
+	// after publish has returned nil. If publish fails, it passes on the same message again a little later, and no
+	// later message of the same chat before it. It survives outages, with backoff; it returns a *SendError with the
+	// fault Stop when the platform refuses this account. It may call publish for several chats at once. If publish
+	// returns ErrUnjudged, that concerns only the sender: other people's messages in the chat need not wait.
 	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
 
-	// Send delivers one part, whose text is in the dialect that Limits names and not longer than
-	// Limits allow, and returns the platform's id for it. Its errors are *SendError; any other
-	// error counts as Unknown.
+	// Send delivers one part and returns the platform's id for it. The part's text is in the dialect that Limits
+	// names, and no longer than Limits allow. Its errors are *SendError; any other error counts as Unknown.
 	Send(ctx context.Context, to bus.Address, part Part) (id string, err error)
 
 	// Limits returns the platform's limits for sending.
 	Limits() Limits
 }
 
-// ErrUnjudged says that it is unknown now whether the sender of a message may talk to the
-// bot, because the platform does not say who the sender is.
+// ErrUnjudged says that nobody knows at the moment whether the sender of a message may talk to the bot, because the
+// platform can't say who the sender is.
 var ErrUnjudged = errors.New("the platform does not tell now who this is")
 
 // A Part is one message in the form in which a platform accepts it; a long text becomes
@@ -58,12 +54,12 @@ type Part struct {
 	Key string
 	// Session is the session that wrote the message; "" if none did.
 	Session string
-	// Text is in the channel's dialect. Plain is the same without markup, for platforms
-	// that refuse a text whose markup they cannot read.
+	// Text is in the channel's dialect. Plain is the same text without markup, for platforms that refuse a text
+	// whose markup they can't parse.
 	Text  string
 	Plain string
-	// Markdown is the same text as Markdown, if the platform shows that better than Text;
-	// otherwise "". A platform that refuses it gets Text.
+	// Markdown is the same text as Markdown, if the platform shows that better than Text; otherwise "". If the
+	// platform refuses it, Text is sent instead.
 	Markdown string
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string
@@ -72,34 +68,31 @@ type Part struct {
 	Under string
 	// File is the name of the file that is sent with the part; "" means none.
 	File string
-	// Buttons are shown below the text, by a ButtonShower. An edit without any removes
-	// existing buttons.
+	// Buttons are shown below the text, by a ButtonShower. An edit without buttons removes the existing ones.
 	Buttons []bus.Button
-	// Growing is set only for a part that shows an unfinished answer, and says how far the
-	// answer is; otherwise it is nil. See Limits.Streams.
+	// Growing is set only for a part that shows an unfinished answer, and says how much of the answer exists;
+	// otherwise it is nil. See Limits.Streams.
 	Growing *Growth
 }
 
 // A Growth is the state of an answer that is being written.
 type Growth struct {
-	// Turn is the id of the turn, which is the id of the message that began it, if a
-	// message did.
+	// Turn is the id of the turn, which is the id of the message that started it, if a message did.
 	Turn string
-	// Answer is the number of the text among the turn's texts: after a tool has run, the turn
-	// begins another.
+	// Answer is the number of this text among the turn's texts: after a tool has run, the turn begins a new one.
 	Answer int
-	Text   string // the answer as far as it is said, as Markdown
-	// Step counts the tools that the turn has begun. Doing describes the last of them as
-	// Markdown, and Title describes it without markup; "" means none.
+	Text   string // the answer so far, as Markdown
+	// Step counts the tools that the turn has started. Doing describes the last of them as Markdown, and Title
+	// describes it without markup; "" if there is none.
 	Step         int
 	Doing, Title string
 }
 
-// PartKey returns the key of part n, counted from 0, of the message with that id.
+// PartKey returns the key of a message's part n, counted from 0.
 func PartKey(id string, n int) string { return id + "/" + strconv.Itoa(n) }
 
-// AnsweredTurn returns the turn to whose answer the part with that key belongs; false if
-// the part belongs to something else.
+// AnsweredTurn returns the turn whose answer contains the part with that key; false if the part belongs to
+// something else.
 func AnsweredTurn(key string) (turn string, ok bool) {
 	id := key[:max(0, strings.LastIndexByte(key, '/'))]
 	turn = bus.ReplyCause(id)
@@ -113,41 +106,40 @@ func AnsweredTurn(key string) (turn string, ok bool) {
 type Limits struct {
 	Dialect markup.Dialect
 	Length  int // the longest text of one part, in the dialect's unit
-	// EditBytes is a further bound on a text that replaces another: its bytes as UTF-8. 0
-	// means that Length is the only bound.
+	// EditBytes is an additional limit on a text that replaces another: its size in bytes as UTF-8. 0 means that
+	// Length is the only limit.
 	EditBytes int
-	// Markdown says that parts may have Part.Markdown.
+	// Markdown says that the platform accepts Part.Markdown.
 	Markdown bool
-	// Streams says that parts may have Part.Growing, because the platform has messages that grow
-	// while they are written. A part of such a message has Growing too when it is passed to
-	// FindSent.
+	// Streams says that the platform accepts Part.Growing, because it has messages that grow while they are
+	// written. When a part of such a message is passed to FindSent, its Growing is set too.
 	Streams bool
 	Chat    Pace
-	Group   Pace // the pace in each chat for which IsGroup is true; zero means that Chat applies
+	Group   Pace // the pace in each chat for which IsGroup returns true; zero means that Chat applies
 	Account Pace // the pace of all chats together
 	// IsGroup reports whether a chat is a group; nil means that there are no groups.
 	IsGroup func(chat string) bool
-	// DraftEvery is the least time between two edits by which an Editor shows an unfinished
-	// answer in a chat; 0 means that answers are shown only when they are finished.
+	// DraftEvery is the minimum time between two edits that an Editor makes to show an unfinished answer in a chat;
+	// 0 means that answers are shown only once they are finished.
 	DraftEvery time.Duration
-	// Drafts is the pace of edits in all chats together. Posting a draft counts as an edit too,
-	// because the answer will finally edit the draft.
+	// Drafts is the pace of edits in all chats together. Posting a draft counts as an edit too, because the
+	// finished answer will edit the draft.
 	Drafts Pace
 }
 
-// A Pace bounds how often something may be sent: Burst at once, then one in every period
-// Every. The zero Pace is unlimited.
+// A Pace limits how often something may be sent: Burst at once, then one per period Every. The zero Pace is
+// unlimited.
 type Pace struct {
 	Every time.Duration
 	Burst int
 }
 
-// A Fault says what a failed send means for the next attempt.
+// A Fault says what a failed send means for further attempts.
 type Fault string
 
 // The faults.
 const (
-	// Retry: the part was not sent; try again, not before RetryAfter.
+	// Retry: the part was not sent; try again, but not before RetryAfter has passed.
 	Retry Fault = "retry"
 	// Rejected: sending this message, or anything to this place, will never succeed.
 	Rejected Fault = "rejected"
@@ -161,15 +153,15 @@ const (
 type SendError struct {
 	Fault      Fault
 	RetryAfter time.Duration // with Retry: the wait that the platform asks for; 0 if it asks for none
-	// Limited says, with Retry, that a rate limit was the cause: the send does not count as
-	// an attempt. Account says that the limit is that of the whole account.
+	// Limited says, with Retry, that a rate limit was the cause, so the send does not count as an attempt. Account
+	// says that it was the limit of the whole account.
 	Limited bool
 	Account bool
-	// Setting names, with Stop, the setting of the channel that is at fault; "" stands for
-	// bot_token. Remedy says what the operator should do; "" stands for setting another value.
+	// Setting names, with Stop, the channel's setting that is at fault; "" means bot_token. Remedy says what the
+	// operator should do; "" means that the setting needs another value.
 	Setting string
 	Remedy  string
-	// MovedTo is the chat's new id, if the platform says that the chat has one.
+	// MovedTo is the chat's new id, if the platform says that the chat's id has changed.
 	MovedTo string
 	Code    string // the platform's code, for logs and metrics: never a text that somebody wrote
 	Err     error

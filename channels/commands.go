@@ -12,9 +12,9 @@ func Commands() []string {
 	return []string{"new", "stop", "status", "usage", "context", "compact", "approve", "deny", "answer", "forget", "export", "memory", "recall", "link", "undo", "ui", "help"}
 }
 
-// AsCommand turns a message that begins with a slash and the name of a known command into
-// that command; `urgent` reports that it must not wait for the running turn. It reads
-// /start, which platforms send when a chat begins, as help. Anything else stays as it is.
+// AsCommand turns a message that begins with a slash and the name of a known command into that command; `urgent`
+// reports that the command must not wait for the running turn. /start, which platforms send when a chat begins,
+// becomes help. Any other message is returned unchanged.
 func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	in.Kind = bus.Said
 	first, args := cutWord(in.Text)
@@ -36,9 +36,8 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	return in, urgent
 }
 
-// UnknownCommand returns the name in a text that is written like a command, if no command has that name,
-// so that a typo does not reach a model. It returns "" for any other text, such as one that begins with
-// a path.
+// UnknownCommand returns the name of the command in a text that looks like a command but names none that exists, so
+// that a typo does not reach a model. It returns "" for any other text, such as one that begins with a path.
 func UnknownCommand(text string) string {
 	first, _ := cutWord(text)
 	name, is := strings.CutPrefix(first, "/")
@@ -51,9 +50,8 @@ func UnknownCommand(text string) string {
 	return strings.ToLower(name)
 }
 
-// IsOwnData reports whether a command concerns the sender and no session's turns: what they said, what
-// is remembered about them, what they look for in either, their accounts on other channels, and their link to the
-// web page.
+// IsOwnData reports whether a command concerns the sender's own data and no session's turns: what they said, what
+// is remembered about them, searches in either, their accounts on other channels, and their link to the web page.
 func IsOwnData(command bus.Inbound) bool {
 	if command.Kind != bus.Command {
 		return false
@@ -65,7 +63,7 @@ func IsOwnData(command bus.Inbound) bool {
 	return false
 }
 
-// AnswersAsk reports whether a command answers an ask whose id it names.
+// AnswersAsk reports whether a command answers an ask and names the ask's id.
 func AnswersAsk(command bus.Inbound) bool {
 	switch command.Text {
 	case "approve", "deny", "answer":

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// errLeaseLost says that a request was not sent because its process was paused and has lost the
-// lease of the mailbox meanwhile: another process may be sending the same message by now.
+// errLeaseLost says that a request was not sent because its process was paused and has lost the lease of the
+// mailbox: another process may be sending the same message by now.
 var errLeaseLost = errors.New("too late to be sent")
 
 // LeasePatience is how long after a successful check a process may assume, without checking
 // again, that it still holds the lease. It is shorter than the lease's remaining time.
 const LeasePatience = 2 * time.Second
 
-// A LeaseCheck finds out whether this process still holds the lease under which it sends:
-// Asked is the time of the last check, and Ask checks again and fails if the lease is gone.
+// A LeaseCheck finds out whether this process still holds the lease under which it sends. Asked is the time of the
+// last check; Ask checks again, and fails if the lease is lost.
 type LeaseCheck struct {
 	Asked time.Time
 	Ask   func(context.Context) error
@@ -31,33 +31,32 @@ type LeaseCheck struct {
 // leaseCheckKey is the context key of a LeaseCheck.
 type leaseCheckKey struct{}
 
-// WithLeaseCheck returns a context for requests: a LeaseCheckedTransport checks the lease
-// before it sends a request that was made with it.
+// WithLeaseCheck returns a context for requests: before a LeaseCheckedTransport sends a request that was made with
+// it, it checks the lease.
 func WithLeaseCheck(ctx context.Context, r LeaseCheck) context.Context {
 	return context.WithValue(ctx, leaseCheckKey{}, r)
 }
 
-// LeaseCheckedTransport wraps a transport for adapters. Just before it sends a request it
-// checks the lease again if the process was paused since the last check, because by
-// now another process may hold the lease and send the same message. If the lease is gone,
-// the request fails before anything was sent.
+// LeaseCheckedTransport wraps a transport for adapters. If the process was paused since the last check of the
+// lease, another process may hold the lease by now and send the same message. So just before it sends a request, it
+// checks the lease again if the last check is too old. If the lease is lost, the request fails before anything is
+// sent.
 func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next: next}
 }
 
-// LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that uses only HTTP/1, where each
-// request has its connection to itself: header and body are written together, which halves the
-// work.
+// LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that uses only HTTP/1, where each request has a
+// connection to itself. Headers and body are then written together, which takes half as many writes.
 func LeaseCheckedHTTP1(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next: next, exclusive: true}
 }
 
 type leaseCheckedTransport struct {
 	next      http.RoundTripper
-	exclusive bool // whether each request has its connection to itself
+	exclusive bool // whether each request has a connection to itself
 }
 
-// RoundTrip implements http.RoundTripper: it sends the request with a check of the lease.
+// RoundTrip implements http.RoundTripper: it checks the lease and sends the request.
 func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	check, bound := req.Context().Value(leaseCheckKey{}).(LeaseCheck)
 	switch {
@@ -69,14 +68,13 @@ func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, err
 	return p.checkBody(req, check)
 }
 
-// checkConnection sends a request that checks the lease when its first field is put together, before
-// anything is written. If the lease is lost, it closes the connection: then nothing can be written.
-// net/http writes headers and body together only if it knows the body's type, so this is half of
-// what checkBody writes.
+// checkConnection sends a request, and checks the lease when net/http composes the first header field, before
+// anything is written. If the lease is lost, it closes the connection, so that nothing can be written. Unlike with
+// checkBody, net/http knows the body's type, so it writes headers and body together, in half as many writes.
 func (p leaseCheckedTransport) checkConnection(req *http.Request, check LeaseCheck) (*http.Response, error) {
 	ctx := req.Context()
 	var mu sync.Mutex
-	var unchecked net.Conn // the connection that is tried, until the lease was checked for it
+	var unchecked net.Conn // the connection in use, until the lease has been checked for it
 	var lost error
 	resp, err := p.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
@@ -105,7 +103,7 @@ func (p leaseCheckedTransport) checkConnection(req *http.Request, check LeaseChe
 	return nil, cmp.Or(lost, err)
 }
 
-// checkBody sends a request with a body that checks the lease when it is read.
+// checkBody sends a request whose body checks the lease when it is read.
 func (p leaseCheckedTransport) checkBody(req *http.Request, r LeaseCheck) (*http.Response, error) {
 	ctx := req.Context()
 	late := req.Clone(ctx)
@@ -141,16 +139,15 @@ func (p leaseCheckedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: p.next}).CloseIdleConnections()
 }
 
-// A leaseCheckedBody checks the lease when net/http reads it: if that read fails, the platform has
-// received the headers at most, and nothing to act on.
+// A leaseCheckedBody checks the lease when net/http reads it. If that read fails, the platform has received at most
+// the headers, and so nothing to act on.
 type leaseCheckedBody struct {
 	io.ReadCloser
 	ctx   context.Context // the context of the request whose body this is
 	check LeaseCheck
 }
 
-// Read implements io.Reader: it checks the lease if the last check is too old, and then
-// reads the body.
+// Read implements io.Reader: it checks the lease if the last check is too old, then reads the body.
 func (b *leaseCheckedBody) Read(into []byte) (int, error) {
 	if err := b.check.askIfLate(b.ctx); err != nil {
 		return 0, err
@@ -158,8 +155,7 @@ func (b *leaseCheckedBody) Read(into []byte) (int, error) {
 	return b.ReadCloser.Read(into)
 }
 
-// FaultOf returns a channel's error as a SendError; any other error becomes one of the
-// fault Unknown.
+// FaultOf returns a channel's error as a SendError; any other error becomes one with the fault Unknown.
 func FaultOf(err error) *SendError {
 	if errors.Is(err, errLeaseLost) {
 		return &SendError{Fault: Retry, Code: "late", Err: errLeaseLost}

@@ -3,9 +3,9 @@ package channels
 // A Mention says which messages in a group are meant for the bot.
 type Mention string
 
-// The mentions. In a private chat of one person with the bot every message is meant for it.
+// The mentions. In a person's private chat with the bot, every message is meant for the bot.
 const (
-	// MentionAlways: only messages that address the bot, by its name or as a reply to it.
+	// MentionAlways: only messages that address the bot, by its name or by replying to it.
 	MentionAlways Mention = "always"
 	// MentionThreads: the same as MentionAlways, and all messages in a thread in which the bot
 	// takes part.
@@ -16,9 +16,8 @@ const (
 	MentionNowhere Mention = "nowhere"
 )
 
-// MentionIn returns which messages in a group are meant for the bot. Adapters get such a
-// function so that they neither pass on the other messages nor look anything up about them.
-// Its answers may change while they run.
+// A MentionIn returns which messages in a group are meant for the bot. Adapters are given such a function so that
+// they neither pass on the other messages nor look anything up for them. Its answers may change while they run.
 type MentionIn func(chat string) Mention
 
 // In returns the Mention of a chat; MentionThreads if m is nil.

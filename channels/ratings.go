@@ -20,13 +20,13 @@ type Rating struct {
 
 // Ratings remembers people's ratings of answers.
 type Ratings interface {
-	// Rate stores a person's rating of the answer in place of the person's earlier one. r names the
-	// answer by the platform's id of a message in a chat; the book fills in Session, Turn and the
-	// thread. Rate returns the stored rating, and false if the book knows no answer there or has
-	// the same rating already. The rating is durable when Rate returns.
+	// Rate stores a person's rating of an answer in place of the person's earlier one. r identifies the answer by
+	// its chat and the platform's id of a message; the book fills in Session, Turn and the thread. Rate returns the
+	// stored rating, and false if the book knows no answer there or already has the same rating. The rating is
+	// durable when Rate returns.
 	Rate(ctx context.Context, r Rating) (kept Rating, changed bool, err error)
-	// Rated looks up the answer that the message named by r belongs to, and returns r with
-	// Session, Turn and the thread; false if the book knows no answer there.
+	// Rated looks up the answer that contains r's message, and returns r with Session, Turn and the thread; false
+	// if the book knows no answer there.
 	Rated(ctx context.Context, r Rating) (found Rating, ok bool, err error)
 	// Unrate deletes the rating r, unless the person has given another one since.
 	Unrate(ctx context.Context, r Rating) error

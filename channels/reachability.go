@@ -6,13 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A Reachability remembers whether the last call reached the platform. An adapter that embeds one
-// is a Connector. Initially, the platform counts as reached.
+// A Reachability remembers whether the last call reached the platform. An adapter that embeds one is a Connector.
+// Before the first call, the platform counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
-// Note records how a call of the platform ended. An error does not count against the
-// connection if this side canceled the call, or if the platform answered with a rate limit
-// or refused that one message.
+// Note records how a call to the platform ended. An error does not mean that the platform can't be reached if this
+// side canceled the call, or if the platform answered with a rate limit or refused just that message.
 func (c *Reachability) Note(err error) {
 	if errors.Is(err, context.Canceled) {
 		return

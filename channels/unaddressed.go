@@ -6,19 +6,17 @@ import (
 	"parley/bus"
 )
 
-// An UnaddressedTeller reports messages in groups that it does not pass on because they are not meant
-// for the bot. So operators can find out why a message was not answered.
+// An UnaddressedTeller reports the messages in groups that it does not pass on because they are not meant for the
+// bot, so that operators can find out why a message was not answered.
 type UnaddressedTeller interface {
-	// TellUnaddressed has f called with the id of each such message and where it was said. f must not
-	// wait.
+	// TellUnaddressed sets f to be called with the id and the address of each such message. f must not block.
 	TellUnaddressed(f func(id string, at bus.Address))
 }
 
-// AsUnaddressedTeller returns the channel as an UnaddressedTeller; false if it is none.
+// AsUnaddressedTeller returns the channel as an UnaddressedTeller; false if it isn't one.
 func AsUnaddressedTeller(ch Channel) (UnaddressedTeller, bool) { return ability[UnaddressedTeller](ch) }
 
-// An Unaddressed is an UnaddressedTeller for channels to embed. Its zero value reports to
-// nobody.
+// An Unaddressed is an UnaddressedTeller for channels to embed. Its zero value reports to nobody.
 type Unaddressed struct {
 	tell atomic.Pointer[func(id string, at bus.Address)]
 }
