@@ -7,8 +7,8 @@ import (
 	"parley/channels"
 )
 
-// An alternative is the stage that replaces a message's text with its alternative text if the message that
-// it depends on did not arrive. That one was published to the same address before, so its fate is known
+// An alternative is the stage that replaces a message's text with its alternative text if the message that it
+// depends on did not arrive. That message was published earlier to the same address, so what became of it is known
 // by now.
 type alternative struct{ ledger *ledger }
 

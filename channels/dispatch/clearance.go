@@ -11,15 +11,14 @@ import (
 	"parley/channels/pacing"
 )
 
-// A clearance is what each call of the platform needs: room under the rate limits, and the lease
-// of the message's mailbox.
+// A clearance checks what every call to the platform needs: room under the rate limits, and the lease of the
+// message's mailbox.
 type clearance struct {
 	pace *pacing.Pacer
 	log  *slog.Logger
 }
 
-// await waits until the rate limit allows a send, and then checks that this process still holds
-// the mailbox.
+// await waits until the rate limits allow a send, then checks that this process still holds the mailbox.
 func (c *clearance) await(ctx, work context.Context, d *delivery) error {
 	if err := c.awaitPace(ctx, d); err != nil {
 		return err
@@ -27,8 +26,8 @@ func (c *clearance) await(ctx, work context.Context, d *delivery) error {
 	return c.checkLease(work, d)
 }
 
-// awaitPace waits until the rate limit allows a send. If that would take long, it returns an
-// error that gives the message back to the bus.
+// awaitPace waits until the rate limits allow a send. If that would take long, it returns an error that gives the
+// message back to the bus.
 func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
 	if d.paced {
 		return nil
@@ -46,9 +45,9 @@ func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// checkLease asks the bus whether this process still holds the mailbox. It must be called
-// before each call of the platform, and before each change of the book that could
-// contradict what another process, holding the mailbox by now, has recorded.
+// checkLease asks the bus whether this process still holds the mailbox. Call it before each call to the platform,
+// and before each change to the book that could contradict what another process, which holds the mailbox by now,
+// has recorded.
 func (c *clearance) checkLease(work context.Context, d *delivery) error {
 	err := d.lease.Held(work)
 	switch {
@@ -61,8 +60,8 @@ func (c *clearance) checkLease(work context.Context, d *delivery) error {
 	return giveBackFor(0)
 }
 
-// checking returns a context with which the platform's adapter checks the lease once more if this
-// process stood still since it was asked for.
+// checking returns a context for calls to the platform: the adapter checks the lease again if this process was
+// paused since asked, the time of the last check.
 func (d *delivery) checking(work context.Context, asked time.Time) context.Context {
 	return channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: asked, Ask: d.lease.Held})
 }

@@ -6,8 +6,8 @@ import (
 	"parley/channels"
 )
 
-// cutOffs handles the parts that the book has as sending although nobody sends them: an earlier
-// attempt was cut off.
+// cutOffs handles parts that the book has recorded as sending although nobody is sending them: an earlier attempt
+// to send them was cut off.
 type cutOffs struct {
 	ledger      *ledger
 	clearance   *clearance
@@ -16,8 +16,8 @@ type cutOffs struct {
 	giveUps     *giveUps
 }
 
-// resolve finds out what became of such a part, or decides what counts. settled reports that nothing
-// more is to be done for the part; otherwise it is sent again.
+// resolve finds out whether such a part has arrived, or decides what to do if nobody can tell. settled reports that
+// nothing more has to be done for the part; otherwise it is sent again.
 func (c *cutOffs) resolve(ctx, work context.Context, d *delivery, i int) (settled bool, err error) {
 	p := d.record.Parts[i]
 	if p.Edits != "" && d.partExpired(i) {

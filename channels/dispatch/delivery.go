@@ -10,7 +10,7 @@ import (
 	"parley/channels/files"
 )
 
-// Codes that the dispatcher itself records, besides the platforms' codes.
+// Codes that the dispatcher itself records, in addition to the platforms' codes.
 const (
 	undecodable    = "undecodable"
 	panicked       = "panicked"
@@ -28,24 +28,23 @@ type delivery struct {
 	lease    bus.Lease
 	out      bus.Outbound
 	to       bus.Address   // where the message goes: out.To, or the chat's new id if it moved
-	record   channels.Send // what the book has of the message; its ID is also the message's on the bus
+	record   channels.Send // the book's record of the message; its ID is also the message's id on the bus
 	fresh    bool          // this process has just recorded the first part as sending
 	attempts int
-	paced    bool              // clearance.awaitPace has reserved a send under the rate limit that was not made yet
+	paced    bool              // clearance.awaitPace has reserved a send under the rate limits that has not been made yet
 	markdown map[string]string // the Markdown of each rendered text; made when first needed
 
 	files []files.File // the files that go with the message
 }
 
-// isSettled reports whether nothing more is to be done for a part: it was sent, or nobody will ever
-// know whether it was, or it is a file that the message goes without.
+// isSettled reports whether nothing more has to be done for a part: it was sent, or nobody will ever know whether
+// it was, or it is a file that the message goes out without.
 func (d *delivery) isSettled(i int) bool {
 	p := d.record.Parts[i]
 	return p.State == channels.Sent || p.State == channels.Unsure || isLeftOut(p)
 }
 
-// hasArrived reports whether the whole message was sent, apart from files that it goes
-// without.
+// hasArrived reports whether the whole message was sent, except for files that it went out without.
 func (d *delivery) hasArrived() bool {
 	sent := false
 	for _, p := range d.record.Parts {
@@ -57,18 +56,18 @@ func (d *delivery) hasArrived() bool {
 	return sent
 }
 
-// mayHaveArrived reports whether a part of the message was sent, or may have been.
+// mayHaveArrived reports whether at least one part of the message was sent, or may have been.
 func (d *delivery) mayHaveArrived() bool {
 	return slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Sent || p.State == channels.Unsure })
 }
 
-// hasExpired reports whether the message is past its expiry, so that nobody wants it any more.
+// hasExpired reports whether the message is past its expiry, so nobody wants it anymore.
 func (d *delivery) hasExpired() bool {
 	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
 }
 
-// partExpired reports whether a part must not be sent any more because the message has
-// expired. A message of which a part has arrived is sent whole, however late.
+// partExpired reports whether a part must not be sent anymore because the message has expired. If one part has
+// arrived, the rest of the message is sent too, however late.
 func (d *delivery) partExpired(i int) bool {
 	if !d.hasExpired() {
 		return false
@@ -91,8 +90,8 @@ func (d *delivery) firstSent() string {
 	return ""
 }
 
-// fileOf returns the file that goes with a part: the first part with a file has the
-// message's first file, and so on. It returns false if the part has none.
+// fileOf returns the file that belongs to a part: the first part with a file gets the message's first file, and so
+// on. It returns false if the part has none.
 func (d *delivery) fileOf(part int) (files.File, bool) {
 	if !d.record.Parts[part].File {
 		return files.File{}, false
@@ -112,14 +111,14 @@ func (d *delivery) fileOf(part int) (files.File, bool) {
 	return files.File{}, false
 }
 
-// A file that a message goes without is recorded as a failed part, whose code is leftOutPrefix
-// followed by fileMissing or by the platform's own code.
+// A file that a message goes out without is recorded as a failed part, whose code is leftOutPrefix followed by
+// fileMissing or by the platform's own code.
 const (
 	leftOutPrefix = "file:"
 	fileMissing   = "file_missing"
 )
 
-// isLeftOut reports whether a part is a file that the message goes without.
+// isLeftOut reports whether a part is a file that the message goes out without.
 func isLeftOut(p channels.SentPart) bool {
 	return p.State == channels.Failed && p.File && strings.HasPrefix(p.Code, leftOutPrefix)
 }

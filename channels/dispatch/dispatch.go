@@ -1,23 +1,23 @@
 // Package dispatch sends the bot's messages from the bus to the platform: each once, in
 // order, and within the rate limits.
 //
-// Read dispatch.go first: the Dispatcher. run.go makes the parts of which it consists while it runs,
-// mailbox.go claims mailboxes and settles them, and stages.go takes one message, a delivery
-// (delivery.go), through its stages; outcome.go is how that may end. The stages are:
+// Read dispatch.go first: the Dispatcher. run.go builds what the Dispatcher consists of while it runs, mailbox.go
+// claims and settles mailboxes, and stages.go takes one message, a delivery (delivery.go), through its stages;
+// outcome.go describes how a delivery can end. The stages are:
 //
-//   - alternative.go: a message that depends on another may say something else.
-//   - duplicates.go: a message that only changes what was sent by mistake.
+//   - alternative.go: a message that depends on another may get a different text.
+//   - duplicates.go: a message may only replace another one that was sent by mistake.
 //   - recording.go: the message and its parts (plan.go) are recorded in the book.
-//   - sending.go: each part is sent. cut_offs.go finds out about parts whose sending was cut off,
-//     transmission.go hands a part to the platform, and send_errors.go decides what to do if the
-//     platform does not accept it: send it in another form (withdrawals.go), without its file
-//     (files.go), later (retry_policy.go), or not at all (give_ups.go, fallbacks.go).
+//   - sending.go: each part is sent. cut_offs.go finds out about parts whose sending was cut off, transmission.go
+//     sends a part to the platform, and send_errors.go decides what to do if the platform does not accept it: send
+//     it in another form (withdrawals.go), without its file (files.go), later (retry_policy.go), or not at all
+//     (give_ups.go, fallbacks.go).
 //   - session_notice.go: the session of a chat is told what was posted there.
 //
-// The stages share what is left: clearance.go (the rate limits and the lease), ledger.go (writes to
-// the book), rendering.go, subjects.go, notices.go, and the reasons in words. failure_streaks.go
-// counts failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers
-// chats whose ids have changed.
+// The stages share the remaining files: clearance.go (the rate limits and the lease), ledger.go (writes to the
+// book), rendering.go, subjects.go, notices.go, and the reasons in words (texts.go). failure_streaks.go counts
+// failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers chats whose ids have
+// changed.
 //
 // typing.go shows people that the bot is at work; package drafts shows what it is about to say.
 package dispatch
@@ -35,7 +35,7 @@ import (
 	"parley/channels/pacing"
 )
 
-// A Bus has the abilities of a bus that a Dispatcher uses.
+// A Bus lists what a Dispatcher needs from a bus.
 type Bus interface {
 	bus.Bus
 	bus.Holder
@@ -44,49 +44,45 @@ type Bus interface {
 	bus.Inspector
 }
 
-// A Dispatcher sends the bot's messages through one channel. It works while this process holds the
-// name "dispatch/NAME" (see bus.Holder), so one process of the fleet sends for a channel and can
-// keep its rate limits exactly. Messages to one address are sent in order; addresses do not wait
-// for each other.
+// A Dispatcher sends the bot's messages through one channel. It works while this process holds the name
+// "dispatch/NAME" (see bus.Holder), so only one process in the fleet sends for a channel and can keep its rate
+// limits exactly. It sends messages to one address in order; addresses do not wait for each other.
 //
-// The book records each part as sending before the platform is called, and the outcome right after.
-// A part that is found as sending was cut off: the platform is asked whether it arrived, if it can
-// tell; otherwise the send counts as interrupted, and Policy.OnUnknown decides. An edit that was
-// cut off is repeated, which does no harm.
+// The book records each part as sending before the platform is called, and the outcome right after. If a Dispatcher
+// finds a part recorded as sending, the send was cut off. It then asks the platform whether the part arrived, if
+// the platform can tell; otherwise the send counts as interrupted, and Policy.OnUnknown decides. An edit that was
+// cut off is simply repeated, which does no harm.
 type Dispatcher struct {
 	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Bus     Bus
 	Book    channels.Sends
-	// Subjects, if set, connects messages about the same subject: a later one replaces the
-	// earlier where the channel can edit, and else is posted under it.
+	// Subjects, if set, connects messages about the same subject: a later one replaces the earlier one if the
+	// channel can edit it, and otherwise is posted under it.
 	Subjects channels.Subjects
-	// Drafts, if set, lets the Dispatcher show unfinished answers, on channels that can
-	// show them.
+	// Drafts, if set, lets the Dispatcher show unfinished answers on channels that can show them.
 	Drafts channels.Drafts
 	// Files, if set, stores the files that messages name.
 	Files files.Store
-	// MayShorten reports whether a very long text of a session may be sent as a file, with
-	// its beginning in the chat: true if all processes that may continue the message know
-	// how. Nil means no.
+	// MayShorten reports whether a very long text from a session may be sent as a file, with its beginning in the
+	// chat: true if all processes that may continue the message can do that. Nil means no.
 	MayShorten func(ctx context.Context) bool
-	// MayGrow, if set, reports whether a draft may be begun as a message that grows: true
-	// if all processes that may have to replace it know how.
+	// MayGrow, if set, reports whether a draft may start as a message that grows: true if all processes that may
+	// have to replace it can do that.
 	MayGrow func(ctx context.Context) bool
 	Policy  Policy
-	// Notify, if set, is called for a message that is given up, before it becomes a dead
-	// letter. It may be called more than once for the same message.
+	// Notify, if set, is called for a message that is given up, before it becomes a dead letter. It may be called
+	// more than once for one message.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error
-	// SessionAt, if set, returns the session that a reply at an address would reach, and ""
-	// where no agent listens. That session is told what was posted there. After an error,
-	// such as a book that cannot be read now, it is called again.
+	// SessionAt, if set, returns the session that a reply at an address would reach, and "" where no agent listens.
+	// That session is told what was posted there. If it returns an error, for example because the book can't be
+	// read now, it is called again later.
 	SessionAt func(ctx context.Context, at bus.Address) (session string, err error)
 	Log       *slog.Logger
-	// Observe, if set, is called for each send whose outcome counts, with "sent", "failed"
-	// or "unknown" and how long the platform took.
+	// Observe, if set, is called for each send whose outcome counts, with "sent", "failed" or "unknown" and the
+	// time that the platform took.
 	Observe func(result string, took time.Duration)
-	// Point, if set, is called with a name wherever a crash would matter: tests kill the
-	// process there.
+	// Point, if set, is called with a name at each line where a crash would matter: tests kill the process there.
 	Point func(name string)
 
 	running atomic.Pointer[run] // the run that claims mailboxes now; nil if none does
@@ -94,24 +90,23 @@ type Dispatcher struct {
 
 // Policy says how long and how often a Dispatcher tries. A zero field means its default.
 type Policy struct {
-	// OnUnknown says what to do with a part if nobody can tell whether it was sent: "resend" it
-	// (default) or "drop" it.
+	// OnUnknown says what to do with a part if nobody can tell whether it was sent: "resend" it (the default) or
+	// "drop" it.
 	OnUnknown string
 	// GiveUp is the age at which a message is given up, once it has been tried ten times.
 	// Default: a day.
 	GiveUp time.Duration
-	// FallbackAfter is for messages with a fallback address: a message of this age goes there once
-	// sends to its own address have failed for this long and at least five times. Default: 15
-	// minutes.
+	// FallbackAfter applies to messages with a fallback address. A message that is older than this goes there once
+	// sends to its own address have failed for this long and at least five times. Default: 15 minutes.
 	FallbackAfter time.Duration
 	// Drain is how long sends may continue after the context of Run has ended. Default: 10 s.
 	Drain time.Duration
 	// Timeout bounds one send; a file may take five times as long. Default: a minute.
 	Timeout time.Duration
-	// AtOnce is to how many addresses messages are sent at the same time. Default: 256.
+	// AtOnce is the number of addresses to which messages are sent at the same time. Default: 256.
 	AtOnce int
-	// Stream says how unfinished answers are shown: "" in the way that looks best on the
-	// platform, StreamEdit as messages that are edited, StreamOff not at all.
+	// Stream says how unfinished answers are shown: with "", in the way that looks best on the platform; with
+	// StreamEdit, as messages that are edited; with StreamOff, not at all.
 	Stream string
 }
 

@@ -7,9 +7,9 @@ import (
 	"parley/channels"
 )
 
-// duplicates is the stage that replaces a double of the message that shows a subject, which a
-// repeated send has left. Nothing else is done for such a message. It is an edit and can be
-// repeated, so the book has nothing of it; a double that cannot be edited stays.
+// duplicates is the stage for a message whose Double is set: a repeated send has posted a second copy of the
+// message that shows a subject, and this stage edits that copy. Nothing else is done for such a message. The edit
+// can be repeated, so the book has no record of it; a copy that can't be edited stays as it is.
 type duplicates struct {
 	subjects    *subjects
 	clearance   *clearance

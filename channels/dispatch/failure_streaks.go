@@ -7,15 +7,14 @@ import (
 	"parley/bus"
 )
 
-// failureStreaks counts the failed sends to each address since the last success, and remembers when
-// they began. Counts may be lost, at random when it is full or because the process ended; they
-// build up again.
+// failureStreaks counts the failed sends to each address since the last success, and remembers when they began. It
+// may lose counts, any of them when it is full and all of them when the process ends; they build up again.
 type failureStreaks struct {
 	mu sync.Mutex
 	at map[bus.Address]failureStreak
 }
 
-// A failureStreak is the failures in a row at one address.
+// A failureStreak is a number of failures in a row at one address.
 type failureStreak struct {
 	since time.Time
 	tries int
@@ -23,8 +22,8 @@ type failureStreak struct {
 
 func newFailureStreaks() *failureStreaks { return &failureStreaks{at: map[bus.Address]failureStreak{}} }
 
-// lookup returns since when, and how many times in a row, sends to an address have failed;
-// zeros if the last one succeeded.
+// lookup returns since when, and how many times in a row, sends to an address have failed; zeros if the last one
+// succeeded.
 func (f *failureStreaks) lookup(a bus.Address) (since time.Time, tries int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,12 +53,11 @@ func (f *failureStreaks) reset(a bus.Address) {
 	delete(f.at, a)
 }
 
-// maxRemembered bounds each map in memory that is about addresses, chats or mailboxes. A
-// full map forgets any one entry, which only costs the next send of that entry one more
-// attempt.
+// maxRemembered is the maximum size of each map in memory with addresses, chats or mailboxes as keys. A full map
+// forgets a random entry, which only costs one more attempt at the next send for that entry.
 const maxRemembered = 4096
 
-// forgetOne deletes any one entry of a map.
+// forgetOne deletes a random entry from a map.
 func forgetOne[K comparable, V any](m map[K]V) {
 	for old := range m {
 		delete(m, old)

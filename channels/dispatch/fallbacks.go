@@ -18,9 +18,8 @@ type fallbacks struct {
 	log     *slog.Logger
 }
 
-// send publishes a message that is given up to its fallback addresses, with a
-// sentence that says where it could not be delivered and why. The copies have no fallback
-// of their own.
+// send publishes a message that is given up to its fallback addresses, with a sentence that says where it could not
+// be delivered and why. The copies have no fallback themselves.
 func (f *fallbacks) send(work context.Context, d *delivery, code string) error {
 	for n, to := range d.out.Fallback {
 		if to == d.out.To || to.Chat == "" {
@@ -32,8 +31,7 @@ func (f *fallbacks) send(work context.Context, d *delivery, code string) error {
 			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Files: d.out.Files, Needs: d.out.Needs,
 		}
 		if out.Subject != "" {
-			// Copies of messages to two places may meet at one fallback; they must not
-			// replace each other.
+			// Copies of messages to two places may go to the same fallback; they must not replace each other.
 			out.Subject += " for " + d.out.To.String()
 		}
 		err := f.files.refer(out)
@@ -43,9 +41,9 @@ func (f *fallbacks) send(work context.Context, d *delivery, code string) error {
 		switch {
 		case err == nil:
 		case errors.Is(err, bus.ErrInvalid):
-			// It remains as a dead letter only.
+			// The message remains only as a dead letter.
 			f.log.Error("message cannot go to its fallback", slog.String("id", d.record.ID), slog.Any("error", err))
-		default: // full, or the bus is away: keep the message until that is over
+		default: // the mailbox is full, or the bus is down: keep the message until then
 			f.log.Warn("fallback could not be used", slog.String("id", d.record.ID), slog.Any("error", err))
 			return giveBackFor(storageWait)
 		}

@@ -11,11 +11,11 @@ import (
 	"parley/channels/files"
 )
 
-// mostFiles is how many files are sent at once; each of them is in memory.
+// mostFiles is the number of files that may be sent at the same time; each of them is in memory.
 const mostFiles = 4
 
-// A fileSending sends the files of messages, leaves out those that cannot be sent, and says by whom
-// stored files are still needed.
+// A fileSending sends the files that belong to messages, leaves out those that can't be sent, and records which
+// messages still need stored files.
 type fileSending struct {
 	channel channels.Channel
 	store   files.Store // nil where messages name no stored files
@@ -26,7 +26,7 @@ type fileSending struct {
 	log     *slog.Logger
 }
 
-// send sends the file of a part. It bounds how many files are in memory at a time.
+// send sends the file of a part. It limits how many files are in memory at the same time.
 func (f *fileSending) send(ctx context.Context, d *delivery, i int, part channels.Part) (id string, err error) {
 	s, can := channels.AsFileSender(f.channel)
 	e, has := d.fileOf(i)
@@ -49,16 +49,15 @@ func (f *fileSending) send(ctx context.Context, d *delivery, i int, part channel
 	return s.SendFile(ctx, d.to, file, part)
 }
 
-// mayLeaveOut reports whether a message may go on without the file of a part: the message
-// only names the file, and the file is missing or the platform refuses it but not the
-// place.
+// mayLeaveOut reports whether a message may go out without the file of a part: the message only names the file, or
+// the file is a long text, and either the file is missing or the platform refuses the file but not the place.
 func (f *fileSending) mayLeaveOut(d *delivery, i int, code string) bool {
 	e, ok := d.fileOf(i)
 	return ok && (e.IsReference() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || isAboutContent(f.channel, code))
 }
 
-// leaveOut lets a message go on without a file, and sees to it that its session and its chat are
-// told. A long text that was a file is said in ordinary messages instead.
+// leaveOut lets a message go out without a file, and tells its session and its chat. If the file is a long text, it
+// is published as ordinary messages instead.
 func (f *fileSending) leaveOut(work context.Context, d *delivery, i int, code string) error {
 	if err := f.ledger.clearance.checkLease(work, d); err != nil {
 		return err
@@ -87,8 +86,8 @@ func (f *fileSending) leaveOut(work context.Context, d *delivery, i int, code st
 	return f.ledger.mark(work, d, i, p)
 }
 
-// refer records that another message (out) names the files of this one, so that they are kept
-// for it. If they no longer exist, that message will say so.
+// refer records that another message (out) names the files of this one, so that they are kept for it. If the files
+// no longer exist, sending that message will report it.
 func (f *fileSending) refer(out bus.Outbound) error {
 	if len(out.Files) == 0 || f.store == nil {
 		return nil
@@ -99,8 +98,8 @@ func (f *fileSending) refer(out bus.Outbound) error {
 	return nil
 }
 
-// release records that a finished message no longer needs the files that it names. If that
-// fails, a later sweep removes them.
+// release records that a finished message no longer needs the files that it names. If that fails, a later sweep
+// removes them.
 func (f *fileSending) release(d *delivery) {
 	if len(d.out.Files) == 0 || f.store == nil {
 		return

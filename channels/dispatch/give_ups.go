@@ -7,7 +7,7 @@ import (
 	"parley/channels"
 )
 
-// giveUps says what happens when a message, or what is known of a part, is given up.
+// giveUps gives up on messages that can't be sent, and on parts whose outcome nobody will find out.
 type giveUps struct {
 	ledger      *ledger
 	clearance   *clearance
@@ -18,10 +18,9 @@ type giveUps struct {
 	log         *slog.Logger
 }
 
-// giveUp gives a message up: its unsent parts are marked as failed, its session is told, it
-// goes to its fallback, and it becomes a dead letter. A message that has expired or is
-// empty is neither sent elsewhere nor kept as a dead letter: nobody wants it, so there is
-// nothing to look into or to replay.
+// giveUp gives up on a message: it marks the unsent parts as failed, tells the session, sends the message to its
+// fallback, and makes it a dead letter. A message that has expired or is empty is neither sent elsewhere nor kept
+// as a dead letter: nobody wants it, so there is nothing to look into or to replay.
 func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
 	if err := s.clearance.checkLease(work, d); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
 			return err
 		}
 	}
-	if d.out.Ahead { // the message for which it was sent says that it has not arrived
+	if d.out.Ahead { // the message after it will say that this one has not arrived
 		s.log.Warn("message that goes ahead of another was given up", slog.String("id", d.record.ID), slog.String("code", code))
 		return &deliveryError{discarded: true}
 	}
@@ -72,7 +71,7 @@ func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
 // leaveUnknown records that nobody will find out whether a part has arrived.
 func (s *giveUps) leaveUnknown(work context.Context, d *delivery, i int) error {
 	s.log.Warn("nobody can tell whether a message was sent", slog.String("id", d.record.ID), slog.Int("part", i))
-	// Once it is recorded as unknown nobody handles it again, so the fallback comes first.
+	// Nobody handles a part again once it is recorded as unknown, so the fallback comes first.
 	if err := s.fallbacks.send(work, d, unknownOutcome); err != nil {
 		return err
 	}

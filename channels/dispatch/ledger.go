@@ -10,7 +10,7 @@ import (
 	"parley/channels"
 )
 
-// A ledger writes into the book what becomes of a message.
+// A ledger records in the book what becomes of a message.
 type ledger struct {
 	book      channels.Sends
 	clearance *clearance
@@ -18,9 +18,9 @@ type ledger struct {
 	log       *slog.Logger
 }
 
-// write repeats a write until it succeeds: a part that the platform has and the book
-// does not know of would be sent twice. It gives up when the lease is lost, or Policy.Drain
-// after work has ended.
+// write repeats a write to the book until it succeeds, because a part that the platform has but the book doesn't
+// know of would be sent twice. It gives up when the lease is lost, or when Policy.Drain has passed since work
+// ended.
 func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()
@@ -40,15 +40,15 @@ func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(co
 	}
 }
 
-// mark records the state of part i in the book. If the record was erased and the platform has the
-// part, or an earlier one, the delivery goes on without it: from a new record it would send that again.
+// mark records the state of part i in the book. If the record was erased in the meantime and the platform has this
+// part or an earlier one, the delivery continues without a record: with a new one it would send those parts again.
 func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.SentPart) error {
 	err := l.write(work, d.lease.Lost(), func(ctx context.Context) error { return l.book.Mark(ctx, d.record.ID, i, now) })
 	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isSent)) {
 		l.log.Warn("record of a message was erased while it was sent", slog.String("id", d.record.ID))
 		err = nil
 	}
-	if errors.Is(err, channels.ErrFinished) { // the next delivery reads what has become of it
+	if errors.Is(err, channels.ErrFinished) { // the next delivery reads how it was finished
 		l.log.Warn("part of a message was finished by another process meanwhile", slog.String("id", d.record.ID), slog.Int("part", i))
 		return giveBackFor(0)
 	}
@@ -59,8 +59,8 @@ func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.Sen
 	return nil
 }
 
-// markUnsent records that a part was certainly not sent. If the lease is lost by then, it records
-// nothing, because another process may be sending the part.
+// markUnsent records that a part was certainly not sent. If the lease is lost by then, it records nothing, because
+// another process may be sending the part.
 func (l *ledger) markUnsent(work context.Context, d *delivery, i int) error {
 	if err := l.clearance.checkLease(work, d); err != nil {
 		return err
@@ -70,8 +70,7 @@ func (l *ledger) markUnsent(work context.Context, d *delivery, i int) error {
 	return l.mark(work, d, i, p)
 }
 
-// failed logs an error of the book and returns one with which the message is tried again a
-// little later.
+// failed logs an error from the book, and returns an error with which the message is tried again a little later.
 func (l *ledger) failed(d *delivery, err error) error {
 	l.log.Error("book could not be used", slog.String("id", d.record.ID), slog.Any("error", err))
 	return giveBackFor(storageWait)

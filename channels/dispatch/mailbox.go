@@ -12,8 +12,8 @@ import (
 	"parley/channels"
 )
 
-// serve claims mailboxes and sends their mail until held ends or the platform refuses the account,
-// and returns when all sends have ended. It returns the platform's refusal, or nil.
+// serve claims mailboxes and sends their mail until held ends or the platform refuses the account. It returns when
+// all sends have ended: with the platform's refusal, or nil.
 func (r *run) serve(held context.Context) error {
 	ctx, stop := context.WithCancelCause(held)
 	defer stop(nil)
@@ -30,7 +30,7 @@ func (r *run) serve(held context.Context) error {
 	return refused
 }
 
-// startIndicators starts what shows people that the bot is at work.
+// startIndicators starts the goroutines that show people that the bot is at work.
 func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup) {
 	listeners := []bus.Listener{r.pace}
 	if r.typing != nil {
@@ -48,9 +48,8 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 	running.Go(func() { bus.Follow(ctx, r.Bus, r.Name, listeners...) })
 }
 
-// claimAll claims mailboxes and calls work for them, at most Policy.AtOnce at a time, until ctx is
-// done. It returns after all work has ended; what still runs after Policy.Drain it ends by calling
-// cut.
+// claimAll claims mailboxes and calls work for them, at most Policy.AtOnce at a time, until ctx is done. It returns
+// after all work has ended; if some is still running after Policy.Drain, it calls cut to end it.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
 	var refused error
 	var once sync.Once
@@ -80,7 +79,7 @@ func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 	end := r.sendMail(ctx, work, lease)
 	r.drafts.Unblock(key, end.mailLeft)
 	if end.leaseLost {
-		return nil // the process that holds the mailbox now settles it
+		return nil // the process that holds the mailbox now will settle it
 	}
 	bus.RetrySettle(work, lease, end.End, r.policy.Drain, func(err error) {
 		r.log.Warn("mail could not be settled", slog.String("address", key), slog.Any("error", err))
@@ -89,15 +88,15 @@ func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 	return end.refused
 }
 
-// A mailboxEnd says how work on a mailbox has ended.
+// A mailboxEnd describes how the work on a mailbox ended.
 type mailboxEnd struct {
 	bus.End
-	mailLeft  bool  // whether mail is left in the mailbox to be sent later
+	mailLeft  bool  // whether the mailbox still contains mail to be sent later
 	leaseLost bool  // whether another process may hold the mailbox, so that this one must not settle it
 	refused   error // the platform's refusal of the account, or nil
 }
 
-// sendMail sends the waiting mail of a mailbox and returns how to settle it.
+// sendMail sends the mail that waits in a mailbox, and returns how to settle the mailbox.
 func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxEnd) {
 	began := time.Now()
 	key := lease.Claim().Key
@@ -114,7 +113,7 @@ func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxE
 			end.Uncounted, end.mailLeft = true, true
 			return end
 		}
-		attempts := 1 // earlier claims of the mailbox tried only its first message
+		attempts := 1 // only a mailbox's first message was tried by earlier claims
 		if i == 0 {
 			attempts = lease.Claim().Attempts
 		}

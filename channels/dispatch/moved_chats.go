@@ -2,8 +2,8 @@ package dispatch
 
 import "sync"
 
-// movedChats remembers the new ids of chats that moved, so that each move costs only one
-// refused send. When full it forgets an entry at random.
+// movedChats remembers the new ids of chats that moved, so that each move costs only one refused send. When it is
+// full, it forgets a random entry.
 type movedChats struct {
 	mu sync.Mutex
 	to map[string]string

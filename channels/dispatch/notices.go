@@ -12,8 +12,8 @@ import (
 	"parley/channels/markup"
 )
 
-// notices tells sessions and chats what became of a message. Each notice has an id that is made
-// of the message's, so it arrives once, however often it is published.
+// notices tells sessions and chats what became of a message. The id of each notice is derived from the message's
+// id, so the notice arrives only once, however often it is published.
 type notices struct {
 	channel channels.Channel
 	bus     bus.Bus
@@ -22,7 +22,7 @@ type notices struct {
 	log     *slog.Logger
 }
 
-// undelivered tells the message's session, by Dispatcher.Notify, that the message was given up.
+// undelivered tells the message's session, through Dispatcher.Notify, that the message was given up.
 func (n *notices) undelivered(work context.Context, d *delivery, code string) error {
 	if n.notify == nil {
 		return nil
@@ -36,9 +36,8 @@ func (n *notices) undelivered(work context.Context, d *delivery, code string) er
 	return nil
 }
 
-// refused tells a chat that an answer will not come, if the platform has refused the
-// answer's content and not the chat. This has no session, so that its own fate is reported to
-// nobody.
+// refused tells a chat that an answer will not come, if the platform has refused the answer's content but not the
+// chat. This notice has no session, so nobody is told if it can't be sent either.
 func (n *notices) refused(work context.Context, d *delivery, code string) error {
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {
 		return nil
@@ -62,8 +61,8 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 	return nil
 }
 
-// isAboutContent reports whether a code refuses only this message's content, so that
-// another message could still be sent to the same place.
+// isAboutContent reports whether a code means that only this message's content is refused, so that another message
+// could still be sent to the same place.
 func isAboutContent(ch channels.Channel, code string) bool {
 	switch code {
 	case expired, gaveUp, unknownOutcome, badAddress:
@@ -72,7 +71,7 @@ func isAboutContent(ch channels.Channel, code string) bool {
 	return channels.RefusalOf(ch, code) == ""
 }
 
-// withoutFile tells the sending session that the file of a part was left out, and the chat too.
+// withoutFile tells the session that sent a message, and the chat, that the file of a part was left out.
 func (n *notices) withoutFile(work context.Context, d *delivery, part int, file, why string) error {
 	id := bus.DerivedID(d.record.ID, fmt.Sprintf("#file/%d", part))
 	if d.out.Session != "" {
@@ -96,8 +95,7 @@ func (n *notices) withoutFile(work context.Context, d *delivery, part int, file,
 	return nil
 }
 
-// wholeText publishes a long text as ordinary messages, after the platform has refused it as
-// a file.
+// wholeText publishes a long text as ordinary messages, after the platform has refused it as a file.
 func (n *notices) wholeText(work context.Context, d *delivery) error {
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
 	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
@@ -107,18 +105,17 @@ func (n *notices) wholeText(work context.Context, d *delivery) error {
 	return nil
 }
 
-// publish puts a message on the bus that is sent because of a delivery.
+// publish puts a message on the bus that follows from a delivery.
 func publish(work context.Context, b bus.Bus, d *delivery, out bus.Outbound) error {
 	if out.To == d.out.To {
-		// This address's mailbox gets room only when the present work on it is settled.
+		// This address's mailbox has room again only once the work on it has been settled.
 		return bus.PublishUrgentOutbound(work, b, out, false)
 	}
 	return bus.PublishOutbound(work, b, out)
 }
 
-// TellSession returns a function for Dispatcher.Notify: it tells the session that wrote a
-// message that the message was not delivered. The id of the notice is made of the
-// message's, so the notice arrives once.
+// TellSession returns a function for Dispatcher.Notify, which tells the session that wrote a message that the
+// message was not delivered. The notice's id is derived from the message's, so the notice arrives only once.
 func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason string) error {
 	return func(ctx context.Context, out bus.Outbound, reason string) error {
 		if out.Session == "" {

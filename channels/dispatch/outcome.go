@@ -6,19 +6,18 @@ import (
 	"parley/bus"
 )
 
-// A deliveryError says why a delivery ended before its message was finished, and what to do
-// with the message. With no field set, the message goes back to the bus at once, and the
-// delivery counts as an attempt.
+// A deliveryError says why a delivery ended before its message was finished, and what to do with the message. If no
+// field is set, the message goes back to the bus immediately, and the delivery counts as an attempt.
 type deliveryError struct {
-	discarded bool          // remove the message without sending it: nobody misses it
-	bury      string        // make the message a dead letter for this reason; "" means not to
-	after     time.Duration // give the message back to the bus, which lets nobody claim it again before that time is over
-	uncounted bool          // giving it back does not count as an attempt: it is not the message's fault
+	discarded bool          // remove the message without sending it: nobody will miss it
+	bury      string        // make the message a dead letter for this reason; "" means don't
+	after     time.Duration // give the message back to the bus, and let nobody claim it again until this time has passed
+	uncounted bool          // giving it back does not count as an attempt, because it was not the message's fault
 	leaseLost bool          // do nothing with the message: another process holds its mailbox
 	refused   error         // the platform refuses the account; no delivery can succeed
 }
 
-// Error says why the delivery ended, or else when the message is tried again.
+// Error says why the delivery ended or, if there is no reason, when the message is tried again.
 func (e *deliveryError) Error() string {
 	switch {
 	case e.discarded:
@@ -36,13 +35,12 @@ func (e *deliveryError) Error() string {
 // Unwrap returns the platform's refusal of the account, or nil.
 func (e *deliveryError) Unwrap() error { return e.refused }
 
-// giveBackFor returns an error that gives a message back for a while because of something that is
-// not its fault.
+// giveBackFor returns an error that gives a message back for a while, for a reason that is not the message's fault.
 func giveBackFor(after time.Duration) *deliveryError {
 	return &deliveryError{after: after, uncounted: true}
 }
 
-// applyTo copies into end what to do with the message m when its mailbox is settled.
+// applyTo records in end what to do with the message m when its mailbox is settled.
 func (e *deliveryError) applyTo(end *bus.End, m bus.Message) {
 	if e.bury != "" {
 		end.Dead, end.Reason = m.Seq, e.bury

@@ -10,7 +10,7 @@ import (
 	"parley/channels/files"
 )
 
-// A plan decides into which parts messages are split.
+// A plan decides how messages are split into parts.
 type plan struct {
 	rendering  *rendering
 	subjects   *subjects
@@ -18,12 +18,12 @@ type plan struct {
 	mayShorten func(ctx context.Context) bool // nil means no; see Dispatcher.MayShorten
 }
 
-// parts decides into which parts the message is split on this channel, and whether they
-// replace or follow an earlier message about the same subject.
+// parts splits the message into parts for this channel, and decides whether they replace or follow an earlier
+// message about the same subject.
 func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, error) {
 	text, attached := d.out.Text, d.files
 	if _, can := channels.AsFileSender(p.rendering.channel); !can {
-		if d.out.Ahead { // what it is for is in the file
+		if d.out.Ahead { // the file is what it was sent for
 			return []channels.SentPart{{State: channels.Failed, Code: cannotSendFiles, File: true}}, nil
 		}
 		for _, f := range attached {
@@ -36,22 +36,21 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 		attached = append(slices.Clip(attached), files.TextFile(d.out))
 	}
 	all := attached
-	// A file beside a text cannot be replaced by a later text alone. A file that is only
-	// named may turn out to be missing, or be refused, and then its text should still
-	// arrive.
+	// A message that contains a text and a file can't be replaced later by a text alone. A file that is only named
+	// may turn out to be missing, or be refused, and then the text should still arrive.
 	if len(attached) == 1 && !attached[0].IsReference() && (d.out.Subject == "" || text == "") {
 		if caption := p.rendering.captionPart(text, parts); caption != nil {
 			parts, attached = []channels.SentPart{*caption}, nil
 		}
 	}
 	parts = append(parts, fileParts(attached)...)
-	if len(parts) == 0 { // nothing in it would be visible
+	if len(parts) == 0 { // nothing in the message would be visible
 		return []channels.SentPart{{State: channels.Failed, Code: empty}}, nil
 	}
 	if p.subjects.shown != nil && d.out.Subject != "" {
 		return p.subjects.replaceEarlier(ctx, d, parts)
 	}
-	// A draft of the same turn becomes this message, also where a file follows.
+	// A draft of the same turn becomes this message, even if a file follows.
 	draft, err := p.drafts.ToReplace(ctx, d.out)
 	if err != nil {
 		return nil, err
@@ -66,15 +65,15 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	return parts, nil
 }
 
-// A text that needs more than mostMessages messages is sent as a file; the chat shows the
-// first firstShown of those messages, and textMore.
+// A text that needs more than mostMessages messages is sent as a file; the chat shows the first firstShown of those
+// messages, followed by textMore.
 const (
 	mostMessages = 15
 	firstShown   = 2
 )
 
-// shorten cuts a very long text of a session so that its beginning is shown and the whole can be
-// sent as a file, where the channel accepts files; long reports whether it did.
+// shorten cuts a very long text from a session so that only its beginning is shown and the whole text can be sent
+// as a file, on channels that accept files; long reports whether it did.
 func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPart) (shown []channels.SentPart, long bool) {
 	_, can := channels.AsFileSender(p.rendering.channel)
 	size := int64(len(d.out.Text))
@@ -85,7 +84,7 @@ func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPa
 	return firstParts(parts, p.rendering.render(textMore)), true
 }
 
-// firstParts returns the first firstShown parts, followed by more.
+// firstParts returns the first firstShown of the parts, followed by more.
 func firstParts(parts, more []channels.SentPart) []channels.SentPart {
 	return append(slices.Clip(parts[:min(len(parts), firstShown)]), more...)
 }

@@ -7,8 +7,8 @@ import (
 	"parley/channels/drafts"
 )
 
-// A recording is the stage that records the message and its parts in the book, unless the book knows
-// them, and takes from its turn the draft that the message replaces.
+// A recording is the stage that records the message and its parts in the book, unless the book already has them. If
+// the message replaces its turn's draft, the draft no longer belongs to the turn from then on.
 type recording struct {
 	plan      *plan
 	ledger    *ledger
@@ -18,7 +18,7 @@ type recording struct {
 }
 
 func (o *recording) run(ctx, work context.Context, d *delivery) error {
-	// Begin records the first part as sending, so this waits for the pace before.
+	// Begin records the first part as sending, so the wait for the rate limits comes first.
 	if !d.hasExpired() {
 		if err := o.clearance.awaitPace(ctx, d); err != nil {
 			return err
@@ -41,8 +41,8 @@ func (o *recording) run(ctx, work context.Context, d *delivery) error {
 	d.record, d.fresh = known, fresh
 	o.point("send:begun")
 	if len(known.Parts) > 0 && known.Parts[0].Edits != "" {
-		// From here on this message owns the draft, whoever continues it: if it were still
-		// a draft after the edit, the turn's next message would replace it again.
+		// From here on the draft belongs to this message, whoever continues it: if the draft stayed the turn's
+		// after the edit, the turn's next message would replace it again.
 		o.drafts.Release(work, d.out, known.Parts[0].Edits)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"parley/channels/markup"
 )
 
-// A rendering turns texts into what the platform shows.
+// A rendering turns texts into the form that the platform shows.
 type rendering struct {
 	channel  channels.Channel
 	limits   channels.Limits
@@ -18,8 +18,8 @@ func (r *rendering) render(text string) []channels.SentPart {
 	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
 }
 
-// renderEdit does what render does, for a text whose first part replaces an earlier message and so
-// must fit into an edit.
+// renderEdit does what render does, for a text whose first part replaces an earlier message and so must fit into an
+// edit.
 func (r *rendering) renderEdit(text string) []channels.SentPart {
 	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
 }
@@ -32,8 +32,7 @@ func asParts(pieces []markup.Piece) []channels.SentPart {
 	return parts
 }
 
-// captionPart returns the file's part with the text beside it; nil if the text is too long for
-// that.
+// captionPart returns a part that contains the file and the whole text; nil if the text is too long for that.
 func (r *rendering) captionPart(text string, parts []channels.SentPart) *channels.SentPart {
 	switch most := channels.CaptionLength(r.channel, r.limits.Length); {
 	case len(parts) == 0:
@@ -46,14 +45,14 @@ func (r *rendering) captionPart(text string, parts []channels.SentPart) *channel
 	return &channels.SentPart{Text: parts[0].Text, Plain: parts[0].Plain, File: true}
 }
 
-// canReplace reports whether these parts of a message may replace an earlier message.
+// canReplace reports whether a message with these parts may replace an earlier message.
 func (r *rendering) canReplace(d *delivery, parts []channels.SentPart) bool {
 	_, can := channels.AsEditor(r.channel)
 	return can && !parts[0].File && (len(parts) == 1 || parts[1].File) && r.mayEdit(d, parts[0])
 }
 
-// mayEdit reports whether a part is short enough for an edit. The book has dropped the text
-// of a part that was sent; then it is rendered again.
+// mayEdit reports whether a part is short enough for an edit. The book no longer has the text of a part that was
+// sent; in that case, mayEdit renders the text again.
 func (r *rendering) mayEdit(d *delivery, p channels.SentPart) bool {
 	text := p.Text
 	if all := r.render(d.out.Text); text == "" && len(all) > 0 {
@@ -62,7 +61,7 @@ func (r *rendering) mayEdit(d *delivery, p channels.SentPart) bool {
 	return r.limits.EditBytes == 0 || len(text) <= r.limits.EditBytes
 }
 
-// platformPart returns part i in the form in which the channel sends it.
+// platformPart returns part i in the form in which the channel takes it.
 func (r *rendering) platformPart(d *delivery, i int) channels.Part {
 	p := d.record.Parts[i]
 	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Session: d.out.Session, Text: p.Text, Plain: p.Plain, Under: p.Under, Markdown: r.markdownOf(d, p)}
@@ -78,9 +77,9 @@ func (r *rendering) platformPart(d *delivery, i int) channels.Part {
 	return part
 }
 
-// markdownOf returns a part's text as Markdown, where the channel shows that better than the
-// rendered text, and else "". The book does not store the Markdown, so it is rendered again from
-// the message; it belongs to the part if both have the same rendered text.
+// markdownOf returns a part's text as Markdown if the channel shows that better than the rendered text, and
+// otherwise "". The book does not store the Markdown, so the message is rendered again; the Markdown belongs to the
+// part if both have the same rendered text.
 func (r *rendering) markdownOf(d *delivery, p channels.SentPart) string {
 	if !r.limits.Markdown || p.File {
 		return ""
@@ -98,9 +97,9 @@ func (r *rendering) markdownOf(d *delivery, p channels.SentPart) string {
 	return d.markdown[p.Text]
 }
 
-// buttons returns the buttons to show with the message's last part. If the message is about a
-// subject, a later message will replace it; then it has buttons only if that edit can remove them
-// again, that is, if the message is a single text that may be edited.
+// buttons returns the buttons to show with the message's last part. A message about a subject will be replaced by a
+// later one. So it gets buttons only if that edit can remove them again, that is, if the message is a single text
+// that may be edited.
 func (r *rendering) buttons(d *delivery) []bus.Button {
 	if len(d.out.Buttons) == 0 || d.record.Parts[len(d.record.Parts)-1].File {
 		return nil

@@ -6,14 +6,13 @@ import (
 	"parley/channels/files"
 )
 
-// PlanReply returns what Book.Begin is to record of a turn's answer that is being published and that
-// can be sent at once. Whoever publishes it may record that in the same write: this saves the person
-// who asked the wait for a write of its own (see sqlbook.Book.BeginShare). It returns false if the
-// answer may have to wait, if more must be looked up to plan it, or if an answer that was cut off
-// would not be sent again. PlanReply may be called while Run runs.
+// PlanReply returns the record that Book.Begin would make of a turn's answer that is about to be published, if the
+// answer can be sent at once. Whoever publishes the answer may write that record in the same write, so that the
+// person who asked needn't wait for a second one (see sqlbook.Book.BeginShare). PlanReply returns false if the
+// answer may have to wait, if planning it takes more lookups, or if an answer whose sending is cut off would not be
+// sent again. It may be called while Run runs.
 func (d *Dispatcher) PlanReply(id string, body []byte) (send channels.Send, ok bool) {
-	// Who publishes the answer is not to fail because of a text that cannot be rendered; deliver
-	// gives the message up in its own time.
+	// A text that can't be rendered must not fail whoever publishes the answer; deliver gives the message up later.
 	defer func() {
 		if p := recover(); p != nil {
 			channels.LogPanic(d.Log, "plan", d.Name, id, p)

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// leastAttempts is how many times a message must have been tried before it is given up.
+	// leastAttempts is how many times a message must have been tried before it may be given up.
 	leastAttempts = 10
-	// leastBeforeFallback is how many sends in a row to an address must have failed before
-	// its messages go to their fallbacks.
+	// leastBeforeFallback is how many sends in a row to an address must have failed before its messages go to their
+	// fallbacks.
 	leastBeforeFallback = 5
-	// giveUpAhead is the age at which a message that only goes ahead of another is given up:
-	// the other waits behind it.
+	// giveUpAhead is the age at which a message that only goes ahead of another one is given up, because the other
+	// waits behind it.
 	giveUpAhead = 5 * time.Minute
 )
 
-// A retryPolicy says whether a message that was not accepted is tried again, and when.
+// A retryPolicy decides whether a message that was not accepted is tried again, and when.
 type retryPolicy struct {
 	policy  Policy
 	channel channels.Channel
@@ -33,10 +33,9 @@ type retryPolicy struct {
 	log     *slog.Logger
 }
 
-// shouldGiveUp reports whether a message that cannot be sent has been tried long enough. A
-// message with a fallback is given up once sends to its address have failed for
-// FallbackAfter. All sends to the address count, not only the message's own, so that
-// messages behind it need not wait as long again.
+// shouldGiveUp reports whether a message that can't be sent has been tried long enough. A message with a fallback
+// is given up once sends to its address have failed for FallbackAfter. All sends to the address count, not only
+// those of this message, so that the messages behind it needn't wait as long again.
 func (p *retryPolicy) shouldGiveUp(d *delivery) bool {
 	if len(d.out.Fallback) > 0 {
 		since, tries := p.streaks.lookup(d.out.To)
@@ -51,8 +50,8 @@ func (p *retryPolicy) shouldGiveUp(d *delivery) bool {
 	return p.triedLongEnough(d)
 }
 
-// triedLongEnough reports whether the message itself has been tried long enough. If it does
-// not say when it was written, its age is estimated from the number of its attempts.
+// triedLongEnough reports whether this message itself has been tried long enough. If the message does not say when
+// it was written, its age is estimated from the number of attempts.
 func (p *retryPolicy) triedLongEnough(d *delivery) bool {
 	if d.attempts < leastAttempts {
 		return false
@@ -63,16 +62,14 @@ func (p *retryPolicy) triedLongEnough(d *delivery) bool {
 	return time.Since(d.out.At) > p.policy.GiveUp
 }
 
-// noteFailure counts that the platform did not accept something, unless a rate limit was
-// the reason.
+// noteFailure counts a send that the platform did not accept, unless a rate limit was the reason.
 func (p *retryPolicy) noteFailure(d *delivery, fault *channels.SendError) {
 	if !fault.Limited {
 		p.streaks.add(d.out.To)
 	}
 }
 
-// noteAnswer records that the platform works: it has accepted or refused something for the
-// message's address.
+// noteAnswer records that the platform works: it has accepted or refused something for the message's address.
 func (p *retryPolicy) noteAnswer(d *delivery) {
 	p.streaks.reset(d.out.To)
 	p.retries.notePlatformWorks()
@@ -90,8 +87,7 @@ func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *chann
 	}
 	asked := p.pace.NoteLimit(d.to.Chat, fault)
 	if fault.Account {
-		// The pacer of this process already waits; pausing the topic also tells a process
-		// that takes over.
+		// The pacer of this process already waits; pausing the topic also tells the process that takes over next.
 		if err := p.bus.Pause(work, p.topic, asked); err != nil {
 			p.log.Warn("topic could not be paused", slog.Any("error", err))
 		}
@@ -99,8 +95,8 @@ func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *chann
 	return giveBackFor(asked + backoff(1, longestBackoff))
 }
 
-// retryUnknown returns an error that gives a message back of which nobody can tell whether it was
-// sent, for a longer time, as the next send may be a repetition that people see.
+// retryUnknown returns an error that gives back a message for which nobody can tell whether it was sent. The
+// message then waits longer, because people may see the next send as a repetition.
 func (p *retryPolicy) retryUnknown(d *delivery) error {
 	return &deliveryError{after: p.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(p.channel))}
 }

@@ -7,30 +7,29 @@ import (
 )
 
 const (
-	// lookEvery is the time between two claims of a waiting mailbox, which check whether the
-	// platform works again; it grows to lookRarely for a mailbox that has waited long. All waiting
-	// mailboxes together are claimed at most looksPerSecond times a second.
+	// lookEvery is the time after which a waiting mailbox is claimed again to check whether the platform works
+	// again; it grows to lookRarely for a mailbox that has waited long. All waiting mailboxes together are claimed
+	// at most looksPerSecond times a second.
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
 	lookLeeway     = time.Second
 	earlyTryEvery  = time.Minute
-	// probeEvery is the time between two early sends that test whether the platform works
-	// again; it grows with the length of the outage.
+	// probeEvery is the time between two early sends that test whether the platform works again; it grows with the
+	// length of the outage.
 	probeEvery = 10 * time.Second
 )
 
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 5 * time.Minute
-	// unknownBackoff is longer, because a send after one of unknown outcome may be a
-	// repetition that people see.
+	// unknownBackoff is longer because, if the last send did arrive, people see the next one as a repetition.
 	unknownBackoff = 15 * time.Minute
 	storageWait    = 5 * time.Second // how long a message waits after a failure of the book or the bus
 )
 
-// backoff returns how long to wait after that many attempts: a random time below a bound
-// that doubles, so that messages that failed together are not tried together again.
+// backoff returns how long to wait after a number of attempts: a random time below a limit that doubles with each
+// attempt, so that messages that failed together are not tried again together.
 func backoff(attempts int, longest time.Duration) time.Duration {
 	bound := longest
 	if attempts < 20 {
@@ -39,17 +38,16 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 	return 100*time.Millisecond + rand.N(bound)
 }
 
-// A retrySchedule remembers the mailboxes that wait because the platform has failed, so
-// that their waits, which grow long in an outage, end soon after it. Each mailbox goes back
-// to the bus for a short time only, and is looked at again. Before its wait is over, mail
-// is sent from it once the platform works again (then not again within a minute), or as the
-// one probe that finds that out. Entries that are lost, because the process ended or there
-// is no room, only cause earlier attempts.
+// A retrySchedule remembers the mailboxes that wait because the platform has failed. In an outage their waits grow
+// long; the schedule ends them soon after the outage. To this end, each mailbox goes back to the bus only for a
+// short time and is then claimed and checked again. Mail is sent from it before its wait is over once the platform
+// works again (but at most once a minute), or if it is chosen as the probe that finds that out. Entries can be
+// lost, when the process ends or there is no room; that only causes earlier attempts.
 type retrySchedule struct {
 	mu           sync.Mutex
 	mailboxes    map[string]mailboxWait // the waiting mailboxes, by key
 	lastTry      time.Time              // when mail was last sent from any mailbox before its wait was over
-	failing      bool                   // whether no send has succeeded since the last failure
+	failing      bool                   // whether no send has been answered since the last failure
 	workingSince time.Time              // when the platform was found to work again
 }
 
@@ -58,17 +56,17 @@ type mailboxWait struct {
 	firstFailure time.Time // when its sends began to fail
 	lastFailure  time.Time // when its last send failed
 	until        time.Time
-	nextLook     time.Time // when the bus lets the mailbox be claimed next
+	nextLook     time.Time // when the bus next lets the mailbox be claimed
 	earlyTry     time.Time // when mail was last sent from the mailbox before its wait was over
-	unsent       bool      // whether nothing of its message can have arrived
+	unsent       bool      // whether certainly no part of its message has arrived
 	unreachable  bool      // whether the platform could not be reached
 }
 
 func newRetrySchedule() *retrySchedule { return &retrySchedule{mailboxes: map[string]mailboxWait{}} }
 
-// add records a failure after which a mailbox should wait for the time after, and returns after
-// what time to claim it and look whether it must still wait. sure says that nothing of its message
-// can have arrived, lost that the platform could not be reached.
+// add records a failure after which a mailbox should wait for the time after. It returns how long to wait before
+// claiming the mailbox to check whether it must still wait. sure says that certainly no part of its message has
+// arrived, lost that the platform could not be reached.
 func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
@@ -85,7 +83,7 @@ func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) ti
 	return s.planLook(key, now)
 }
 
-// planLook returns after what time to claim a mailbox again. The caller holds s.mu.
+// planLook returns how long to wait before claiming a mailbox again. The caller holds s.mu.
 func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	one := s.mailboxes[key]
 	every := max(lookEvery, min(now.Sub(one.firstFailure)/60, lookRarely), time.Duration(len(s.mailboxes))*time.Second/looksPerSecond)
@@ -95,7 +93,7 @@ func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	return after
 }
 
-// waits reports whether the mailbox waits after a failure.
+// waits reports whether the mailbox is waiting after a failure.
 func (s *retrySchedule) waits(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +101,7 @@ func (s *retrySchedule) waits(key string) bool {
 	return known
 }
 
-// remaining returns how much longer a claimed mailbox should wait; 0 means to send from it now.
+// remaining returns how much longer a claimed mailbox should wait; 0 means that its mail is to be sent now.
 // connected says that the platform can be reached.
 func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	now := time.Now()
@@ -113,9 +111,10 @@ func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	well := s.workingSince.After(one.lastFailure) || one.unreachable && connected
 	switch {
 	case !known, !now.Before(one.until),
-		one.nextLook.Sub(now) > lookLeeway, // something urgent has arrived in it
-		// Perhaps something has too. Sent back for so short a time, the mailbox would be claimed for
-		// that again and again, as the bus lets nothing urgent wait that nobody has read.
+		one.nextLook.Sub(now) > lookLeeway, // the claim came early: something urgent has arrived in the mailbox
+		// Something urgent may have arrived here too, but the wait ends too soon to tell. If the mailbox went back
+		// for such a short time, it would be claimed again and again, because the bus does not let unread urgent
+		// mail wait.
 		one.nextLook.After(now) && one.until.Sub(now) <= lookLeeway:
 	case well && now.Sub(one.earlyTry) > earlyTryEvery:
 		one.earlyTry = now
@@ -137,7 +136,7 @@ func (s *retrySchedule) notePlatformWorks() {
 	}
 }
 
-// remove forgets a mailbox that does not wait any more.
+// remove forgets a mailbox that no longer waits.
 func (s *retrySchedule) remove(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

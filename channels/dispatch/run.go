@@ -13,20 +13,20 @@ import (
 	"parley/channels/reactions"
 )
 
-// A run is one call of Dispatcher.Run: the Dispatcher with what it consists of while it works.
+// A run is one call of Dispatcher.Run: the Dispatcher and what it consists of while it works.
 type run struct {
 	*Dispatcher
 	policy    Policy
 	pace      *pacing.Pacer
 	retries   *retrySchedule
 	moved     *movedChats
-	typing    *typing // nil where the channel shows no such thing; likewise the next two
+	typing    *typing // nil if the channel can't show this; likewise the next two
 	drafts    *drafts.Drafts
 	reactions *reactions.Reactions
 	rendering *rendering
 	files     *fileSending
 	giveUps   *giveUps
-	stages    []stage // of a delivery, in their order
+	stages    []stage // the stages of a delivery, in order
 	point     func(name string)
 	log       *slog.Logger // names the channel
 }
@@ -53,7 +53,7 @@ func newRun(d *Dispatcher) *run {
 	return r
 }
 
-// newDrafts returns nil where drafts are not shown.
+// newDrafts returns nil if drafts are not shown.
 func (r *run) newDrafts(l *ledger) *drafts.Drafts {
 	if r.policy.Stream == StreamOff {
 		return nil
@@ -66,7 +66,7 @@ func (r *run) newDrafts(l *ledger) *drafts.Drafts {
 	})
 }
 
-// addStages makes the stages of a delivery, and what they consist of, from the ground up.
+// addStages creates the stages of a delivery and everything they consist of.
 func (r *run) addStages(clearance *clearance, ledger *ledger) {
 	retries := &retryPolicy{
 		policy: r.policy, channel: r.Channel, topic: bus.OutboundTopic(r.Name), bus: r.Bus, pace: r.pace,

@@ -9,7 +9,7 @@ import (
 	"parley/channels"
 )
 
-// sendErrors decides what to do about the parts that the platform did not accept.
+// sendErrors decides what to do about parts that the platform did not accept.
 type sendErrors struct {
 	ledger      *ledger
 	clearance   *clearance
@@ -21,8 +21,8 @@ type sendErrors struct {
 	log         *slog.Logger
 }
 
-// handle decides what to do about a part that the platform did not accept. It returns nil if
-// nothing more is to be done for the part, or if it is to be tried at once in another form.
+// handle decides what to do about a part that the platform did not accept. It returns nil if nothing more has to be
+// done for the part, or if the part is to be tried at once in another form.
 func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *channels.SendError, took time.Duration) error {
 	f.log.Warn("send failed", slog.String("id", d.record.ID), slog.Int("part", i),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", d.attempts))
@@ -45,7 +45,7 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		}
 		how.refused = fault
 		return how
-	case fault.Fault == channels.Retry, edit && work.Err() == nil: // whatever became of an edit, it may be repeated
+	case fault.Fault == channels.Retry, edit && work.Err() == nil: // even if the edit was made, it may be repeated
 		f.retryPolicy.noteFailure(d, fault)
 		if !fault.Limited && f.retryPolicy.shouldGiveUp(d) {
 			f.observe("failed", took)
@@ -56,8 +56,8 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		}
 		return f.retryPolicy.retryLater(work, d, fault)
 	}
-	// Nobody can tell whether it was sent: it stays recorded as sending, and cutOffs
-	// handles it when the mailbox is claimed again.
+	// Nobody can tell whether it was sent: it stays recorded as sending, and cutOffs handles it when the mailbox is
+	// claimed again.
 	f.observe("unknown", took)
 	if work.Err() != nil {
 		return giveBackFor(0)
@@ -71,10 +71,9 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 	return f.retryPolicy.retryUnknown(d)
 }
 
-// prepareNextBest changes a part that the platform has refused to the next best form: instead of an
-// edit, a message under the earlier one; where that is refused too, a message on its own. Instead
-// of an edit of a draft it is a message on its own at once. can reports whether there was such a
-// form.
+// prepareNextBest changes a part that the platform has refused into the next best form: an edit becomes a message
+// under the earlier one and, if that is refused too, a message of its own. An edit of a draft becomes a message of
+// its own immediately. can reports whether there was such a form.
 func (f *sendErrors) prepareNextBest(work context.Context, d *delivery, i int) (can bool, err error) {
 	p := d.record.Parts[i]
 	switch {

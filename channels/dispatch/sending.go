@@ -6,8 +6,7 @@ import (
 	"parley/channels"
 )
 
-// A sending is the stage that sends the message's parts in their order, each as far as the platform
-// lets it.
+// A sending is the stage that sends the message's parts in order, until the platform stops accepting them.
 type sending struct {
 	ledger       *ledger
 	clearance    *clearance
@@ -22,7 +21,7 @@ func (s *sending) run(ctx, work context.Context, d *delivery) error {
 		if i > 0 && ctx.Err() != nil {
 			return giveBackFor(0)
 		}
-		// A part that the platform refuses in one form may be sent in another.
+		// If the platform refuses a part in one form, the next round may send it in another.
 		for !d.isSettled(i) {
 			if err := s.sendPart(ctx, work, d, i); err != nil {
 				return err
@@ -39,11 +38,10 @@ func (s *sending) run(ctx, work context.Context, d *delivery) error {
 	return nil
 }
 
-// sendPart does for one part what its state demands: it sends the part, finds out whether it
-// arrived, or leaves it.
+// sendPart does what a part's state demands: it sends the part, finds out whether it arrived, or leaves it alone.
 func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error {
 	switch p := d.record.Parts[i]; p.State {
-	case channels.Failed: // giving the message up was cut off
+	case channels.Failed: // an earlier attempt to give up the message was cut off
 		return s.giveUps.giveUp(work, d, p.Code)
 	case channels.Sending:
 		if d.fresh {
@@ -59,7 +57,7 @@ func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error 
 		if d.partExpired(i) {
 			return s.giveUps.giveUp(work, d, expired)
 		}
-		if err := s.clearance.await(ctx, work, d); err != nil { // without the lease this could overwrite what another process recorded
+		if err := s.clearance.await(ctx, work, d); err != nil { // without the lease, this could overwrite what another process has recorded
 			return err
 		}
 		p.State = channels.Sending

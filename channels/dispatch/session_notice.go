@@ -11,10 +11,10 @@ import (
 	"parley/channels"
 )
 
-// A sessionNotice is the stage that tells the session of a chat what was posted there on somebody's
-// behalf or by an operator, so that a reply reaches an agent that knows what it is about. It publishes this notice
-// once the message is known to have arrived, and before its mail is settled: after a crash in
-// between, the notice is published again under the same id.
+// A sessionNotice is the stage that tells a chat's session what was posted there on somebody's behalf or by an
+// operator, so that a reply reaches an agent that knows what it refers to. It publishes this notice once the
+// message is known to have arrived, and before its mail is settled: after a crash in between, the notice is
+// published again under the same id.
 type sessionNotice struct {
 	channel     channels.Channel
 	bus         bus.Bus
@@ -51,8 +51,8 @@ func (t *sessionNotice) run(_, work context.Context, d *delivery) error {
 	return t.publish(work, d, session, toldNotice(d.record, d.out.Told, at))
 }
 
-// tellOfOperator tells the session that the message names what an operator has said in its conversation,
-// also if nobody can tell whether all of it has arrived: the agent must not answer as if nobody had spoken.
+// tellOfOperator tells the session that the message names what an operator has said in its conversation, even if
+// nobody can tell whether all of it has arrived: the agent must not answer as if nobody had spoken.
 func (t *sessionNotice) tellOfOperator(work context.Context, d *delivery) error {
 	if d.out.Session == "" || !d.mayHaveArrived() {
 		return nil
@@ -65,7 +65,7 @@ func (t *sessionNotice) tellOfOperator(work context.Context, d *delivery) error 
 	return t.publish(work, d, d.out.Session, notice)
 }
 
-// publish publishes a notice to a session. If the bus is away, the message is tried again later.
+// publish publishes a notice to a session. If the bus is down, the message is tried again later.
 func (t *sessionNotice) publish(work context.Context, d *delivery, session string, notice bus.Inbound) error {
 	err := bus.PublishNotice(work, t.bus, session, notice)
 	switch {
@@ -94,8 +94,7 @@ func (t *sessionNotice) replyAddress(work context.Context, d *delivery) (bus.Add
 	return at, nil
 }
 
-// toldNotice returns the notice for the session. Its text is for releases that do not show
-// quotes.
+// toldNotice returns the notice for the session. Its text is for releases that do not show quotes.
 func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
 	return bus.Inbound{
 		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),

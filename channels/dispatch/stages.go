@@ -13,14 +13,14 @@ import (
 	"parley/channels/markup"
 )
 
-// A stage is one step of a delivery. Its error ends the delivery: a *deliveryError says how. What is
-// begun may go on until work ends; nothing new is begun once ctx is done.
+// A stage is one step of a delivery. An error ends the delivery; a *deliveryError says how. What has begun may go
+// on until work ends; nothing new is begun once ctx is done.
 type stage interface {
 	run(ctx, work context.Context, d *delivery) error
 }
 
-// deliver sends one message, beginning with the first part that is not known to be sent. It returns
-// nil once nothing more is to be done for the message, and else a *deliveryError.
+// deliver sends one message, starting with the first part that is not known to be sent. It returns nil once nothing
+// more has to be done for the message, and otherwise a *deliveryError.
 func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
 	d, err := r.newDelivery(lease, m, attempts)
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	return r.finish(work, d, err)
 }
 
-// newDelivery reads a message that is to be sent. It returns a *deliveryError if the message can never
-// be sent, or not by this release.
+// newDelivery decodes a message that is to be sent. It returns a *deliveryError if the message can never be sent,
+// or not by this release.
 func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delivery, error) {
 	d := &delivery{lease: lease, attempts: attempts}
 	var err error
@@ -56,7 +56,7 @@ func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delive
 	return d, nil
 }
 
-// finish does what is due after a message was sent, or has failed with an error, and returns what
+// finish does what remains to be done after a message was sent, or has failed with an error, and returns what
 // deliver returns.
 func (r *run) finish(work context.Context, d *delivery, err error) error {
 	how, failed := errors.AsType[*deliveryError](err)
@@ -73,7 +73,7 @@ func (r *run) finish(work context.Context, d *delivery, err error) error {
 	return err
 }
 
-// recordOf returns what the book is to have of a message, without its parts.
+// recordOf returns the book's record of a message, without its parts.
 func recordOf(id string, out *bus.Outbound) channels.Send {
 	record := channels.Send{ID: id, To: out.To}
 	if out.IsReply() {
@@ -84,8 +84,8 @@ func recordOf(id string, out *bus.Outbound) channels.Send {
 	return record
 }
 
-// recovering calls work, and turns a panic into an error: the message is then tried again as after
-// any other failure, and given up after leastAttempts.
+// recovering calls work and turns a panic into an error: the message is then tried again as after any other
+// failure, and given up after leastAttempts.
 func (r *run) recovering(d *delivery, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -99,7 +99,7 @@ func (r *run) recovering(d *delivery, work func() error) (err error) {
 	return work()
 }
 
-// send takes the message through the stages in their order.
+// send takes the message through the stages in order.
 func (r *run) send(ctx, work context.Context, d *delivery) error {
 	for _, s := range r.stages {
 		if err := s.run(ctx, work, d); err != nil {
@@ -111,8 +111,8 @@ func (r *run) send(ctx, work context.Context, d *delivery) error {
 
 const unknownNeedWait = 30 * time.Second // how long a message waits that only another release can send
 
-// unknownNeed returns the first of a message's needs (see bus.Outbound) that this release does not
-// know, and whether there is one.
+// unknownNeed returns the first of a message's needs (see bus.Outbound) that this release does not know, and
+// whether there is one.
 func unknownNeed(needs []string) (string, bool) {
 	known := []string{bus.NeedFiles, bus.NeedOtherwise}
 	for _, need := range needs {

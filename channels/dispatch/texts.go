@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package dispatch
 
@@ -21,7 +21,7 @@ const textMore = "_(There's more: the whole text is in the file below.)_"
 // textAnswerBelow replaces a draft that the answer could not replace.
 const textAnswerBelow = "_(The answer is below.)_"
 
-// textNotShown says why a chat gets no answer, or no more of one.
+// textNotShown tells a chat why it gets no answer, or no more of it.
 func textNotShown(more bool, why string) string {
 	what := "I had an answer here"
 	if more {
@@ -30,8 +30,7 @@ func textNotShown(more bool, why string) string {
 	return what + ", but I can't show it: " + why + ". Please ask again, perhaps for something shorter or plainer."
 }
 
-// undeliveredText returns a sentence for people: the message did not reach its address, and
-// why.
+// undeliveredText returns a sentence for people that says that the message did not reach its address, and why.
 func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 	to := markup.Verbatim(d.out.To.String())
 	if code == unknownOutcome {
@@ -40,7 +39,7 @@ func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 	return fmt.Sprintf(textUndelivered, to, reasonInWords(ch, code))
 }
 
-// reasonInWords returns, for people, why a message was given up.
+// reasonInWords returns a text for people that says why a message was given up.
 func reasonInWords(ch channels.Channel, code string) string {
 	switch code {
 	case gaveUp:

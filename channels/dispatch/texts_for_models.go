@@ -1,4 +1,4 @@
-// This file has what models read from this package.
+// This file contains the texts from this package that models read.
 
 package dispatch
 

@@ -8,10 +8,10 @@ import (
 	"parley/channels"
 )
 
-// fileTimeoutFactor is how many times longer than a text a file may take to send.
+// fileTimeoutFactor is how many times as long as a text a file may take to send.
 const fileTimeoutFactor = 5
 
-// A transmission hands parts to the platform and records the outcomes.
+// A transmission sends parts to the platform and records the outcomes.
 type transmission struct {
 	rendering   *rendering
 	ledger      *ledger
@@ -20,13 +20,13 @@ type transmission struct {
 	files       *fileSending
 	sendErrors  *sendErrors
 	moved       *movedChats
-	typing      *typing // nil where the channel shows no such thing
+	typing      *typing // nil if the channel can't show this
 	observe     func(result string, took time.Duration)
 	point       func(string)
 	log         *slog.Logger
 }
 
-// send hands to the platform a part that is recorded as sending, and records the outcome.
+// send sends a part that is recorded as sending to the platform, and records the outcome.
 func (t *transmission) send(work context.Context, d *delivery, i int) error {
 	d.paced = false
 	moved := false
@@ -37,7 +37,7 @@ func (t *transmission) send(work context.Context, d *delivery, i int) error {
 		}
 		t.point("send:held")
 		if time.Since(asked) > channels.LeasePatience {
-			continue // this process was paused after the check: another may hold the mailbox by now
+			continue // this process was paused after the check: another one may hold the mailbox by now
 		}
 		t.typing.suppress(d.to, d.out.Turn)
 		began := time.Now()
@@ -62,7 +62,7 @@ func (t *transmission) send(work context.Context, d *delivery, i int) error {
 	}
 }
 
-// callPlatform edits a message, sends a file, or sends a text, as the part demands.
+// callPlatform edits a message, sends a file, or sends a text, depending on the part.
 func (t *transmission) callPlatform(work context.Context, d *delivery, i int) (id string, err error) {
 	p, part := d.record.Parts[i], t.rendering.platformPart(d, i)
 	timeout := t.retryPolicy.policy.Timeout
@@ -73,7 +73,7 @@ func (t *transmission) callPlatform(work context.Context, d *delivery, i int) (i
 	defer cancel()
 	switch {
 	case p.Edits != "":
-		// A part planned as an edit before a restart may not be possible now.
+		// A part that was planned as an edit before a restart may not be possible now.
 		e, can := channels.AsEditor(t.rendering.channel)
 		if !can {
 			return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_edit"}
@@ -85,9 +85,8 @@ func (t *transmission) callPlatform(work context.Context, d *delivery, i int) (i
 	return t.rendering.channel.Send(ctx, d.to, part)
 }
 
-// markArrived records that the platform has accepted a part. If the lease was lost during
-// the call, the rest of the message is another process's; and if that has handled the part
-// meanwhile, its record stays.
+// markArrived records that the platform has accepted a part. If the lease was lost during the call, the rest of the
+// message belongs to another process; and if that process has handled the part in the meantime, its record stays.
 func (t *transmission) markArrived(work context.Context, d *delivery, i int, id string) error {
 	p := d.record.Parts[i]
 	lost := false

@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// typingDelay is the age of a turn at which the "is typing" sign appears; faster turns need
-	// none.
+	// typingDelay is the age of a turn at which the "is typing" sign appears; turns that are faster don't need it.
 	typingDelay   = 300 * time.Millisecond
 	typingLongest = 30 * time.Minute
 	typingTimeout = 5 * time.Second
-	typingFades   = 5 * time.Second // when the sign is taken to fade if the channel does not say
+	typingFades   = 5 * time.Second // when the sign is assumed to fade if the channel does not say
 )
 
-// typing shows people where the bot is at work, by the platform's "is typing" sign. It uses one
-// goroutine for all chats, which sleeps while no turn runs.
+// typing shows people where the bot is at work, with the platform's "is typing" sign. It uses one goroutine for all
+// chats, which sleeps while no turn is running.
 type typing struct {
 	typer channels.Typer
 	pace  *pacing.Pacer // knows the pauses that platforms ask for
-	alarm pacing.Alarm  // rings when the sign may be due earlier than expected
+	alarm pacing.Alarm  // rings when the sign may have to be shown earlier than expected
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
 	wakesAt time.Time // when the goroutine wakes by itself; zero means never
-	// showing is the address of the call under way, and cancelCall cancels it.
+	// showing is the address of the call in progress, and cancelCall cancels it.
 	showing    bus.Address
 	cancelCall context.CancelFunc
 }
 
-// A typingTurn is the sign for one turn at an address.
+// A typingTurn controls the sign for one turn at an address.
 type typingTurn struct {
 	turn       string
 	next       time.Time // when the sign is to be shown again
 	end        time.Time
-	suppressed bool // whether something was sent meanwhile, so that the sign is not shown
+	suppressed bool // whether something has been sent, so that the sign is not shown
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
@@ -54,7 +53,7 @@ func (t *typing) Missed() {
 	clear(t.turns)
 }
 
-// Heard implements bus.Listener: it starts, continues or ends the sign of the event's turn.
+// Heard implements bus.Listener: it starts, continues or ends the sign for the event's turn.
 func (t *typing) Heard(e bus.Event) {
 	if e.Route.Chat == "" {
 		return
@@ -74,8 +73,8 @@ func (t *typing) Heard(e bus.Event) {
 		delete(t.turns, e.Route)
 		return
 	case bus.BlockStart, bus.ToolStart:
-		// The turn goes on after something was sent, so the sign may appear again, but not
-		// so soon that this event could be from before the send.
+		// The turn goes on after something was sent, so the sign may appear again, but only after a while, because
+		// this event could be older than the send.
 		if at == nil || at.turn != e.Turn || !at.suppressed {
 			return
 		}
@@ -88,8 +87,7 @@ func (t *typing) Heard(e bus.Event) {
 	}
 }
 
-// suppress ends the sign for a turn at an address after something was sent there. A nil typing
-// ignores the call.
+// suppress ends the sign for a turn at an address after something was sent there. On a nil typing it does nothing.
 func (t *typing) suppress(to bus.Address, turn string) {
 	if t == nil {
 		return
@@ -106,7 +104,7 @@ func (t *typing) suppress(to bus.Address, turn string) {
 	}
 }
 
-// show shows the sign wherever it is due, until ctx is done.
+// show shows the sign wherever it has to be shown, until ctx is done.
 func (t *typing) show(ctx context.Context) {
 	t.alarm.Run(ctx, func() (sleep time.Duration) {
 		for {
@@ -121,8 +119,8 @@ func (t *typing) show(ctx context.Context) {
 	})
 }
 
-// nextDue returns the address at which to show the sign now, and the context for that call. If none
-// is due, it returns a nil context and how long to wait; 0 means until the alarm rings.
+// nextDue returns the address at which to show the sign now, and the context for that call. If there is none, it
+// returns a nil context and how long to wait; 0 means until the alarm rings.
 func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
 	now := time.Now()
 	t.mu.Lock()
@@ -154,7 +152,7 @@ func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Cont
 	return to, call, 0
 }
 
-// planNext plans when to show the sign again, early enough that it does not fade.
+// planNext plans when to show the sign again: early enough that it does not fade.
 func (t *typing) planNext(to bus.Address, fades time.Duration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

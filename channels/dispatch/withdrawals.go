@@ -9,7 +9,7 @@ import (
 	"parley/channels/drafts"
 )
 
-// withdrawals takes back the drafts that messages were to replace and cannot.
+// withdrawals takes back drafts that messages should have replaced but can't.
 type withdrawals struct {
 	ledger      *ledger
 	clearance   *clearance
@@ -17,9 +17,9 @@ type withdrawals struct {
 	retryPolicy *retryPolicy
 }
 
-// withdraw changes the text of a draft that the message cannot replace, so that no broken-off
-// answer stays beside the message. A draft that cannot be changed at all stays; while nobody knows
-// whether it can, the message waits, as long as any message does.
+// withdraw changes the text of a draft that the message can't replace, so that no broken-off answer stays next to
+// the message. A draft that can't be changed at all stays as it is; while nobody knows whether it can, the message
+// waits, as long as it may wait for anything else.
 func (w *withdrawals) withdraw(work context.Context, d *delivery, draft string) error {
 	e, can := channels.AsEditor(w.rendering.channel)
 	if !can {
@@ -38,8 +38,8 @@ func (w *withdrawals) withdraw(work context.Context, d *delivery, draft string) 
 	return w.retryPolicy.retryLater(work, d, channels.FaultOf(err))
 }
 
-// withdrawUnreplaced ends the draft that the message should have replaced and did not:
-// nothing else would replace it. Repeating the edit does no harm.
+// withdrawUnreplaced withdraws the draft that the message should have replaced and did not, because nothing else
+// would replace it. Repeating the edit does no harm.
 func (w *withdrawals) withdrawUnreplaced(work context.Context, d *delivery) error {
 	first := d.record.Parts[0]
 	if first.Edits == "" || first.PlatformID != "" || d.out.Turn == "" {
