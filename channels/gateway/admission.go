@@ -17,19 +17,18 @@ import (
 const (
 	welcomeEvery  = 5 * time.Second
 	welcomeWithin = 24 * time.Hour // how long after the admission a person is still told of it
-	longestName   = 64             // the longest name of a stranger that owners are shown, in characters
+	longestName   = 64             // the length of the longest stranger's name that owners are shown, in characters
 )
 
-// rememberOwner remembers in memory the private chat in which an owner speaks. This is for owners
-// whose ids the configuration names, because it does not name their chats.
+// rememberOwner remembers, in memory, an owner's private chat with the bot. This is for owners whom the
+// configuration names, because it names their ids but not their chats.
 func (d *receiver) rememberOwner(in bus.Inbound) {
 	if in.From.Owner && !in.Group {
 		d.ownerChats.Store(in.From.ID, bus.Address{Channel: in.At.Channel, Chat: in.At.Chat})
 	}
 }
 
-// noteName stores the person's name on the platform, for those who list the pairings.
-// Nothing else depends on it.
+// noteName stores the person's name on the platform, for people who list the pairings. Nothing else depends on it.
 func (d *receiver) noteName(ctx context.Context, who bus.Person) {
 	if who.Name == "" {
 		return
@@ -39,9 +38,9 @@ func (d *receiver) noteName(ctx context.Context, who bus.Person) {
 	}
 }
 
-// announceRequest tells each owner of the channel, in the owner's private chat, that
-// somebody asks to be admitted: once a day for each person who asks, and only a few times
-// an hour in all. The stranger's words are not passed on.
+// announceRequest tells each owner of the channel, in the owner's private chat, that somebody asks to be admitted:
+// once a day for each person who asks, and only a few times an hour in total. The stranger's words are not passed
+// on.
 func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
 	select {
 	case d.requested <- struct{}{}:
@@ -68,8 +67,7 @@ func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked ch
 	}
 }
 
-// findOwnerChats returns the private chats of the channel's owners, as far as they are
-// known.
+// findOwnerChats returns those private chats of the channel's owners that are known.
 func (d *receiver) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
@@ -92,9 +90,9 @@ func (d *receiver) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	return chats, nil
 }
 
-// runWelcomes tells people who asked to be admitted that they are now admitted; the admission
-// itself happens in another process. It looks into the book once at the start, and again and again
-// while somebody waits. The message's id is made from the admission, so it is sent once.
+// runWelcomes tells people who asked to be admitted that they now are; the admission itself happens in another
+// process. It reads the book once at the start, and repeatedly while somebody is waiting. The message's id is
+// derived from the admission, so it is sent only once.
 func (d *receiver) runWelcomes(ctx context.Context) {
 	for {
 		if waiting := d.welcomeAdmitted(ctx); !waiting {
@@ -112,8 +110,7 @@ func (d *receiver) runWelcomes(ctx context.Context) {
 	}
 }
 
-// welcomeAdmitted tells everybody who was newly admitted, and reports whether somebody still
-// waits.
+// welcomeAdmitted tells everybody who was newly admitted, and reports whether somebody is still waiting.
 func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
@@ -140,8 +137,7 @@ func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 	return waiting
 }
 
-// publishOwn publishes a message of the gateway itself. It reports false if that should be
-// tried again.
+// publishOwn publishes one of the gateway's own messages. It reports false if the caller should try again.
 func (d *receiver) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if err != nil {
@@ -150,11 +146,11 @@ func (d *receiver) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	return err == nil || errors.Is(err, bus.ErrInvalid)
 }
 
-// minOwnerCode is the least length of an owner's code. A text that is shorter, or has other
-// characters than a code, cannot be one, so the book is not asked about it.
+// minOwnerCode is the minimum length of an owner's code. A text that is shorter, or contains characters that codes
+// don't, can't be one, so the book is not asked about it.
 const minOwnerCode = 20
 
-// ownerCode returns the owner's code from "/start CODE" or "CODE"; "" if the text cannot be one.
+// ownerCode returns the owner's code from "/start CODE" or "CODE"; "" if the text can't be one.
 func ownerCode(text string) string {
 	words := strings.Fields(text)
 	if len(words) > 0 && strings.EqualFold(words[0], "/start") {

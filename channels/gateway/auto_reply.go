@@ -16,8 +16,8 @@ import (
 	"parley/channels/pacing"
 )
 
-// explain marks a message that was not accepted, and posts the reason in its chat or
-// thread, at most once a minute for each address, as a reply where the platform can.
+// explain marks a message that was not accepted, and posts the reason in its chat or thread, at most once a minute
+// for each address, as a reply if the platform has replies.
 func (d *receiver) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
 		d.reactions.Refused(in)
@@ -26,8 +26,8 @@ func (d *receiver) explain(in bus.Inbound, text string) {
 	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }
 
-// refuse tells a stranger their id and what would admit them: in a private chat openly, and in a
-// group only if the platform can show it to them alone.
+// refuse tells a stranger their id and how they can be admitted: openly in a private chat, and in a group only if
+// the platform can show it to them alone.
 func (d *receiver) refuse(in bus.Inbound) {
 	person, at := in.From.ID, in.At
 	t := autoReply{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
@@ -53,8 +53,7 @@ func (d *receiver) refuse(in bus.Inbound) {
 	d.toStrangers.enqueueOnce("whisper "+person, whisperEvery, t)
 }
 
-// whisperTo returns an automatic reply to a message, at the same place but visible to its sender
-// alone.
+// whisperTo returns an automatic reply to a message, in the same place but visible only to its sender.
 func (d *receiver) whisperTo(in bus.Inbound) autoReply {
 	to := in.At
 	if to.Thread == in.ReplyTo { // the message itself would begin that thread, which does not exist yet
@@ -64,8 +63,8 @@ func (d *receiver) whisperTo(in bus.Inbound) autoReply {
 	return autoReply{to: to, onlyFor: user}
 }
 
-// refusalText returns the text that tells a stranger what would admit them, by the channel's
-// policy. For the policy "pairing" it records their request in the book.
+// refusalText returns the text that tells a stranger how they can be admitted under the channel's policy. For the
+// policy "pairing" it records their request in the book.
 func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
 	person := in.From.ID
 	who := fmt.Sprintf(textUnknownID, person)
@@ -76,7 +75,7 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 		if err != nil {
 			return "", fmt.Errorf("ask for admission: %w", err)
 		}
-		if asked.Approved { // an owner approved the request meanwhile
+		if asked.Approved { // an owner has approved the request in the meantime
 			return textAdmittedMeanwhile, nil
 		}
 		d.noteName(ctx, in.From)
@@ -91,7 +90,7 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 	return who, nil
 }
 
-// fixedText returns a compose function that returns always the same text.
+// fixedText returns a compose function that always returns the same text.
 func fixedText(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
@@ -102,9 +101,9 @@ const (
 	autoReplyTries   = 3
 )
 
-// An autoReplier posts messages that no agent wrote, such as why a message was not accepted. It has
-// a goroutine of its own and bypasses the bus and the book; when in doubt it posts nothing rather
-// than delay anybody or say something twice.
+// An autoReplier posts messages that no agent wrote, such as the reason why a message was not accepted. It has its
+// own goroutine and bypasses the bus and the book; when in doubt it posts nothing, rather than delay anybody or say
+// something twice.
 type autoReplier struct {
 	ch     channels.Channel
 	now    func() time.Time
@@ -116,17 +115,17 @@ type autoReplier struct {
 	lately map[time.Duration]*recentKeys
 }
 
-// An autoReply is one message or act that waits in the queue of an autoReplier.
+// An autoReply is a message or an action in the queue of an autoReplier.
 type autoReply struct {
 	tries   int
 	key     string
 	to      bus.Address
-	onlyFor string // the user who alone sees it; "" means everybody
+	onlyFor string // the only user who sees it; "" means that everybody does
 	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
-	sent    func(context.Context, error) // if set, called with the error of sending, or nil
-	// act, if set, is called instead of composing and sending a text: it does something else on the
-	// platform, such as a reaction.
+	sent    func(context.Context, error) // if set, called with the error from sending, or nil
+	// act, if set, is called instead of composing and sending a text. It does something else on the platform, such
+	// as adding a reaction.
 	act func(context.Context) error
 }
 
@@ -134,9 +133,8 @@ func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pac
 	return &autoReplier{ch: ch, now: now, pauses: quiet, pace: pace, queue: make(chan autoReply, autoReplyQueue), lately: map[time.Duration]*recentKeys{}}
 }
 
-// enqueueOnce queues a reply unless one was queued for that person or address within the
-// period. A reply for which the rate limit or the queue has no room does not count, so the
-// person's next message gets one.
+// enqueueOnce queues a reply unless one was queued for that person or address within the period. A reply that is
+// dropped because the rate limit or the queue has no room does not count, so the person's next message gets one.
 func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +151,7 @@ func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoRep
 	}
 }
 
-// enqueue queues a reply, and reports false if the rate limit or the queue has no room.
+// enqueue queues a reply. It returns false if the rate limit or the queue has no room.
 func (t *autoReplier) enqueue(next autoReply) bool {
 	if !t.pace.AllowN(t.now(), 1) {
 		return false
@@ -180,8 +178,8 @@ func (t *autoReplier) run(ctx context.Context) {
 	}
 }
 
-// postpone reports whether the platform has asked for a pause in the reply's chat; if so,
-// it queues the reply again after the pause, unless that was tried too often.
+// postpone reports whether the platform has asked for a pause in the reply's chat; if so, it queues the reply again
+// after the pause, unless it has done so too often.
 func (t *autoReplier) postpone(next autoReply) bool {
 	wait := time.Until(t.pauses.PausedUntil(next.to.Chat))
 	if wait <= 0 {
@@ -204,8 +202,7 @@ func (t *autoReplier) postpone(next autoReply) bool {
 // errPausedTooLong says that a reply was dropped because the platform's pauses lasted too long.
 var errPausedTooLong = errors.New("the platform wants nothing now")
 
-// send composes and sends a reply once; a failure is reported to nobody but the reply's
-// sent function.
+// send composes and sends a reply once. It reports a failure only to the reply's sent function.
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	ctx, cancel := context.WithTimeout(ctx, autoReplyTimeout)
 	defer cancel()
@@ -233,16 +230,15 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	next.reportOutcome(ctx, err)
 }
 
-// reportOutcome tells whoever asked for the reply, if they want to know, whether it was sent: a nil
-// err says that it was.
+// reportOutcome calls the reply's sent function, if it has one, with the error from sending; nil means that the
+// reply was sent.
 func (r autoReply) reportOutcome(ctx context.Context, err error) {
 	if r.sent != nil {
 		r.sent(ctx, err)
 	}
 }
 
-// deliver sends a part, as a whisper if the reply is for one person alone and the platform
-// can.
+// deliver sends a part: as a whisper if the reply is for only one person and the platform has whispers.
 func (t *autoReplier) deliver(ctx context.Context, next autoReply, part channels.Part) error {
 	if w, can := channels.AsWhisperer(t.ch); can && next.onlyFor != "" {
 		return w.Whisper(ctx, next.to, next.onlyFor, part)

@@ -9,10 +9,9 @@ import (
 	"parley/bus"
 )
 
-// handleChange publishes to the session that a person edited or deleted one of their
-// messages, if the session knows that message or has waiting mail: a message that was not
-// meant for the bot is not published now either. A person whose change is not accepted is
-// not told why.
+// handleChange publishes to the session that a person edited or deleted one of their messages, if the session knows
+// that message or has mail waiting: a message that was not meant for the bot is not published now either. If a
+// person's change is not accepted, the person isn't told why.
 func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted && in.From.ID == "" {
 		return d.handleDeletion(ctx, in)
@@ -23,7 +22,7 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	}
 	to, err := d.Route(ctx, in)
 	if err != nil {
-		return nil //nolint:nilerr // without a session the bot knows nothing that was said there
+		return nil //nolint:nilerr // without a session, the bot knows nothing that was said there
 	}
 	in.From.Owner = who.Owner
 	keys, err := d.concerned(ctx, to, in.Of)
@@ -42,7 +41,8 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// send composes and sends a reply once. Only the reply's sent function is told of a failure.
+// concerned returns the sessions that a change to a message concerns: the one whose log contains the message or, if
+// there is none, those with mail waiting, which may contain it.
 func (d *receiver) concerned(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		if d.Knows != nil {
@@ -65,9 +65,9 @@ func (d *receiver) concerned(ctx context.Context, to RouteResult, message string
 	return waiting, nil
 }
 
-// handleDeletion handles a deletion for which the platform does not say who wrote the
-// message. If a session knows the message, that tells the author. Otherwise the message may
-// still wait to be read, in the conversation that all share there.
+// handleDeletion handles a deletion for which the platform does not say who wrote the message. If a session's log
+// contains the message, the log says who the author is. Otherwise the message may still be waiting to be read, in
+// the conversation that everybody shares there.
 func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	if d.Whose != nil {
 		session, person, err := d.Whose(ctx, in)
@@ -81,7 +81,7 @@ func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	}
 	to, err := d.Route(ctx, in)
 	if err != nil {
-		return nil //nolint:nilerr // without a session nothing waits
+		return nil //nolint:nilerr // without a session, no mail is waiting
 	}
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
@@ -98,8 +98,8 @@ func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// publishUpdate publishes a change or reaction to a session. If the bus refuses it, it logs that
-// and drops it: nobody waits for an answer to it.
+// publishUpdate publishes a change or a reaction to a session. If the bus refuses it, it is logged and dropped:
+// nobody waits for an answer to it.
 func (d *receiver) publishUpdate(ctx context.Context, session string, in bus.Inbound) error {
 	err := bus.PublishInbound(ctx, d.Bus, session, in, in.Kind == bus.Deleted)
 	if errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) {
@@ -109,7 +109,7 @@ func (d *receiver) publishUpdate(ctx context.Context, session string, in bus.Inb
 	return err
 }
 
-// worksBeside reports whether there is something to stop in a session that has no mail.
+// worksBeside reports whether /stop has something to end in a session that has no mail.
 func (d *receiver) worksBeside(ctx context.Context, session string) bool {
 	if d.WorksBeside == nil {
 		return false

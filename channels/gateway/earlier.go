@@ -13,18 +13,16 @@ import (
 )
 
 const (
-	// earlierTime is how long a message waits while the thread before it is read.
+	// earlierTime is how long a message may wait while the thread's earlier messages are read.
 	earlierTime = 5 * time.Second
-	// These bound the quoted messages of the thread, in characters: each one, and all
-	// together.
+	// The maximum length of the quoted messages from the thread, in characters: of each one, and of all together.
 	maxEarlierMessage = 1500
 	maxEarlierTotal   = 12_000
 	cutMark           = " […]"
 )
 
-// addEarlier adds to a message that calls the bot, or another agent, into a thread the
-// earlier messages of that thread, as quotes. If they cannot be read in time, the quotes say
-// so.
+// addEarlier adds the earlier messages of a thread, as quotes, to a message that calls the bot, or another agent,
+// into that thread. If they can't be read in time, the quotes say so.
 func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResult) bus.Inbound {
 	reader, can := channels.AsThreadReader(d.Channel)
 	if !can || d.History == nil || !in.Group || in.At.Thread == "" || in.Kind != bus.Said {
@@ -49,8 +47,8 @@ func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResul
 	return in
 }
 
-// callsAnother reports whether a message names another agent than the one with whom people
-// have talked in its thread until now.
+// callsAnother reports whether a message names a different agent than the one that people have talked to in its
+// thread so far.
 func (d *receiver) callsAnother(ctx context.Context, in bus.Inbound, to RouteResult) (bool, error) {
 	if !to.Named {
 		return false, nil
@@ -60,8 +58,7 @@ func (d *receiver) callsAnother(ctx context.Context, in bus.Inbound, to RouteRes
 	return session != "" && !strings.HasPrefix(to.Session, was+":"), err
 }
 
-// newestFitting returns as many of the earlier messages as fit, the newest ones, each cut to its
-// bound.
+// newestFitting returns the newest of the earlier messages, as many as fit, each cut to the maximum length.
 func newestFitting(earlier []bus.Quote) []bus.Quote {
 	left := maxEarlierTotal
 	first := len(earlier)

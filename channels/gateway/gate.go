@@ -21,25 +21,24 @@ const (
 	byAnybody = "open"
 )
 
-// Access is the settings that say who may talk to the bot on a channel. They name users by
-// the platform's id alone, without the channel.
+// Access holds the settings that say who may talk to the bot on a channel. They contain users' ids as the platform
+// has them, without the channel.
 type Access struct {
-	// Policy is "pairing" (people whom an owner has approved; also if empty), "list"
-	// (AllowFrom), "members" (full members of the workspace) or "open" (anybody).
+	// Policy is "pairing" (people whom an owner has approved; "" means the same), "list" (AllowFrom), "members"
+	// (full members of the workspace) or "open" (anybody).
 	Policy    string
 	AllowFrom []string
 	Owners    []string
-	// Approvers may talk to the bot, and may approve tool calls for which conversations ask people.
+	// Approvers may talk to the bot, and may approve tool calls when conversations ask for approval.
 	Approvers []string
-	// Chats are the groups in which the bot listens; nil means all of them. Private chats
-	// are not listed.
+	// Chats are the groups in which the bot listens; nil means all of them. The list does not cover private chats.
 	Chats []Chat
-	// Mention says which messages in those groups are meant for the bot, where Chats does
-	// not say otherwise; "" means channels.MentionThreads.
+	// Mention says which messages in those groups are meant for the bot, unless Chats says otherwise; "" means
+	// channels.MentionThreads.
 	Mention channels.Mention
 }
 
-// A Chat is a group in which the bot listens, named by the platform's id alone.
+// A Chat is a group in which the bot listens. ID is the platform's id, without the channel.
 type Chat struct {
 	ID      string
 	Mention channels.Mention // "" means the Mention of Access
@@ -58,7 +57,7 @@ func (a Access) mention(chat string) channels.Mention {
 	return cmp.Or(a.Chats[i].Mention, all)
 }
 
-// policy returns the policy, with "pairing" for an empty one.
+// policy returns the policy; "pairing" if it is empty.
 func (a Access) policy() string {
 	if a.Policy == "" {
 		return byPairing
@@ -87,8 +86,8 @@ func CheckAccess(ch channels.Channel, a Access) error {
 	return nil
 }
 
-// A Gate holds the current Access of a channel. The settings may be replaced while the gate
-// is in use. The zero Gate admits by pairing.
+// A Gate holds the current Access of a channel. The settings may be replaced while the gate is in use. The zero
+// Gate admits people by pairing.
 type Gate struct {
 	access atomic.Pointer[Access]
 }
@@ -100,8 +99,7 @@ func (g *Gate) Set(a Access) {
 	g.access.Store(&a)
 }
 
-// Mention returns which messages in a group are meant for the bot. It is a
-// channels.MentionIn.
+// Mention returns which messages in a group are meant for the bot. It is a channels.MentionIn.
 func (g *Gate) Mention(chat string) channels.Mention { return g.settings().mention(chat) }
 
 func (g *Gate) settings() Access {
@@ -117,18 +115,18 @@ func (g *Gate) approves(who bus.Person) bool {
 	return slices.Contains(g.settings().Approvers, user)
 }
 
-// Judge reports whether a person may talk to the bot now, without a message of theirs. It returns
-// the person with their rights, and with the account if the book was read. It returns ErrUnjudged
-// if the platform does not tell now who this is.
+// Judge reports whether a person may talk to the bot now; it doesn't need a message from them. It returns the
+// person with their rights, and with the account if it read the book. It returns ErrUnjudged if the platform can't
+// say now who this is.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
 	judged, ok, err := g.admits(ctx, ch, book, who)
 	judged.Approver = ok && g.approves(who)
 	return judged, ok && err == nil, err
 }
 
-// admits reports whether a person may talk to the bot, and returns the person with Owner set if
-// they own it. It always admits owners, both those of the settings and those in the book, and
-// approvers. It reads the book each time, because another process may write to it.
+// admits reports whether a person may talk to the bot, and returns the person with Owner set if they own it. It
+// always admits approvers and owners, both the owners in the settings and those in the book. It reads the book each
+// time, because another process may write to it.
 func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (_ bus.Person, ok bool, err error) {
 	who.Owner = false
 	access := g.settings()
@@ -158,7 +156,7 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 		return who, slices.Contains(access.AllowFrom, user), nil
 	case byMembers:
 		m, ok := channels.AsMembershipChecker(ch)
-		if !ok { // CheckAccess refuses this at the start
+		if !ok { // CheckAccess refuses such settings at the start
 			return who, false, nil
 		}
 		member, err := m.Member(ctx, who.ID)

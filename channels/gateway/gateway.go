@@ -1,16 +1,14 @@
 // Package gateway publishes to the bus what people say on a channel, if they may talk to
 // the bot.
 //
-// Read gateway.go first: it takes a message from the channel, and publish.go puts it on the
-// bus for its session. gate.go judges who
-// may talk to the bot. admission.go tells owners who asks to be admitted, and those people
-// that they were; introduction.go tells people what the bot is, and opened.go what it may
-// do for them when they open a place of the bot's. ratings.go stores what people think of
-// answers, changes.go publishes what they edit and delete, and earlier.go reads a thread's
-// messages from before the bot was called into it. auto_reply.go tells people why a message
-// was not accepted, bypassing the bus and the book; refusals.go tells operators by which rule that
-// was. recent.go remembers, within bounds,
-// what was done lately, so that it is not repeated.
+// Read gateway.go first: it takes a message from the channel, and publish.go puts it on the bus for its session.
+// gate.go decides who may talk to the bot. admission.go tells owners who asks to be admitted, and tells those
+// people once they are; people.go carries out the owners' decisions. introduction.go tells people what the bot is,
+// and opened.go tells people who open one of the bot's places what it can do for them. ratings.go stores what
+// people think of answers, changes.go publishes their edits and deletions, and earlier.go reads a thread's messages
+// from before the bot was called into it. auto_reply.go tells people why a message was not accepted, bypassing the
+// bus and the book; refusals.go tells operators which rule refused it. recent.go remembers, within limits, what was
+// done recently, so that it is not repeated.
 package gateway
 
 import (
@@ -30,74 +28,70 @@ import (
 	"parley/channels/reactions"
 )
 
-// Bus is the part of the bus that a Gateway uses.
+// Bus lists what a Gateway needs from a bus.
 type Bus interface {
 	bus.Bus
 	bus.Inspector
 }
 
-// A Gateway receives the messages of one channel and publishes those that are meant for the
-// bot, if their senders may talk to it. It neither stores nor logs what other people say.
+// A Gateway receives the messages from one channel and publishes those that are meant for the bot, if their senders
+// may talk to it. It neither stores nor logs what anybody else says.
 type Gateway struct {
 	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Bus     Bus
-	// Events, if set, carries to and from other processes that the platform asked for a pause.
+	// Events, if set, exchanges with other processes the news that the platform asked for a pause.
 	Events bus.Events
 	Gate   *Gate
-	// Route returns the session for a message. With ErrNotNow the message is handed on
-	// again later; any other error means that there is no session for it.
+	// Route returns the session for a message. If it returns ErrNotNow, the channel passes on the message again
+	// later; any other error means that there is no session for the message.
 	Route    RouteFunc
 	Chats    channels.Chats
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
 	Knows func(ctx context.Context, session, message string) (bool, error)
-	// Whose, if set, finds the session whose log contains the message that was edited or deleted
-	// (change.Of), and the person who wrote it; "" where no session does.
+	// Whose, if set, finds the session whose log contains the message that was edited or deleted (change.Of), and
+	// the person who wrote it; "" if no session's log does.
 	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
-	// WorksBeside, if set, reports whether /stop has something to end in a session that has no
-	// mail: a turn that waits for people, sub-agents, or jobs in the background.
+	// WorksBeside, if set, reports whether /stop has something to end in a session that has no mail: a turn that
+	// waits for people, sub-agents, or background jobs.
 	WorksBeside func(ctx context.Context, session string) (bool, error)
-	// OwnData, if set, carries out commands of which channels.IsOwnData is true. When it
-	// returns nil the command is durable.
+	// OwnData, if set, carries out commands for which channels.IsOwnData is true. Once it has returned nil, the
+	// command is durable.
 	OwnData func(context.Context, bus.Inbound) error
-	// Introduction, if set, returns the text for a person's first contact; "" means none.
-	// Notes remembers who has had it.
+	// Introduction, if set, returns the text for a person's first contact; "" means none. Notes remembers who has
+	// received it.
 	Introduction func(context.Context) (string, error)
 	Notes        channels.Notes
-	// History, if set, returns how many earlier messages of a thread to read when the bot
-	// is called into it.
+	// History, if set, returns how many of a thread's earlier messages to read when the bot is called into it.
 	History func() int
-	// Ratings, if set, stores people's opinions of answers, which they give by 👍 and 👎;
-	// Rated is called for each.
+	// Ratings, if set, stores people's opinions of answers, which they give with 👍 and 👎; Rated is called for each.
 	Ratings channels.Ratings
 	Rated   func(good bool)
-	// AllReactions, if set, reports whether sessions are told of reactions other than
-	// thumbs, too.
+	// AllReactions, if set, reports whether sessions are also told of reactions other than thumbs.
 	AllReactions func() bool
-	// Decided, if set, is called when a person has become an owner by a code (result "owner", by themselves),
-	// and when an owner has decided about one by a button: "admitted", "refused" or "revoked".
+	// Decided, if set, is called when a person has become an owner by a code (result "owner", with by and person
+	// the same), and when an owner has decided about a person by a button: "admitted", "refused" or "revoked".
 	Decided func(ctx context.Context, by, person, result string)
-	// Refused, if set, is called with each message that is refused. It must not wait.
+	// Refused, if set, is called with each message that is refused. It must not block.
 	Refused func(Refusal)
-	// About, if set, returns a text in Markdown that tells somebody who may talk to the bot
-	// what it may do for them in a session.
+	// About, if set, returns a Markdown text that tells somebody who may talk to the bot what it can do for them in
+	// a session.
 	About func(session string, opened bus.Inbound) string
 	Log   *slog.Logger
 	Now   func() time.Time // the clock; nil means time.Now
 }
 
-// A RouteFunc returns the session for a message, as [Gateway.Route] says.
+// A RouteFunc returns the session for a message, as described for Gateway.Route.
 type RouteFunc func(context.Context, bus.Inbound) (RouteResult, error)
 
-// A RouteResult says to which session a message goes. Gateway.Route returns it.
+// A RouteResult says which session a message goes to. Gateway.Route returns it.
 type RouteResult struct {
 	Session string
-	// Text is the message's text without the word by which it names its agent. Named says
-	// that there is one.
+	// Text is the message's text without the word that names the agent. Named says that there is such a word.
 	Text  string
 	Named bool
-	// Others are the sessions of other agents with which people may talk in that place.
+	// Others are the sessions of the other agents that people may talk to in that place.
 	Others []string
 }
 
@@ -142,24 +136,24 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 const (
-	refuseEvery   = 5 * time.Minute // the least time between two refusals to a stranger in a private chat
-	whisperEvery  = time.Hour       // the least time between two whispered refusals to a stranger in a group
-	explainEvery  = time.Minute     // the least time between two explanations at an address
+	refuseEvery   = 5 * time.Minute // the minimum time between two refusals to a stranger in a private chat
+	whisperEvery  = time.Hour       // the minimum time between two whispered refusals to a stranger in a group
+	explainEvery  = time.Minute     // the minimum time between two explanations at an address
 	guessEvery    = 2 * time.Second
-	noteChatEvery = time.Hour // the least time between two records of an address; the record may have been erased meanwhile
+	noteChatEvery = time.Hour // the minimum time between two records of an address; the record may have been erased in between
 	maxPanics     = 3
 )
 
-// A receiver is a Gateway at work, with what it remembers in memory.
+// A receiver is a Gateway at work, together with what it remembers in memory.
 type receiver struct {
 	*Gateway
 	toStrangers     *autoReplier
 	toAdmitted      *autoReplier
-	codeRate        *rate.Limiter // limits attempts at owner's codes by all people together
+	codeRate        *rate.Limiter // limits attempts at owner's codes, for all people together
 	codeAttempts    *recentKeys
 	notedChats      *recentKeys
-	panics          *recentKeys // messages whose handling panicked, by message id and the number of the panic
-	recentReactions *recentKeys // reactions that sessions were told of lately, by person and a number
+	panics          *recentKeys // messages whose handling panicked, by the message's id and the number of the panic
+	recentReactions *recentKeys // reactions that sessions were told of recently, by person and a number
 	refusals        *refusalLog
 	reactions       *reactions.Reactions
 	pace            *pacing.Pacer // knows the pauses that the platform asks for
@@ -167,10 +161,10 @@ type receiver struct {
 	introduced        *recentKeys   // people who were told what the bot is
 	announcedRequests *recentKeys   // people whose requests were announced to the owners
 	announcementPace  *rate.Limiter // limits these announcements
-	decided           *recentKeys   // messages by which owners have decided about people
-	untold            sync.Map      // outcomes of decisions of which owners were not told yet, by the messages' ids
+	decided           *recentKeys   // messages by which owners have made decisions about people
+	untold            sync.Map      // outcomes of decisions that owners have not been told yet, by the messages' ids
 	welcomed          *recentKeys   // people who were told that they are admitted
-	requested         chan struct{} // signals that somebody waits to be admitted
+	requested         chan struct{} // signals that somebody is waiting to be admitted
 	ownerChats        sync.Map      // the owners' private chats, by the owners' ids
 }
 
@@ -183,8 +177,7 @@ func newReceiver(g *Gateway) *receiver {
 	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
 	return &receiver{
 		Gateway: g, pace: pace,
-		// A flood of strangers costs one message a second; below that rate each stranger is
-		// answered at once.
+		// A flood of strangers causes one message a second; below that rate, each stranger is answered immediately.
 		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
 		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		codeRate:        rate.NewLimiter(10, 30),
@@ -204,10 +197,9 @@ func newReceiver(g *Gateway) *receiver {
 	}
 }
 
-// accept is the function to which the channel hands its messages. If handling a message
-// panics, accept returns an error, so that the platform delivers the message again. A
-// message that panics three times would block its chat for ever, so accept then
-// acknowledges it and tells the chat.
+// accept is the function to which the channel passes its messages. If handling a message panics, accept returns an
+// error, so that the platform delivers the message again. A message that panics three times would block its chat
+// forever, so accept then acknowledges it and tells the chat.
 func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 	defer func() {
 		p := recover()
@@ -229,8 +221,8 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 	return d.handle(ctx, in)
 }
 
-// handle handles one event of the channel by its kind: it judges the sender and publishes
-// what is meant for the bot.
+// handle handles one event from the channel according to its kind: it judges the sender and publishes what is meant
+// for the bot.
 func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == channels.Opened {
 		welcomes := welcomes{Gateway: d.Gateway, toStrangers: d.toStrangers, toAdmitted: d.toAdmitted}
@@ -272,9 +264,9 @@ func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and
-// reports whether it did. The number of attempts is limited, for each person and for all; a
-// wrong code is treated like any other message.
+// redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and reports whether it
+// did. The number of attempts is limited, for each person and for all together; a wrong code is treated like any
+// other message.
 func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := ownerCode(in.Text)
 	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {
@@ -289,7 +281,7 @@ func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, e
 		return false, nil
 	}
 	if err != nil {
-		d.codeAttempts.forget(in.From.ID) // the message will be handed on again
+		d.codeAttempts.forget(in.From.ID) // the message will be passed on again
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.noteName(ctx, in.From)

@@ -8,14 +8,13 @@ import (
 	"parley/channels"
 )
 
-// introduced is the subject of the book's notes about who was told what the bot is.
+// introduced is the subject of the book's notes about people who were told what the bot is.
 const introduced = "introduced"
 
-// introduce tells people at their first contact what the bot is: each person once, in a
-// private chat or by a whisper, or, on platforms that cannot whisper, each group once. The
-// book notes who was told, so nobody is told twice; after a crash before the note, the
-// message is published again under the same id and still sent once. introduce does not
-// delay the person's message: if it fails, the next message tries again.
+// introduce tells people at their first contact what the bot is: each person once, in a private chat or by a
+// whisper, or, on platforms that can't whisper, each group once. The book notes who was told, so nobody is told
+// twice; after a crash before the note, the message is published again under the same id and still sent only once.
+// introduce does not hold up the person's message: if it fails, the next message tries again.
 func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
 		return
@@ -36,8 +35,7 @@ func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// introduceTo publishes the introduction unless the book notes that it was done, and notes
-// it.
+// introduceTo publishes the introduction and notes that in the book, unless the book has that note already.
 func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
 	known, err := d.Notes.Noted(ctx, introduced, about)
 	if err != nil || known.Value != "" {
@@ -77,6 +75,6 @@ func (d *receiver) whisperIntroduction(in bus.Inbound, text string) {
 		}
 	}
 	if !d.toAdmitted.enqueue(whisper) {
-		d.introduced.forget(in.From.ID) // there was no room in the queue
+		d.introduced.forget(in.From.ID) // the queue has no room
 	}
 }

@@ -11,20 +11,18 @@ import (
 	"parley/channels"
 )
 
-// openedEvery is the least time between two welcomes for a person who opens a place of the
-// bot's again and again.
+// openedEvery is the minimum time between two welcomes for a person who repeatedly opens one of the bot's places.
 const openedEvery = 10 * time.Second
 
-// welcomes greets people who open a place of the bot's.
+// welcomes greets people who open one of the bot's places.
 type welcomes struct {
 	*Gateway
 	toStrangers *autoReplier
 	toAdmitted  *autoReplier
 }
 
-// show shows a person who opened a place of the bot's what the bot may do for them, or
-// that they may not talk to it. It stores nothing and asks nobody to admit them: for that
-// the person has to write something.
+// show tells a person who opened one of the bot's places what the bot can do for them, or that they may not talk to
+// it. It stores nothing and asks nobody to admit them: the person has to write something for that.
 func (w *welcomes) show(ctx context.Context, in bus.Inbound) error {
 	host, can := channels.AsHost(w.Channel)
 	if !can {
@@ -54,7 +52,7 @@ func (w *welcomes) show(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// aboutText returns what the bot is, and what it may do for a person who may talk to it.
+// aboutText returns a text that says what the bot is, and what it can do for a person who may talk to it.
 func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := textJustWrite
 	if w.About != nil {
@@ -74,7 +72,7 @@ func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 	return strings.TrimSpace(text + "\n\n" + intro)
 }
 
-// notAdmittedText returns a text that tells a person who is not admitted what would admit them.
+// notAdmittedText returns a text that tells a person who is not admitted how they can be.
 func (w *welcomes) notAdmittedText(person string) string {
 	text := fmt.Sprintf(textNotYet, person)
 	_, user, _ := strings.Cut(person, ":")

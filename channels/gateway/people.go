@@ -12,7 +12,7 @@ import (
 	"parley/channels/markup"
 )
 
-// The commands by which owners decide who may talk to the bot. Buttons say them.
+// The commands by which owners decide who may talk to the bot. Buttons send them.
 const (
 	admitCommand  = "admit"  // with the code of a request
 	refuseCommand = "refuse" // likewise
@@ -22,7 +22,7 @@ const (
 // A verdict is an owner's decision about a person.
 type verdict struct{ command, about string }
 
-// result returns the decision as the audit has it.
+// result returns the decision in the word that the audit uses.
 func (v verdict) result() string {
 	switch v.command {
 	case admitCommand:
@@ -33,7 +33,7 @@ func (v verdict) result() string {
 	return "revoked"
 }
 
-// asVerdict returns the decision that a text gives; false for any other text.
+// asVerdict returns the decision that a message's text expresses; false if it expresses none.
 func asVerdict(in bus.Inbound) (verdict, bool) {
 	words := strings.Fields(in.Text)
 	if len(words) != 2 || in.Group || in.Kind != bus.Said && in.Kind != "" {

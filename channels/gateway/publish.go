@@ -14,9 +14,9 @@ import (
 	"parley/tools/spelling"
 )
 
-// handlePress publishes the command of a button that somebody pressed, if they may talk to
-// the bot. In a group a press needs no mention, because the button is the bot's. It neither
-// asks for admission nor records the chat as one in which people spoke to the bot.
+// handlePress publishes the command of a button that somebody pressed, if they may talk to the bot. In a group, a
+// press needs no mention, because the button belongs to the bot. handlePress does not ask for admission, and does
+// not record the chat as one in which people talk to the bot.
 func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	v, decides := asVerdict(in)
 	said, urgent := channels.AsCommand(in)
@@ -57,9 +57,9 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// handleUnaddressed handles a group message that is not addressed to the bot. From people who may
-// talk to the bot it publishes /stop while the bot works there, and a command that answers
-// an ask by its id; it ignores everything else.
+// handleUnaddressed handles a group message that is not addressed to the bot. If the sender may talk to the bot, it
+// publishes /stop while the bot is at work there, and a command that answers an ask by its id; it ignores
+// everything else.
 func (d *receiver) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 	said, _ := channels.AsCommand(in)
 	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
@@ -79,9 +79,9 @@ func (d *receiver) handleUnaddressed(ctx context.Context, in bus.Inbound) error 
 	return d.publish(ctx, in)
 }
 
-// judgeUnaddressed reports whether a command in a group is meant for the bot though it is not addressed to
-// it: its sender may talk to the bot, which works there or has asked what the command answers. It returns
-// the sender with their rights.
+// judgeUnaddressed reports whether a command in a group is meant for the bot although it isn't addressed to it: its
+// sender may talk to the bot, and either the bot is at work there or the command answers something that it has
+// asked. It returns the sender with their rights.
 func (d *receiver) judgeUnaddressed(ctx context.Context, in bus.Inbound, answers bool) (who bus.Person, meant bool, err error) {
 	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil || !ok {
@@ -92,14 +92,14 @@ func (d *receiver) judgeUnaddressed(ctx context.Context, in bus.Inbound, answers
 		return who, false, err
 	}
 	if err != nil || answers {
-		return who, err == nil, nil // without a session the bot does not work there
+		return who, err == nil, nil // without a session, the bot is not at work there
 	}
 	working, err := d.atWork(ctx, to)
 	return who, len(working) > 0, err
 }
 
-// publish finds the session for an admitted person's message and puts the message on the bus;
-// commands about a person's own data go to OwnData instead.
+// publish finds the session for an admitted person's message and puts the message on the bus; commands about a
+// person's own data go to OwnData instead.
 func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if said, _ := channels.AsCommand(in); d.isOwnData(in, said) {
 		return d.OwnData(ctx, said)
@@ -148,7 +148,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// refuseCommand tells a person that there is no command of that name.
+// refuseCommand tells a person that there is no command with that name.
 func (d *receiver) refuseCommand(ctx context.Context, in bus.Inbound, name string) error {
 	prefix := channels.CommandPrefix(d.Channel)
 	text := textUnknownCommand(markup.Verbatim(prefix + name))
@@ -164,8 +164,8 @@ func (d *receiver) isOwnData(in, said bus.Inbound) bool {
 	return d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") && channels.IsOwnData(said)
 }
 
-// publishTo publishes what somebody said to its session. /stop that names no agent goes to
-// every session that is at work in that place.
+// publishTo publishes what somebody said to its session. /stop goes to every session that is at work in that place,
+// unless it names an agent.
 func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
 	keys := []string{to.Session}
 	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
@@ -185,8 +185,8 @@ func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbou
 	return nil
 }
 
-// forSession returns a message in the form in which one of several sessions gets it. The bus
-// accepts an id only once, so for a session other than the message's own the id is another.
+// forSession returns a message in the form in which one of several sessions receives it. The bus accepts an id only
+// once, so for any session other than the message's own, the id is changed.
 func forSession(to RouteResult, key string, in bus.Inbound) bus.Inbound {
 	if key != to.Session {
 		in.ID = bus.DerivedID(in.ID, "#"+hash(key))
@@ -194,14 +194,14 @@ func forSession(to RouteResult, key string, in bus.Inbound) bus.Inbound {
 	return in
 }
 
-// hash returns twelve hexadecimal digits that stand for a session's key, in the id of a bus message
-// that goes to several sessions. The key itself can be longer than an id may be.
+// hash returns twelve hexadecimal digits that identify a session's key in the id of a bus message that goes to
+// several sessions. The key itself can be longer than an id may be.
 func hash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])
 }
 
-// atWork returns those sessions of a place that have mail, or work without any.
+// atWork returns the sessions of a place that have mail, or that work without any.
 func (d *receiver) atWork(ctx context.Context, to RouteResult) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
@@ -215,13 +215,13 @@ func (d *receiver) atWork(ctx context.Context, to RouteResult) (working []string
 	return working, nil
 }
 
-// noteChat records the address at which somebody spoke to the bot, once in a while for each
-// address. The message is already durable, so after a failure the next message records the
-// address. In a group's thread, however, later messages need no mention only because of
-// this record, so there noteChat returns the error and the message is handed on again.
+// noteChat records the address at which somebody talked to the bot, once in a while for each address. The message
+// is already durable, so if that fails, the next message records the address. In a group's thread, however, this
+// record is what allows later messages to do without a mention. So there noteChat returns the error, and the
+// message is passed on again.
 //
-// A message that names its agent in a thread makes the thread that agent's, until another
-// is named. That is recorded each time.
+// A message that names its agent in a thread assigns the thread to that agent, until another one is named. That is
+// recorded each time.
 func (d *receiver) noteChat(ctx context.Context, in bus.Inbound, to RouteResult) error {
 	at, assigns := in.At.String(), to.Named && in.At.Thread != ""
 	if !d.notedChats.add(at, d.Now()) && !assigns {

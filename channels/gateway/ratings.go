@@ -11,23 +11,22 @@ import (
 	"parley/channels/markup"
 )
 
-// readThumb reads a reaction as an opinion about an answer; ok is false if it is not a thumb.
-// Thumbs come in several skin colours.
+// readThumb interprets a reaction as an opinion of an answer; ok is false if the reaction is not a thumb. Thumbs
+// come in several skin colors.
 func readThumb(reaction string) (good, ok bool) {
 	thumb := strings.TrimRight(reaction, "\U0001F3FB\U0001F3FC\U0001F3FD\U0001F3FE\U0001F3FF\uFE0F")
 	return thumb == "👍", thumb == "👍" || thumb == "👎"
 }
 
-// A session is told of at most maxReactions of a person's reactions other than thumbs within the
-// time reactionsEvery.
+// A session is told of at most maxReactions reactions (other than thumbs) by each person within reactionsEvery.
 const (
 	maxReactions   = 5
 	reactionsEvery = 10 * time.Minute
 )
 
-// handleReaction stores or removes the rating of an answer that a person gave by a reaction,
-// if they may talk to the bot, and tells the session. Of reactions other than thumbs it
-// tells the session if AllReactions allows that, and else ignores them.
+// handleReaction stores or removes the rating that a person gave an answer by a reaction, if they may talk to the
+// bot, and tells the session. Of reactions other than thumbs, it only tells the session, and only if AllReactions
+// allows that.
 func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 	good, ok := readThumb(in.Reaction)
 	if d.Ratings == nil || !ok && (d.AllReactions == nil || !d.AllReactions()) {
@@ -75,6 +74,6 @@ func (d *receiver) handleOtherReaction(ctx context.Context, in bus.Inbound, r ch
 	return nil
 }
 
-// maxEmojiName bounds the name of an emoji in characters, because people choose the names
-// of custom ones.
+// maxEmojiName is the maximum length of an emoji's name in characters. There must be one because people choose the
+// names of custom emojis.
 const maxEmojiName = 40

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// maxRecent bounds what is remembered in memory about people and chats.
+// maxRecent is the maximum number of people or chats that are remembered in memory.
 const maxRecent = 4096
 
-// A recentKeys remembers keys for a while, each with the time at which it was added. It holds
-// maxRecent keys at most, and forgets the oldest first.
+// A recentKeys remembers keys for a while, each with the time at which it was added. It holds at most maxRecent
+// keys, and forgets the oldest first.
 type recentKeys struct {
-	keep time.Duration // for how long a key is remembered; 0 means as long as there is room
+	keep time.Duration // how long a key is remembered; 0 means as long as there is room
 
 	mu    sync.Mutex
 	at    map[string]time.Time
-	order []string // the keys in the order of their times; some of them may be forgotten already
+	order []string // the keys in the order of their times; some may have been forgotten already
 }
 
 func newRecent(keep time.Duration) *recentKeys {
 	return &recentKeys{keep: keep, at: map[string]time.Time{}}
 }
 
-// add remembers a key and returns true; if the key is remembered already, it changes
-// nothing and returns false.
+// add remembers a key and returns true; if it already remembers the key, it changes nothing and returns false.
 func (r *recentKeys) add(key string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

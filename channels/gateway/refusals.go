@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// The rules by which a message is refused.
+// The rules by which messages are refused.
 const (
 	RuleStranger   = "stranger"        // its sender may not talk to the bot
 	RuleMention    = "not_mentioned"   // it was said in a group and not to the bot
@@ -21,38 +21,39 @@ const (
 	RuleUnreadable = "unreadable"      // something in it makes its handling fail
 )
 
-// A Refusal is a message that was refused, and why. It has ids and nothing that anybody wrote.
+// A Refusal describes a message that was refused, and why. It contains ids and nothing that anybody wrote.
 type Refusal struct {
 	Rule    string
 	Message string
-	// Person is the sender; "" if the message was not meant for the bot, which then has nothing to do with
-	// who wrote it.
+	// Person is the sender; "" if the message was not meant for the bot, because then it is none of the bot's
+	// business who wrote it.
 	Person  string
 	At      bus.Address
-	Session string // the session that has no room; "" if it is another rule
+	Session string // the session that has no room; "" under any other rule
 }
 
-// How many refusals are logged at the level of information: so many in a second, and at once. A stranger
-// can send as many messages as the platform takes.
+// How many refusals are logged at the level Info: per second, and in a burst. A stranger can send as many messages
+// as the platform accepts.
 const (
 	refusalsLogged = 10
 	refusalsBurst  = 100
 )
 
-// A refusalLog logs refusals, and in a flood only some of them.
+// A refusalLog logs refusals; in a flood, it logs only some of them.
 type refusalLog struct {
 	log      *slog.Logger
 	pace     *rate.Limiter
 	unlogged atomic.Int64
 }
 
-// refused tells operators that a message was refused, by which rule, and which session it was meant for
-// if that counts.
+// refused tells operators that a message was refused, by which rule, and (if that matters) which session it was
+// meant for.
 func (d *receiver) refused(in bus.Inbound, rule, session string) {
 	r := Refusal{Rule: rule, Message: in.ID, Person: in.From.ID, At: in.At, Session: session}
 	level := slog.LevelInfo
 	if rule == RuleMention || rule == RuleChat {
-		// Nor does the thread matter: on Slack each message would begin one, and have a record of its own.
+		// The thread does not matter either: on Slack, each such message would start one and so get a record of its
+		// own.
 		r.Person, r.At.Thread, level = "", "", slog.LevelDebug
 	}
 	if d.Refused != nil {
@@ -65,7 +66,7 @@ func (d *receiver) refused(in bus.Inbound, rule, session string) {
 	d.refusals.write(d.Name, level, r)
 }
 
-// write logs a refusal, with the number of those before it that came too fast to be logged.
+// write logs a refusal, with the number of earlier ones that came too fast to be logged.
 func (l *refusalLog) write(channel string, level slog.Level, r Refusal) {
 	if !l.log.Enabled(context.Background(), level) {
 		return
