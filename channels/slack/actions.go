@@ -18,13 +18,12 @@ import (
 	"parley/channels/slack/interaction"
 )
 
-// actionTimeout is how long Slack waits for the acknowledgement of an action. After it
-// Slack tells the person that the action failed, and does not deliver it again.
+// actionTimeout is how long Slack waits for an action to be acknowledged. After that, Slack tells the person that
+// the action failed, and does not deliver it again.
 const actionTimeout = 3 * time.Second
 
-// actions publishes what people do other than writing messages: presses, commands, shortcuts and
-// reactions. It does not wait for the lanes of messages, because Slack waits only for
-// actionTimeout.
+// actions publishes what people do other than writing messages: button presses, commands, shortcuts and reactions.
+// These don't go through the lanes that messages wait in, because Slack waits no longer than actionTimeout.
 type actions struct {
 	me            Account
 	translator    *translator
@@ -35,7 +34,7 @@ type actions struct {
 	running       sync.WaitGroup
 }
 
-// A commandReply is what Slack shows at once to a person who gives a slash command.
+// A commandReply is what Slack immediately shows to a person who gives a slash command.
 type commandReply struct {
 	Type string `json:"response_type,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -53,15 +52,15 @@ func (s *actions) receiveAction(ctx context.Context, d interaction.Action, ack a
 		case errors.Is(err, channels.ErrNotAdmitted):
 			ack(nil)
 			s.tellNotAdmitted(ctx, d, in.At)
-		default: // without an acknowledgement Slack tells the person that it failed
+		default: // without an acknowledgement, Slack tells the person that the action failed
 			s.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; Slack tells them so",
 				slog.String("kind", string(d.Kind)), slog.Any("error", err))
 		}
 	})
 }
 
-// publishAction publishes an action, retrying as long as Slack waits. It returns the published
-// message, and what Slack is to show to the person.
+// publishAction publishes an action, retrying as long as Slack waits. It returns the published message, and what
+// Slack should show to the person.
 func (s *actions) publishAction(ctx context.Context, d interaction.Action) (bus.Inbound, commandReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
@@ -82,8 +81,8 @@ func (s *actions) publishAction(ctx context.Context, d interaction.Action) (bus.
 	}
 }
 
-// publishReaction publishes a person's reaction to one of the bot's messages, and then
-// acknowledges it. If it cannot be published in time, Slack delivers it again.
+// publishReaction publishes a person's reaction to one of the bot's messages, then acknowledges it. If it can't be
+// published in time, Slack delivers it again.
 func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction, ack acknowledge) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, actionTimeout)
@@ -107,8 +106,8 @@ func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction,
 	})
 }
 
-// publishOpened publishes that a person has opened the app's home or an assistant pane. It is not
-// retried: the person can open it again.
+// publishOpened publishes that a person has opened the app's home or an assistant pane. It does not retry: the
+// person can open it again.
 func (s *actions) publishOpened(ctx context.Context, o interaction.SurfaceOpened) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -123,8 +122,8 @@ func (s *actions) publishOpened(ctx context.Context, o interaction.SurfaceOpened
 	})
 }
 
-// tellNotAdmitted tells the person who made an action, and nobody else, that the action
-// has no effect because they are not admitted.
+// tellNotAdmitted tells the person who performed an action, and nobody else, that the action has no effect because
+// they are not admitted.
 func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at bus.Address) {
 	err := s.sender.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
 	if err != nil {
@@ -132,17 +131,17 @@ func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at 
 	}
 }
 
-// askAboutText is the question that the shortcut at a message asks. aloneText is what Slack
-// shows for a command that is answered in the person's own chat with the bot.
+// askAboutText is the question that the message shortcut asks. aloneText is what Slack shows for a command that is
+// answered in the person's own chat with the bot.
 const (
 	askAboutText = textAbout
 	aloneText    = textElsewhere
 )
 
-// actionInbound translates an action into what the agent gets, and returns what Slack is
-// to show. A press and a question about a message belong to the message's thread, a slash
-// command to its chat, because Slack has no commands in threads. Where the bot is not a
-// member, or must not listen, the answer goes to the person's own chat with the bot.
+// actionInbound translates an action into what the agent gets, and returns what Slack should show. A press, and a
+// question about a message, belong to the message's thread; a slash command belongs to its chat, because Slack has
+// no commands in threads. Where the bot is not a member, or must not listen, the answer goes to the person's own
+// chat with the bot.
 func (s *actions) actionInbound(ctx context.Context, d interaction.Action) (bus.Inbound, commandReply, error) {
 	in := bus.Inbound{
 		ID: s.translator.name + ":" + s.me.Team + ":" + d.Chat + ":" + d.ID, Kind: bus.Said, Mentioned: true, SentAt: d.At,
@@ -188,7 +187,7 @@ func (s *actions) actionInbound(ctx context.Context, d interaction.Action) (bus.
 	case strings.HasPrefix(in.Text, "/"):
 		return in, commandReply{}, nil
 	}
-	return in, commandReply{Type: "in_channel"}, nil // so that people who read the answer see the question
+	return in, commandReply{Type: "in_channel"}, nil // so that people who read the answer also see the question
 }
 
 // quoteAskedMessage returns the message that a person asks about, and the messages that it
@@ -202,11 +201,10 @@ func (s *actions) quoteAskedMessage(ctx context.Context, d interaction.Action) (
 	return append([]bus.Quote{q}, s.translator.quotes(ctx, m, s.me)...), nil
 }
 
-// slashText translates the words after the app's slash command: "stop" becomes the "/stop"
-// that the gateway reads, other words are said to the agent, and no words ask for help. A
-// command with more words behind it, such as "status of the build?", counts as a command
-// only with commandPrefix, unless it answers a request by its id or contains an owner's
-// code.
+// slashText translates the words after the app's slash command: "stop" becomes the "/stop" that the gateway reads,
+// other words are said to the agent, and no words ask for help. A command followed by more words, such as "status
+// of the build?", counts as a command only with commandPrefix, unless it answers a request by its id or contains an
+// owner's code.
 func slashText(words string) string {
 	words = strings.TrimSpace(words)
 	if words == "" {

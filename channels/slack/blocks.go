@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// maxButtons is how many buttons Slack accepts in one row, and maxButtonData how many bytes of
-	// data each can carry, which Slack sends back when the button is pressed.
+	// maxButtons is how many buttons Slack accepts in one row, and maxButtonData how many bytes of data each button
+	// can carry; Slack sends the data back when the button is pressed.
 	maxButtons    = 25
 	maxButtonData = 2000
-	// maxSectionUnits is the longest text of a section, in UTF-16 units.
+	// maxSectionUnits is the length of the longest text in a section, in UTF-16 units.
 	maxSectionUnits = 3000
 )
 
-// isAboutBlocks reports whether Slack may have refused a message with this error code because of
-// its blocks, and not its text.
+// isAboutBlocks reports whether an error code may mean that Slack refused a message because of its blocks, and not
+// because of its text.
 func isAboutBlocks(code string) bool {
 	return slices.Contains([]string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long"}, code)
 }
 
-// blockOptions returns the options for what a message shows besides its text: Markdown as
-// Slack renders it, and buttons. Blocks replace the text, which then appears only in
-// notifications. So beside buttons the text becomes a block too; if it is too long for
-// one, the buttons are attached to the message instead.
+// blockOptions returns the options for what a message shows in addition to its text: Markdown as Slack renders it,
+// and buttons. Blocks replace the text, which then appears only in notifications. So in a message with buttons, the
+// text becomes a block too; if it is too long for one, the buttons are added as an attachment instead.
 func blockOptions(part channels.Part, markdown bool) []slackgo.MsgOption {
 	var all []slackgo.Block
 	if markdown {
@@ -58,17 +57,15 @@ func blockOptions(part channels.Part, markdown bool) []slackgo.MsgOption {
 	return []slackgo.MsgOption{slackgo.MsgOptionBlocks(append(all, actions)...)}
 }
 
-// clearBlocks returns options that remove a message's blocks and attachments. An edit
-// keeps what it does not name: old blocks would cover the new text, and old buttons would
-// stay.
+// clearBlocks returns options that remove a message's blocks and attachments. An edit keeps whatever it does not
+// name, so old blocks would cover the new text, and old buttons would stay.
 func clearBlocks() []slackgo.MsgOption {
 	return []slackgo.MsgOption{
 		slackgo.MsgOptionBlocks([]slackgo.Block{}...), slackgo.MsgOptionAttachments([]slackgo.Attachment{}...),
 	}
 }
 
-// retryRefusedAfter is how long no markdown block is sent to a workspace that has refused
-// one.
+// retryRefusedAfter is how long no markdown block is sent to a workspace that has refused one.
 const retryRefusedAfter = 6 * time.Hour
 
 // markdownBlocks remembers whether the workspace accepts markdown blocks.
@@ -78,16 +75,15 @@ type markdownBlocks struct {
 	refused time.Time // since when the workspace refuses them; zero if it does not
 }
 
-// shouldTry reports whether a message is to be sent with a markdown block.
+// shouldTry reports whether a message should be sent with a markdown block.
 func (m *markdownBlocks) shouldTry() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.refused.IsZero() || time.Since(m.refused) > retryRefusedAfter
 }
 
-// recordOutcome records whether Slack accepted or refused a markdown block. A workspace
-// that has accepted one before accepts them in general: its refusal concerns only this
-// message's block.
+// recordOutcome records whether Slack accepted or refused a markdown block. If the workspace has accepted one
+// before, it supports them: the refusal then concerns only this message's block.
 func (m *markdownBlocks) recordOutcome(taken, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

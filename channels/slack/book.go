@@ -7,24 +7,23 @@ import (
 	"parley/bus"
 )
 
-// Joins remembers in which threads the bot takes part.
+// Joins remembers which threads the bot takes part in.
 type Joins interface {
-	// Joined reports whether a person whom the gate admits has spoken to the bot in
-	// that thread, and since when: messages there need no mention from then on.
+	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
+	// from then on, messages there need no mention.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Threads lists the threads of a chat that the bot has joined, in any order.
 	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
 }
 
-// Cursors remembers how far a channel was read, so that a restart can read what came since.
+// Cursors remembers how far a channel has been read, so that a restarted process can read what came since.
 type Cursors interface {
-	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
-	// saved none.
+	// Cursor returns the cursor that SetCursor last saved for that address; "" if it has saved none.
 	Cursor(ctx context.Context, at bus.Address) (string, error)
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook takes the place of Joins and Cursors where a Channel has none: it remembers nothing.
+// noBook is used as Joins and Cursors by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {

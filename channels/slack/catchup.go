@@ -23,16 +23,16 @@ const (
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
 	chatsAtOnce  = 4
-	// heldUpTimeout bounds how long a new message waits for earlier ones to be read, and
-	// turnTimeout how long it waits before until history may be read once more.
+	// heldUpTimeout is the maximum time that a new message waits while earlier messages are read. Before that, it
+	// waits at most turnTimeout until the rate limit allows one more read of history.
 	heldUpTimeout = 2 * time.Second
 	turnTimeout   = 3 * time.Second
 )
 
-// catchUp reads from Slack's history the messages that were written while no socket delivered
-// events (gaps), and has them published. It does so in two ways. A sweep reads the gap of every
-// chat in the background. And before a new message is published, its chat's missing messages are
-// read first, so that messages are published in the order in which they were written.
+// catchUp reads from Slack's history the messages that were written while no socket delivered events (gaps), and
+// has them published. It does so in two ways: a sweep reads the gap of every chat in the background; and before a
+// new message is published, the missing messages of its chat are read, so that messages are published in the order
+// in which they were written.
 type catchUp struct {
 	collector
 	publisher *publisher
@@ -44,8 +44,8 @@ type catchUp struct {
 	limiter   *rate.Limiter // limits the reads of the sweep and those for new messages together
 }
 
-// newCatchUp makes a catchUp of the Channel c that publishes through p the messages of the gaps that o
-// records.
+// newCatchUp makes a catchUp for the Channel c that fills the gaps recorded by o, publishing their messages through
+// p.
 func newCatchUp(c *Channel, p *publisher, o *outages) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
 	if !c.paced {
@@ -57,7 +57,7 @@ func newCatchUp(c *Channel, p *publisher, o *outages) *catchUp {
 	}
 }
 
-// run reads gaps, and saves how far Slack was read (the cursor), until ctx is done.
+// run reads gaps, and saves how far Slack has been read (the cursor), until ctx is done.
 func (u *catchUp) run(ctx context.Context) {
 	tick := time.NewTicker(u.timing.save)
 	defer tick.Stop()
@@ -83,9 +83,8 @@ func (u *catchUp) run(ctx context.Context) {
 	}
 }
 
-// readBefore publishes the messages that were written in a chat before m and that no socket has
-// delivered: those that were written while the bot was away (a gap), or that a broken socket holds
-// up.
+// readBefore publishes the messages in a chat that were written before m and that no socket has delivered: those
+// written while the bot was away (a gap), and those that a broken socket is holding up.
 func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
 	if g := u.gapToReadFirst(ctx, chat); g != nil {
 		u.readMissed(ctx, chat, g)
@@ -98,9 +97,9 @@ func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
 	}
 }
 
-// gapToReadFirst returns the gap whose messages must be read in a chat before its new messages are
-// published; nil if there is none. A chat whose reading has failed once no longer waits. After a
-// short gap a chat waits only if the rate limit allows reading soon.
+// gapToReadFirst returns the gap whose messages in a chat must be read before the chat's new messages are
+// published; nil if there is none. Once reading a chat has failed, the chat no longer waits. After a short gap, a
+// chat waits only if the rate limit allows reading soon.
 func (u *catchUp) gapToReadFirst(ctx context.Context, chat string) *gap {
 	missed := u.outages.currentGap()
 	if missed == nil || missed.isFilled(chat) || missed.failures(chat) > 0 {
@@ -112,18 +111,17 @@ func (u *catchUp) gapToReadFirst(ctx context.Context, chat string) *gap {
 	return missed
 }
 
-// awaitTurn waits until history may be read for a new message. It returns false, and at once, if that
-// would take longer than the message is to wait.
+// awaitTurn waits until the rate limit allows a read of history for a new message. It returns false immediately if
+// that would take longer than the message may wait.
 func (u *catchUp) awaitTurn(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	return u.limiter.Wait(ctx) == nil
 }
 
-// readHeldUp returns the unpublished messages that were written shortly before m, in its
-// chat or thread. After a socket breaks, Slack redelivers its events seconds later, but
-// newer events at once. Reading only improves the order: an error is ignored, because
-// Slack will deliver these messages itself.
+// readHeldUp returns the unpublished messages in m's chat or thread that were written shortly before m. After a
+// socket breaks, Slack takes seconds to redeliver the socket's events, but delivers newer events immediately.
+// readHeldUp only improves the order, so it ignores errors: Slack will deliver these messages itself.
 func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message) {
 	since, ok := u.outages.possiblyHeldUp()
 	if !ok || !u.awaitTurn(ctx) {
@@ -152,10 +150,10 @@ func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message)
 	return found
 }
 
-// sweep reads the messages of every chat that were missed in the gap, a few chats at a time. A chat
-// in which somebody writes now does not wait for its turn: readBefore reads it. sweep returns false
-// if a chat could not be read and is to be tried again. Such chats come last in the next sweep, so
-// that they do not keep the others waiting.
+// sweep reads the messages that were missed in the gap in every chat, a few chats at a time. A chat in which
+// somebody is writing does not wait for its turn: readBefore reads it. sweep returns false if a chat could not be
+// read and should be tried again. Such chats come last in the next sweep, so that they don't keep the others
+// waiting.
 func (u *catchUp) sweep(ctx context.Context) bool {
 	missed := u.outages.currentGap()
 	if missed == nil {
@@ -182,9 +180,8 @@ func (u *catchUp) sweep(ctx context.Context) bool {
 	return true
 }
 
-// rank orders chats by how likely somebody waits there for an answer; the lowest rank is
-// read first. Chats of one person with the bot have 0, chats in which people spoke to the
-// bot lately 1, others 2.
+// rank orders chats by how likely it is that somebody there is waiting for an answer; the lowest rank is read
+// first. Private chats with the bot have rank 0, chats in which people recently talked to the bot 1, others 2.
 func (u *catchUp) rank(chat string) int {
 	if strings.HasPrefix(chat, "D") {
 		return 0
@@ -195,9 +192,9 @@ func (u *catchUp) rank(chat string) int {
 	return 2
 }
 
-// readChats reads what was missed in these chats, a few at a time, each in its own lane (its
-// queue), so that no newer message of the chat is published meanwhile. It returns false if a chat
-// could not be read. It stops early when a chat fails, and when a newer gap has replaced this one.
+// readChats reads what was missed in these chats, a few at a time, each in its own lane (its queue), so that no
+// newer message of the chat is published in the meantime. It returns false if a chat could not be read. It stops
+// early when a chat fails, or when a newer gap has replaced this one.
 func (u *catchUp) readChats(ctx context.Context, missed *gap, chats []string) bool {
 	var reading sync.WaitGroup
 	var putOff atomic.Bool
@@ -228,8 +225,8 @@ func (u *catchUp) readChats(ctx context.Context, missed *gap, chats []string) bo
 	return !putOff.Load() || ctx.Err() != nil
 }
 
-// awaitCapacity waits until the sweep may read another chat. It leaves half of the burst
-// to chats in which somebody writes now. It returns false if ctx ended first.
+// awaitCapacity waits until the sweep may read another chat. It leaves half of the burst to chats in which somebody
+// is writing. It returns false if ctx ended first.
 func (u *catchUp) awaitCapacity(ctx context.Context) bool {
 	for u.paced && u.limiter.Tokens() <= historyBurst/2 {
 		if !backoff.Sleep(ctx, historyEvery/2) {
@@ -240,8 +237,8 @@ func (u *catchUp) awaitCapacity(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// readMissed publishes the messages that were written in a chat during the gap. It runs in the
-// chat's lane (its queue), so that the chat's newer messages wait until it is done.
+// readMissed publishes the messages that were written in a chat during the gap. It runs in the chat's lane (its
+// queue), so that the chat's newer messages wait until it is done.
 func (u *catchUp) readMissed(ctx context.Context, chat string, missed *gap) {
 	if missed.isFilled(chat) {
 		return

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// rootsBack concerns threads that began before a gap: if they began less than this before it,
-	// their replies are read, whoever takes part. Of older threads only the newest that the bot has
-	// joined are read, because Slack cannot list threads by their last reply.
+	// rootsBack is about threads that began before a gap. If they began less than this time before it, their
+	// replies are read, no matter who takes part. Of older threads, only the newest ones that the bot has joined
+	// are read, because Slack can't list threads by their last reply.
 	rootsBack       = 24 * time.Hour
 	maxOlderThreads = 5
-	// maxAttempts is how many times a call may fail before the reading of its chat is put off.
+	// maxAttempts is how many times a call may fail before reading its chat is postponed.
 	maxAttempts = 10
 )
 
-// A collector reads from history the messages that were written in chats while the bot was away (a
-// gap).
+// A collector reads, from history, the messages that were written in chats while the bot was away (a gap).
 type collector struct {
 	api       *slackgo.Client
 	histories *histories
@@ -65,8 +64,8 @@ func (c collector) listChats(ctx context.Context) ([]string, error) {
 	}
 }
 
-// retry repeats a call that may succeed later, up to maxAttempts times or for as long as
-// patience. Waiting for Slack's rate limit does not count as a failure.
+// retry repeats a call that may succeed later, up to maxAttempts times or until patience has passed. Waiting for
+// Slack's rate limit does not count as a failure.
 func (c collector) retry(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)
 	began, failures := time.Now(), 0
@@ -88,9 +87,8 @@ func (c collector) retry(ctx context.Context, call func(context.Context) error) 
 	}
 }
 
-// readSince returns the messages and replies of a chat since a moment, oldest first. With
-// an error it returns what it found so far. A permanent error does not stop it: it goes on
-// to the threads that can be read.
+// readSince returns the messages and replies in a chat since a time, oldest first. If it returns an error, it also
+// returns what it found so far. A permanent error does not stop it: it goes on to the threads that can be read.
 func (c collector) readSince(ctx context.Context, chat string, from time.Time) ([]*message, error) {
 	since, begun := formatTS(from), formatTS(from.Add(-rootsBack))
 	found := map[string]*message{}
@@ -129,8 +127,8 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 	return all, first
 }
 
-// listOlderThreads returns the newest threads that the bot has joined in a chat and that began
-// before a message; before is that message's ts.
+// listOlderThreads returns the newest of the threads that the bot has joined in a chat and that began before a
+// message; before is that message's ts.
 func (c collector) listOlderThreads(ctx context.Context, chat, before string) ([]string, error) {
 	var joined []bus.Address
 	err := c.retry(ctx, func(ctx context.Context) (err error) {

@@ -20,8 +20,8 @@ type conversations struct {
 	directChats *cache[string] // by user: their chat with the bot
 }
 
-// chatID returns the id of an address's Slack channel. Posting accepts a user's id in its
-// place, but every other call needs the id of the chat with that user.
+// chatID returns the id of an address's Slack channel. For posting, a user's id can be used instead, but every
+// other call needs the id of the chat with that user.
 func (cs *conversations) chatID(ctx context.Context, to bus.Address) (string, error) {
 	if !strings.HasPrefix(to.Chat, "U") && !strings.HasPrefix(to.Chat, "W") {
 		return to.Chat, nil
@@ -42,11 +42,10 @@ func (cs *conversations) chatID(ctx context.Context, to bus.Address) (string, er
 	return open.ID, nil
 }
 
-// noteDirectChat remembers which chat a message to a user went into.
+// noteDirectChat remembers which chat a message to a user went to.
 func (cs *conversations) noteDirectChat(user, chat string) { cs.directChats.put(user, chat) }
 
-// describeChat returns the name that people see of a chat, and whether the bot is in it
-// and may write there.
+// describeChat returns the name that people see for a chat, and whether the bot is a member and may write there.
 func (cs *conversations) describeChat(ctx context.Context, chat string) (name string, takesPart bool, err error) {
 	if chat == "" {
 		return "", false, nil
@@ -65,16 +64,15 @@ func (cs *conversations) describeChat(ctx context.Context, chat string) (name st
 	return "", false, err
 }
 
-// Alone implements channels.Whisperer: it returns the address of a person's own chat with the bot.
+// Alone implements channels.Whisperer: it returns the address of a person's private chat with the bot.
 func (cs *conversations) Alone(ctx context.Context, person string) (bus.Address, error) {
 	_, user, _ := strings.Cut(person, ":")
 	chat, err := cs.chatID(ctx, bus.Address{Channel: cs.name, Chat: user})
 	return bus.Address{Channel: cs.name, Chat: chat}, err
 }
 
-// ReplyAddress implements channels.Replier: it returns the address of replies to a sent
-// message. In a channel that is the message's thread; for a message to a person it is the
-// chat with them.
+// ReplyAddress implements channels.Replier: it returns the address of replies to a message that was sent. In a
+// channel, that is the message's thread; for a message to a person, it is the chat with that person.
 func (cs *conversations) ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error) {
 	chat, err := cs.chatID(ctx, to)
 	if err != nil {
@@ -87,7 +85,7 @@ func (cs *conversations) ReplyAddress(ctx context.Context, to bus.Address, id st
 	return to, nil
 }
 
-// membersPages is how many pages of members are read, a thousand each.
+// membersPages is the maximum number of pages of members that are read, each with a thousand members.
 const membersPages = 50
 
 // IsIn implements channels.Historian: it reports whether a person is a member of a chat.

@@ -13,18 +13,18 @@ import (
 	"parley/channels"
 )
 
-// A finder finds what was sent, where a crash has left open whether it was.
+// A finder finds messages that may have been sent just before a crash.
 type finder struct {
 	identity      *identity
 	conversations *conversations
 	histories     *histories
 }
 
-// maxLookBack is how far back FindSent looks. No send is retried for so long.
+// maxLookBack is how far back FindSent looks. No send is retried for that long.
 const maxLookBack = 7 * 24 * time.Hour
 
-// FindSent looks for a sent part by its key, in the history of the chat to which it was to
-// go. It returns the message's ts, and whether the part was found.
+// FindSent looks for a part by its key, in the history of the chat to which the part was addressed. It returns the
+// message's ts, and whether it found the part.
 func (f *finder) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
 	chat, err := f.conversations.chatID(ctx, to)
 	if err != nil {
@@ -62,11 +62,11 @@ type partSearch struct {
 	thread string
 
 	id string
-	// growing is the ts of the bot's own last message without a key, if no later one has a key. It
-	// may be the part: Slack accepts no key for a growing message.
+	// growing is the ts of the bot's own last message without a key, unless a later one has a key. That message may
+	// be the part, because Slack accepts no key for a growing message.
 	growing string
-	// doubtful is true if a file of the bot's has the same text and name: it may be the
-	// part, because a file carries no key.
+	// doubtful is true if one of the bot's files has the same text and name: it may be the part, because a file
+	// carries no key.
 	doubtful bool
 }
 
@@ -82,7 +82,7 @@ func (s *partSearch) examine(m slackgo.Message) bool {
 			s.growing = m.Timestamp
 		}
 	}
-	hasContent := s.part.Text != "" || s.part.File != "" // who looks for a draft knows neither, and a draft is not a file
+	hasContent := s.part.Text != "" || s.part.File != "" // somebody who looks for a draft knows neither, and a draft is not a file
 	if hasContent && len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == s.me {
 		said := lettersOnly(m.Text)
 		named := s.part.File == "" || slices.ContainsFunc(m.Files, func(file slackgo.File) bool { return file.Title == s.part.File })

@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// pageSize is the number of messages in a page, and maxPages how many pages of one
-	// history are read at most.
+	// pageSize is the number of messages in a page, and maxPages the maximum number of pages that are read of one
+	// history.
 	pageSize = 200
 	maxPages = 20
 )
 
-// errTooMuch says that a history is too long to be read to its end.
+// errTooMuch says that a history is too long to be read to the end.
 var errTooMuch = errors.New("history is too long")
 
 // histories reads what was written in chats and threads.
 type histories struct{ api *slackgo.Client }
 
-// A retrier makes a call, and may repeat it while it fails.
+// A retrier makes a call, and may repeat it if it fails.
 type retrier func(ctx context.Context, call func(context.Context) error) error
 
-// tryOnce is a retrier that never repeats, for callers who repeat the whole reading.
+// tryOnce is a retrier that never repeats a call, for callers that repeat the whole read.
 func tryOnce(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
 
 // A page is one page of a history.
 type page struct {
 	messages []slackgo.Message
-	next     string // Slack's cursor for asking for the next page; "" if this is the last
+	next     string // Slack's cursor for requesting the next page; "" if this is the last
 }
 
-// readPages gets page after page and passes their messages to visit, until the last page or until
-// visit returns false. Each page is retried by itself: a reading that began anew after a rate limit
-// would meet the limit again at the same page.
+// readPages gets page after page and passes their messages to visit, until the last page or until visit returns
+// false. Each page is retried separately: if the reading started over after a rate limit, it would hit the limit
+// again at the same page.
 func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), visit func(slackgo.Message) bool) error {
 	cursor := ""
 	for range maxPages {
@@ -69,8 +69,7 @@ func readPages(ctx context.Context, try retrier, get func(ctx context.Context, c
 	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// readChat passes the messages of a chat since the ts oldest to visit, newest first, without the
-// replies in threads.
+// readChat passes a chat's messages since the ts oldest to visit, newest first, without the replies in threads.
 func (h *histories) readChat(ctx context.Context, try retrier, chat, oldest string, visit func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := startCall(ctx)
@@ -85,8 +84,7 @@ func (h *histories) readChat(ctx context.Context, try retrier, chat, oldest stri
 	}, visit)
 }
 
-// readThread passes the replies of a thread since the ts oldest to visit, and always the thread's
-// first message.
+// readThread passes a thread's replies since the ts oldest to visit, and always the thread's first message too.
 func (h *histories) readThread(ctx context.Context, try retrier, chat, root, oldest string, visit func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := startCall(ctx)
@@ -101,7 +99,7 @@ func (h *histories) readThread(ctx context.Context, try retrier, chat, root, old
 	}, visit)
 }
 
-// A historian reads back what people wrote, for people and for the model.
+// A historian reads earlier messages, for people and for the model.
 type historian struct {
 	identity   *identity
 	histories  *histories
@@ -109,9 +107,10 @@ type historian struct {
 	joins      Joins
 }
 
-// Link implements channels.Linker. Slack's addresses begin with that of the workspace, and name the thread of a reply.
+// Link implements channels.Linker. Slack's web addresses begin with the workspace's, and those of replies name the
+// thread.
 func (h *historian) Link(ctx context.Context, at bus.Address, message string) (string, error) {
-	parts := strings.Split(message, ":") // as messageID makes it
+	parts := strings.Split(message, ":") // in the form that messageID makes
 	if len(parts) != 4 || parts[0] != h.translator.name || !isTS(parts[3]) {
 		return "", nil
 	}
@@ -122,7 +121,7 @@ func (h *historian) Link(ctx context.Context, at bus.Address, message string) (s
 	}
 	link, err := url.Parse(me.URL)
 	if err != nil || link.Scheme != "https" || link.Host == "" {
-		return "", nil //nolint:nilerr // Slack did not say where its workspace is
+		return "", nil //nolint:nilerr // Slack did not give the workspace's web address
 	}
 	link = link.JoinPath("archives", chat, "p"+strings.ReplaceAll(ts, ".", ""))
 	if isTS(at.Thread) && at.Thread != ts {
@@ -131,8 +130,8 @@ func (h *historian) Link(ctx context.Context, at bus.Address, message string) (s
 	return link.String(), nil
 }
 
-// Before implements channels.ThreadReader: it returns what was written in a thread before
-// a message, as quotes: the first message and the newest ones.
+// Before implements channels.ThreadReader: it returns messages that were written in a thread before a given
+// message, as quotes: the first one and the newest ones.
 func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
@@ -169,11 +168,11 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	return quotes, nil
 }
 
-// readThreads is how many threads of a chat are read, the newest ones.
+// readThreads is the maximum number of a chat's threads that are read; the newest ones are.
 const readThreads = 20
 
-// History implements channels.Historian: it reads the newest messages of a chat or a thread since a
-// moment, and reports whether there are older ones.
+// History implements channels.Historian: it reads the newest messages in a chat or a thread since a time, and
+// reports whether there are older ones.
 func (h *historian) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	me, err := h.identity.current(ctx)
 	if err != nil {
@@ -213,7 +212,7 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	return said, r.more, nil
 }
 
-// A historyReader collects the messages of a chat or a thread while its history is read.
+// A historyReader collects messages while the history of a chat or a thread is read.
 type historyReader struct {
 	chat   string
 	oldest string
@@ -242,7 +241,7 @@ func (r *historyReader) addMessage(said slackgo.Message) bool {
 	return true
 }
 
-// newUtterance converts a message into the form in which people read it.
+// newUtterance converts a message into the form that people read.
 func (h *historian) newUtterance(ctx context.Context, m *message, me Account) channels.Utterance {
 	u := channels.Utterance{At: parseTS(m.TS), Text: strings.TrimSpace(describeFiles(m.Files) + " " + markup.WithEmoji(h.translator.resolveReferences(ctx, m.Text, me)))}
 	if m.isReply() {

@@ -21,9 +21,9 @@ type Account struct {
 	TeamName string
 	URL      string // the workspace's address, such as https://example.slack.com/
 	User     string // the id of the bot's user
-	Bot      string // the bot's other id, in the field bot_id of its messages
+	Bot      string // the bot's other id, which its messages contain in the field bot_id
 	Username string // without @
-	// Lacks lists the scopes that the app needs and that Slack says it does not have.
+	// Lacks lists the scopes that the app needs but, according to Slack, does not have.
 	Lacks []string
 }
 
@@ -36,7 +36,7 @@ type identity struct {
 	log          *slog.Logger
 }
 
-// Check asks Slack who the bot is. A refused token gives a *channels.SendError of kind
+// Check asks Slack who the bot is. If Slack refuses the token, it returns a *channels.SendError with the fault
 // Stop.
 func (i *identity) Check(ctx context.Context) (Account, error) {
 	ctx, t, done := startCall(ctx)
@@ -53,7 +53,7 @@ func (i *identity) Check(ctx context.Context) (Account, error) {
 	return a, nil
 }
 
-// current returns the bot's account, and asks Slack for it if it is not known yet.
+// current returns the bot's account; it asks Slack for it if it isn't known yet.
 func (i *identity) current(ctx context.Context) (Account, error) {
 	if a := i.account.Load(); a != nil {
 		return *a, nil
@@ -61,7 +61,7 @@ func (i *identity) current(ctx context.Context) (Account, error) {
 	return i.Check(ctx)
 }
 
-// BotName returns the bot's name and its workspace; "" while they are not known.
+// BotName returns the names of the bot and its workspace; "" while they aren't known.
 func (i *identity) BotName() string {
 	if a := i.account.Load(); a != nil {
 		return "@" + a.Username + " in " + a.TeamName
@@ -69,8 +69,7 @@ func (i *identity) BotName() string {
 	return ""
 }
 
-// await asks Slack who the bot is until Slack answers. It fails only when ctx ends or the
-// token is refused.
+// await asks Slack who the bot is until Slack answers. It fails only when ctx ends or Slack refuses the token.
 func (i *identity) await(ctx context.Context) (Account, error) {
 	wait := new(retryWait)
 	for {
@@ -94,10 +93,10 @@ func (i *identity) await(ctx context.Context) (Account, error) {
 // Connected reports whether the last attempt to send or to open a socket reached Slack.
 func (i *identity) Connected() bool { return i.reachability.Connected() }
 
-// SendScope is the scope of the bot's token that sending texts needs.
+// SendScope is the scope that the bot's token needs for sending texts.
 const SendScope = "chat:write"
 
-// Scopes returns the scopes of the bot's token that receiving and answering need.
+// Scopes returns the scopes that the bot's token needs for receiving and answering.
 func Scopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", files.Scope, "files:write", "groups:history", "groups:read",
@@ -105,9 +104,8 @@ func Scopes() []string {
 	}
 }
 
-// missingScopes returns the scopes that the app needs and that the header of Slack's
-// answer does not name. A header without any scope proves nothing, because a proxy may
-// have dropped it; then the result is nil.
+// missingScopes returns the scopes that the app needs but that the header of Slack's answer does not list. A header
+// that lists no scopes proves nothing, because a proxy may have dropped it; the result is then nil.
 func missingScopes(answer http.Header, receives bool) []string {
 	granted := strings.FieldsFunc(answer.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
 	if len(granted) == 0 {
@@ -120,9 +118,8 @@ func missingScopes(answer http.Header, receives bool) []string {
 	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
-// have, and how many bytes each may carry. Without a receiver nobody would learn of a
-// press, so the result is then 0, 0.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// of data each may carry. Without a receiver, nobody would learn of a press, so the result is then 0, 0.
 func (i *identity) MostButtons() (count, bytes int) {
 	if !i.receives {
 		return 0, 0

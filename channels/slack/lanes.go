@@ -9,21 +9,21 @@ import (
 	"parley/channels/backoff"
 )
 
-// reorderTime is how long a message waits for an earlier one of its chat, which the other
-// socket may deliver a moment later.
+// reorderTime is how long a message waits for an earlier one from its chat, which the other socket may deliver a
+// moment later.
 const reorderTime = 25 * time.Millisecond
 
-// An item is one unit of work that waits in a lane: a message to publish, or a task to run.
+// An item is a unit of work in a lane: a message to publish, or a task to run.
 type item struct {
 	message *message
 	ack     func()                // tells Slack that the message has arrived
 	task    func(context.Context) // what to run instead, if message is nil
-	ts      string                // Slack's time of the item, by which the lane is sorted; "" puts the item at the end
+	ts      string                // Slack's timestamp of the item, by which the lane is sorted; "" puts the item at the end
 	at      time.Time             // when the item was received
 }
 
-// A lane is the queue of messages of one chat, or of one person in the chat about whom Slack tells
-// nothing at the moment. It has a goroutine only while it has items.
+// A lane is the queue of messages for one chat or, while Slack can't say who a person is, for that person in the
+// chat. It has a goroutine only while it has items.
 type lane struct {
 	key      string // the chat, or the chat and the person
 	chat     string
@@ -32,8 +32,8 @@ type lane struct {
 	current  *item // the item that the lane's goroutine works on
 }
 
-// lanes holds the lanes of one Receive. The items of one lane are worked on one after
-// another, those of different lanes in parallel.
+// lanes holds the lanes of one call of Receive. The items in one lane are handled one after another, those in
+// different lanes concurrently.
 type lanes struct {
 	maxWaiting int // how many items may wait before further messages are dropped
 	work       func(context.Context, *lane, *item)
@@ -41,7 +41,7 @@ type lanes struct {
 	mu      sync.Mutex
 	byKey   map[string]*lane // the lanes that have items
 	waiting int
-	dropped time.Time      // when the oldest dropped message was sent; zero if none was
+	dropped time.Time      // when the oldest dropped message was sent; zero if none was dropped
 	running sync.WaitGroup // the lanes' goroutines
 }
 
@@ -50,10 +50,10 @@ func newLanes(room int, work func(context.Context, *lane, *item)) *lanes {
 	return &lanes{maxWaiting: room, work: work, byKey: map[string]*lane{}}
 }
 
-// add puts an item into its chat's lane. The two sockets may deliver two messages, or two
-// changes of one, in the wrong order, so each is put before the later ones that still
-// wait. If no more items may wait, a message is dropped without its ack, so that Slack
-// keeps it; only the time at which it was sent is remembered.
+// add puts an item into its chat's lane. The two sockets may deliver two messages, or two changes to one message,
+// in the wrong order, so add puts each before any later ones that are still waiting. If no more items may wait, it
+// drops a message without calling its ack, so that Slack keeps the message; only the time at which the message was
+// sent is remembered.
 func (s *lanes) add(ctx context.Context, chat string, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 	l.items = slices.Insert(l.items, i, it)
 }
 
-// laneFor finds or starts the lane of a chat, or, if user is not "", of that user in the chat. The
-// caller holds s.mu.
+// laneFor finds or starts the lane of a chat or, if user is not "", of that user in the chat. The caller holds
+// s.mu.
 func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 	key := chat
 	if user != "" {
@@ -95,9 +95,9 @@ func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 // senderLaneKey returns the key of a person's own lane in a chat.
 func senderLaneKey(chat, user string) string { return chat + " " + user }
 
-// addToSenderLane moves a message from its chat's lane into its sender's own. That lane keeps the
-// order of the sender's messages, while the rest of the chat does not wait until Slack says whether
-// the sender is a member.
+// addToSenderLane moves a message from its chat's lane to its sender's own lane. That lane keeps the sender's
+// messages in order, while the rest of the chat doesn't have to wait until Slack says whether the sender is a
+// member.
 func (s *lanes) addToSenderLane(ctx context.Context, m *message, ack func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +106,14 @@ func (s *lanes) addToSenderLane(ctx context.Context, m *message, ack func()) {
 	l.items = append(l.items, item{message: m, ack: ack})
 }
 
-// hasSenderLane reports whether messages of m's sender wait in a lane of their own.
+// hasSenderLane reports whether messages from m's sender are waiting in a lane of their own.
 func (s *lanes) hasSenderLane(m *message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byKey[senderLaneKey(m.Channel, m.User)] != nil
 }
 
-// run works on a lane until it is empty or ctx is done.
+// run handles a lane's items until the lane is empty or ctx is done.
 func (s *lanes) run(ctx context.Context, l *lane) {
 	for {
 		it, wait := s.next(ctx, l)
@@ -128,13 +128,13 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 	}
 }
 
-// next removes the first item from a lane and returns it. If the item is not to be worked on yet, it
-// returns nil and how long to wait; if the lane has ended, it returns nil and 0.
+// next removes the first item from a lane and returns it. If it's too early to handle the item, it returns nil and
+// how long to wait; if the lane has ended, it returns nil and 0.
 func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil, 0 // l.current stays: an unpublished message holds the cursor back
+		return nil, 0 // l.current stays set: while a message is unpublished, the cursor must not pass it
 	}
 	if l.current != nil {
 		l.current = nil
@@ -153,9 +153,8 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	return &it, 0
 }
 
-// oldestUnpublished returns when the oldest unpublished message was sent, dropped ones included;
-// the zero time if all are published. How far Slack was read (the cursor) must not be recorded
-// beyond it.
+// oldestUnpublished returns when the oldest unpublished message was sent, counting dropped ones too; the zero time
+// if all are published. How far Slack has been read (the cursor) must not be recorded as later than that.
 func (s *lanes) oldestUnpublished() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,9 +178,9 @@ func (s *lanes) oldestUnpublished() time.Time {
 	return first
 }
 
-// takeOldestDroppedIfRoom returns when the oldest dropped message was sent, and forgets it; the zero
-// time if none was dropped. It returns the zero time also while more than half of the places are
-// taken, because messages that are read again from history need them.
+// takeOldestDroppedIfRoom returns when the oldest dropped message was sent, and forgets it; the zero time if none
+// was dropped. It also returns the zero time while more than half of the places are taken, because the messages
+// that will be read again from history need room.
 func (s *lanes) takeOldestDroppedIfRoom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"parley/channels/slack/files"
 )
 
-// A message is a Slack message, as an event or history shows it.
+// A message is a Slack message, as an event or the history contains it.
 type message struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
@@ -34,7 +34,7 @@ type message struct {
 	Attachments []attachment    `json:"attachments"`
 }
 
-// fromHistory converts a message of a chat's history.
+// fromHistory converts a message from a chat's history.
 func fromHistory(chat string, m slackgo.Message) message {
 	made := message{
 		Type: "message", Subtype: m.SubType, Channel: chat, User: m.User, BotID: m.BotID,
@@ -49,13 +49,13 @@ func fromHistory(chat string, m slackgo.Message) message {
 	return made
 }
 
-// convertFile converts a file of slack-go's into the type of package files.
+// convertFile converts one of slack-go's files into the type of package files.
 func convertFile(f slackgo.File) files.File {
 	return files.File{Name: f.Name, Title: f.Title, Type: f.Mimetype, Mode: f.Mode, Size: int64(f.Size), URL: f.URLPrivate, Download: f.URLPrivateDownload}
 }
 
-// isSpeech reports whether a person says something in a message. Joins, topics and edits are not
-// speech, nor are messages of this bot (the account me) or of other bots.
+// isSpeech reports whether a message is something that a person says. Joins, topics and edits are not, nor are
+// messages from this bot (the account me) or from other bots.
 func (m *message) isSpeech(me Account) bool {
 	switch m.Type {
 	case "message":
@@ -74,8 +74,8 @@ func (m *message) isSpeech(me Account) bool {
 	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
 }
 
-// isWritten reports whether a person or an app has written the message: joins and topics
-// are not written by anybody.
+// isWritten reports whether a person or an app wrote the message; nobody writes the messages that report joins and
+// topics.
 func (m *message) isWritten() bool {
 	switch m.Subtype {
 	case "", "file_share", "thread_broadcast", "me_message", "bot_message":
@@ -91,8 +91,8 @@ type change struct {
 	eventID string   // Slack's ts of the change
 }
 
-// readChange returns the edit or deletion that an event reports; false if it reports none,
-// or if no person made it: a link that unfolds changes its message too.
+// readChange returns the edit or deletion that an event reports; false if it reports none, or one that no person
+// made: when a link unfolds, that changes its message too.
 func (m *message) readChange(me Account) (change, bool) {
 	c := change{eventID: m.EventTS}
 	switch {
@@ -110,14 +110,13 @@ func (m *message) readChange(me Account) (change, bool) {
 	return c, of.isSpeech(me)
 }
 
-// isGroup reports whether a message was written where people other than one person and the
-// bot read it.
+// isGroup reports whether a message was written where anybody besides one person and the bot can read it.
 func (m *message) isGroup() bool {
 	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
 }
 
-// isReply reports whether a message was written in a thread. In history the message that
-// began a thread has a thread_ts too, but was not written in it.
+// isReply reports whether a message was written in a thread. In history, the message that began a thread also has a
+// thread_ts, but was not written in the thread.
 func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
 
 // mentions reports whether the text mentions a user.
@@ -125,9 +124,8 @@ func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
 }
 
-// mayConcernBot reports whether a message can be meant for the bot (the account me), given the rule
-// for mentions of the message's chat. It asks neither Slack nor the book; messageInbound judges the
-// rest.
+// mayConcernBot reports whether a message may be meant for the bot (the account me), given the rule for mentions in
+// the message's chat. It asks neither Slack nor the book; messageInbound decides the rest.
 func (m *message) mayConcernBot(me Account, holds channels.MentionIn) bool {
 	if !m.isSpeech(me) || !m.isGroup() {
 		return m.isSpeech(me)
@@ -141,8 +139,8 @@ func (m *message) mayConcernBot(me Account, holds channels.MentionIn) bool {
 	return m.isReply() || m.mentions(me.User)
 }
 
-// An attachment is content that Slack shows below a message. The bot reads only those that are
-// forwarded messages.
+// An attachment is content that Slack shows below a message. The bot reads only attachments that are forwarded
+// messages.
 type attachment struct {
 	IsShare     bool         `json:"is_share"`
 	IsMsgUnfurl bool         `json:"is_msg_unfurl"`
@@ -156,7 +154,7 @@ type attachment struct {
 	Files       []files.File `json:"files"`
 }
 
-// convertAttachment converts an attachment of slack-go's, which does not name the chat.
+// convertAttachment converts one of slack-go's attachments, which does not name the chat.
 func convertAttachment(a slackgo.Attachment) attachment {
 	made := attachment{
 		IsShare: a.IsShare, IsMsgUnfurl: a.IsMsgUnfurl, AuthorID: a.AuthorID, AuthorName: cmp.Or(a.AuthorName, a.AuthorSubname),
@@ -181,12 +179,12 @@ func (m *message) forwardsMessages() bool {
 	return false
 }
 
-// formatTS writes a time as Slack's ts.
+// formatTS formats a time as a Slack ts.
 func formatTS(at time.Time) string {
 	return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
 }
 
-// parseTS reads a ts; any other text gives the zero time.
+// parseTS parses a ts; it returns the zero time for any other text.
 func parseTS(ts string) time.Time {
 	var seconds, micros int64
 	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {

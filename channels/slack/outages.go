@@ -12,55 +12,53 @@ import (
 )
 
 const (
-	// overlap is how much history before a gap is read again: an event from that time may have been
-	// on its way when the last socket closed.
+	// overlap is how far before a gap history is read too, because events from that time may have been on their way
+	// when the last socket closed.
 	overlap = 30 * time.Second
-	// shortGap is the longest outage after which new messages do not wait until history is read.
-	// Slack itself redelivers events that it could not deliver just now, and the messages of a busy
-	// workspace would all wait for the few reads of history that Slack allows.
+	// shortGap is the longest outage after which new messages don't wait until history has been read. Slack itself
+	// redelivers events that it has just failed to deliver, and in a busy workspace all messages would wait for the
+	// few reads of history that Slack allows.
 	shortGap = 20 * time.Second
-	// longestGap is how far back missed messages are read. People who asked earlier no
-	// longer wait for an answer.
+	// longestGap is how far back missed messages are read. People who asked something before that no longer wait
+	// for an answer.
 	longestGap = 3 * 24 * time.Hour
-	// redeliveryTime is how long after a socket's end Slack may redeliver its events
-	// later than newer ones.
+	// redeliveryTime is how long after a socket has ended Slack may redeliver its events after newer ones.
 	redeliveryTime = 10 * time.Second
-	// takeoverTime is how long after the start of this process Slack may redeliver events later
-	// than newer ones: the process that served the channel before may have ended without Slack's
-	// noticing.
+	// takeoverTime is how long after the start of this process Slack may redeliver events after newer ones, because
+	// Slack may not have noticed that the process that served the channel before has ended.
 	takeoverTime = 30 * time.Second
 	saveTimeout  = 5 * time.Second
-	// redeliveredOutage is the longest outage after which Slack's requests deliver every
-	// event again: Slack repeats each request at once, after a minute, and after five.
+	// redeliveredOutage is the longest outage after which Slack's requests deliver every event again: Slack repeats
+	// each request immediately, after a minute, and after five minutes.
 	redeliveredOutage = 45 * time.Second
 )
 
-// outages records until when Slack was heard, and so from which time messages may be missing (the
-// gap) and must be read from history. The book keeps that moment as the cursor of the whole
-// channel. The cursor does not move while an older message is unpublished, nor while a gap is
-// unread: if the process dies meanwhile, the whole gap is left to the next process.
+// outages records until when Slack was heard, and so from which time on messages may be missing (the gap) and must
+// be read from history. The book keeps that time as the cursor of the whole channel. The cursor does not move while
+// an older message is unpublished or a gap is unread: if the process dies then, the whole gap is left to the next
+// process.
 type outages struct {
 	name         string // the channel's configured name
 	cursors      Cursors
-	receivesHTTP bool // whether Slack makes requests
+	receivesHTTP bool // whether Slack delivers by HTTP requests
 	silence      time.Duration
 	lanes        *lanes
 	log          *slog.Logger
-	wake         chan struct{} // gets a value when a gap is to be read, or the cursor to be saved
+	wake         chan struct{} // receives a value when a gap must be read, or the cursor saved
 
 	mu             sync.Mutex
 	greetedSockets int       // how many open sockets Slack has greeted
 	lastHeard      time.Time // when Slack last gave a sign of life; zero before the first
-	written        time.Time // the cursor that was saved last
+	written        time.Time // the cursor that was last saved
 	gap            *gap      // the gap that is being read; nil if no message is missing
-	outageLogged   bool      // whether the present outage was logged
-	// Until settledAt, messages may arrive in another order than they were written: Slack
-	// redelivers a lost socket's events seconds later but newer events at once. Messages
-	// that were written since heldUpSince may be held up.
+	outageLogged   bool      // whether the current outage was logged
+	// Until settledAt, messages may arrive in a different order than they were written, because Slack takes seconds
+	// to redeliver a lost socket's events but delivers newer events immediately. Messages that were written since
+	// heldUpSince may be held up.
 	settledAt, heldUpSince time.Time
 }
 
-// newOutages makes an outages for the channel whose unpublished messages are in lanes.
+// newOutages makes the outages of a channel whose unpublished messages are in lanes.
 func newOutages(c *Channel, lanes *lanes) *outages {
 	return &outages{
 		name: c.name, cursors: c.cursors, receivesHTTP: c.ReceivesHTTP(), silence: c.timing.silence,
@@ -71,8 +69,8 @@ func newOutages(c *Channel, lanes *lanes) *outages {
 // cursorAddress returns the address under which the book keeps the cursor.
 func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.name} }
 
-// load reads the saved cursor, retrying until the book answers. At the first start it saves now as
-// the cursor: if this process dies, the next one has a gap since then. It fails only when ctx ends.
+// load reads the saved cursor, retrying until the book answers. If none was ever saved, it saves the current time:
+// if this process dies, the next one then has a gap since now. It fails only when ctx ends.
 func (o *outages) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
@@ -92,9 +90,9 @@ func (o *outages) load(ctx context.Context) error {
 	}
 }
 
-// noteHeard records a sign of life from Slack. If it comes later than any socket stays open without
-// one, then this process or its machine has slept, and the sign is an old one: events that were on
-// their way meanwhile are lost, so noteHeard records a gap.
+// noteHeard records a sign of life from Slack. If it comes later than a socket may stay open without one, then this
+// process or its machine was asleep, and the sign of life is an old one: events that were sent in the meantime are
+// lost, so noteHeard records a gap.
 func (o *outages) noteHeard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,8 +106,8 @@ func (o *outages) noteHeard() {
 	o.lastHeard = now
 }
 
-// noteLostSince records that messages since that moment may be missing, because a socket has
-// delivered nothing since then.
+// noteLostSince records that messages since a time may be missing, because a socket has delivered nothing since
+// then.
 func (o *outages) noteLostSince(since, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -120,8 +118,8 @@ func (o *outages) noteLostSince(since, now time.Time) {
 // machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// noteOpened records that Slack has greeted a socket. If no other socket is open, there is
-// a gap since the last sign of life.
+// noteOpened records that Slack has greeted a socket. If no other socket is open, there is a gap since the last
+// sign of life.
 func (o *outages) noteOpened(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,15 +139,15 @@ func (o *outages) noteOpened(ctx context.Context) {
 		o.markUnsettled(now, takeoverTime)
 	}
 	o.lastHeard = now
-	o.wakeCatchUp() // saves the cursor at once, so that no gap is longer than it has to be
+	o.wakeCatchUp() // saves the cursor immediately, so that no gap is longer than necessary
 	if o.outageLogged {
 		o.outageLogged = false
 		o.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
 	}
 }
 
-// addGap records that messages since a moment may be missing, and joins them with an earlier gap
-// that is not read to its end. The caller holds o.mu.
+// addGap records that messages since a time may be missing, and merges this gap with an earlier one that has not
+// been read completely. The caller holds o.mu.
 func (o *outages) addGap(since, now time.Time) {
 	next := newGap(since.Add(-overlap), now.Sub(since) >= shortGap)
 	if o.gap != nil {
@@ -173,7 +171,7 @@ func (o *outages) wakeCatchUp() {
 	}
 }
 
-// noteClosed records that a socket has ended that Slack had greeted.
+// noteClosed records that a socket that Slack had greeted has ended.
 func (o *outages) noteClosed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,7 +179,7 @@ func (o *outages) noteClosed() {
 	o.markUnsettled(wallClock(), redeliveryTime)
 }
 
-// hasNoneOpen reports whether no socket is open that Slack has greeted.
+// hasNoneOpen reports whether no socket that Slack has greeted is open.
 func (o *outages) hasNoneOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,8 +196,8 @@ func (o *outages) logOutage(ctx context.Context, err error) {
 	}
 }
 
-// save moves the cursor to the last sign of life, or to the oldest message that is not
-// published yet. The cursor does not move while there is a gap.
+// save moves the cursor to the last sign of life, or to the oldest message that has not been published yet. The
+// cursor does not move while there is a gap.
 func (o *outages) save(ctx context.Context) {
 	waits := o.lanes.oldestUnpublished()
 	o.mu.Lock()
@@ -225,7 +223,7 @@ func (o *outages) save(ctx context.Context) {
 	o.mu.Unlock()
 }
 
-// finishGap records that the messages of a gap were read, unless a newer gap has replaced it.
+// finishGap records that the messages in a gap have been read, unless a newer gap has replaced it.
 func (o *outages) finishGap(g *gap) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,15 +232,15 @@ func (o *outages) finishGap(g *gap) {
 	}
 }
 
-// currentGap returns the gap that is to be read; nil if there is none.
+// currentGap returns the gap that must be read; nil if there is none.
 func (o *outages) currentGap() *gap {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.gap
 }
 
-// markUnsettled records that for the time d messages may arrive in another order than they were
-// written. The caller holds o.mu.
+// markUnsettled records that, for the duration d, messages may arrive in a different order than they were written.
+// The caller holds o.mu.
 func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	if now.After(o.settledAt) {
 		o.heldUpSince = now.Add(-overlap)
@@ -252,9 +250,9 @@ func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	}
 }
 
-// possiblyHeldUp returns since when messages may be held up by a broken socket; false if none are.
-// Where one socket is lost after another, that is not since the first of them: what it held up has
-// come since.
+// possiblyHeldUp returns since when messages may be held up by a broken socket; false if none are. If sockets are
+// lost one after another, that is not the time of the first loss, because what the first one held up has arrived
+// since.
 func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -266,8 +264,8 @@ func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	return since, now.Before(o.settledAt)
 }
 
-// noteDropped records that messages may be missing since the oldest one for which the lanes had no
-// room, once they have room again.
+// noteDropped records that messages may be missing since the oldest one for which the lanes had no room. It does so
+// once they have room again.
 func (o *outages) noteDropped(ctx context.Context) {
 	since := o.lanes.takeOldestDroppedIfRoom()
 	if since.IsZero() {
@@ -279,11 +277,11 @@ func (o *outages) noteDropped(ctx context.Context) {
 	o.addGap(since, wallClock())
 }
 
-// A gap is a time, from a moment until now, whose messages the bot may have missed. Each chat's
-// part of it is read from history separately.
+// A gap is a period, from a time until now, whose messages the bot may have missed. Each chat's part of it is read
+// from history separately.
 type gap struct {
 	from time.Time
-	long bool // whether a chat's new messages wait until its part is read, however long that takes
+	long bool // whether a chat's new messages wait until its part has been read, however long that takes
 
 	mu     sync.Mutex
 	filled map[string]bool // chats whose part was read, or never can be
@@ -295,22 +293,22 @@ func newGap(from time.Time, long bool) *gap {
 	return &gap{from: from, long: long, filled: map[string]bool{}, failed: map[string]int{}}
 }
 
-// isFilled reports whether a chat's part was read, or never can be.
+// isFilled reports whether a chat's part has been read, or can never be read.
 func (g *gap) isFilled(chat string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.filled[chat]
 }
 
-// failures returns how many times reading a chat's part has failed, so that it was put off.
+// failures returns how many times reading a chat's part has failed, so that it was postponed.
 func (g *gap) failures(chat string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failed[chat]
 }
 
-// recordResult records the result of reading a chat's part: a permanent error ends the
-// attempts, any other error puts the chat off.
+// recordResult records the result of reading a chat's part: after a permanent error there are no more attempts;
+// after any other error the chat is postponed.
 func (g *gap) recordResult(chat string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -321,7 +319,7 @@ func (g *gap) recordResult(chat string, err error) {
 	g.failed[chat]++
 }
 
-// isPermanent reports whether reading would fail with the same error later too.
+// isPermanent reports whether reading would fail with the same error again later.
 func isPermanent(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Fault == channels.Rejected || refusal.Fault == channels.Unknown)

@@ -12,8 +12,8 @@ import (
 	"parley/channels/slack/assistant"
 )
 
-// panes fills the places that Slack gives an app besides its messages: its home, its assistant
-// panes, and the display that it is at work.
+// panes fills the places that Slack gives an app outside of messages: its home, its assistant panes, and the
+// indicator that it is at work.
 type panes struct {
 	surfaces      *assistant.Surfaces
 	conversations *conversations
@@ -21,9 +21,9 @@ type panes struct {
 	log           *slog.Logger
 }
 
-// Typing shows in the thread of an answer that the bot is at work, and returns for how long Slack
-// shows it. Outside of threads, and for apps made with an older manifest, Slack has no such
-// display; then Typing returns an hour, so that it is not called again soon.
+// Typing shows in an answer's thread that the bot is at work, and returns how long Slack shows it. Outside of
+// threads, and for apps made with an older manifest, Slack has no such indicator; Typing then returns an hour, so
+// that it is not called again soon.
 func (p *panes) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
 	const never = time.Hour
 	if to.Thread == "" {
@@ -40,8 +40,8 @@ func (p *panes) Typing(ctx context.Context, to bus.Address) (fades time.Duration
 	return fades, err
 }
 
-// Welcome shows a person in the app's home what the bot may do for them, and in a pane
-// what they may ask. To a person who is not admitted a pane shows nothing.
+// Welcome shows a person in the app's home what the bot can do for them, and in a pane what they can ask. A pane
+// shows nothing to a person who is not admitted.
 func (p *panes) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welcome) error {
 	_, user, _ := strings.Cut(opened.From.ID, ":")
 	switch {
@@ -57,8 +57,8 @@ func (p *panes) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welc
 	return p.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, textSuggestions, prompts)
 }
 
-// beginsPane reports whether a message is the first in an assistant pane: nobody whom the gate
-// admits has written there before.
+// beginsPane reports whether a message is the first one in an assistant pane: nobody whom the gate admits has
+// written there before.
 func (p *panes) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
 	if m.isGroup() || at.Thread == "" {
 		return false
@@ -67,8 +67,8 @@ func (p *panes) beginsPane(ctx context.Context, m *message, at bus.Address) bool
 	return err == nil && !joined
 }
 
-// nameConversation gives the conversation in an assistant pane a title, made of its first message,
-// if the gate admitted that message's sender.
+// nameConversation gives the conversation in an assistant pane a title, made from its first message, if the gate
+// admitted the sender of that message.
 func (p *panes) nameConversation(ctx context.Context, in bus.Inbound) {
 	if _, joined, err := p.joins.Joined(ctx, in.At); err != nil || !joined {
 		return

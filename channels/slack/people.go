@@ -18,30 +18,29 @@ import (
 // A person is what Slack says about a user.
 type person struct {
 	name     string
-	member   bool // a full member of the workspace: no guest and no bot
+	member   bool // a full member of the workspace: not a guest and not a bot
 	timeZone string
 }
 
-// people looks up users. It remembers them for a while only, because guests become
-// members, and members leave.
+// people looks up users. It remembers them only for a while, because guests become members, and members leave.
 type people struct {
 	api    *slackgo.Client
 	log    *slog.Logger
 	team   func(context.Context) (string, error) // returns the workspace's id
 	known  *cache[person]
-	failed *cache[error] // by user: the error of a lookup that failed just now
+	failed *cache[error] // by user: the error of a lookup that has just failed
 
 	mu           sync.Mutex
-	limitedUntil time.Time // until when Slack's rate limit forbids such lookups
+	limitedUntil time.Time // until when Slack's rate limit forbids lookups
 }
 
 const (
-	// lookUpTimeout bounds one lookup, because later messages of the chat wait for it.
+	// lookUpTimeout limits one lookup, because later messages in the chat wait for it.
 	lookUpTimeout = 5 * time.Second
 	// failedKept is how long a failed lookup is not repeated.
 	failedKept = 2 * time.Second
-	// unknownUserKept is how long a user whom Slack does not know is taken for no member.
-	// It is short, because the user may have joined a moment ago.
+	// unknownUserKept is how long a user that Slack does not know is assumed not to be a member. It is short,
+	// because the user may have joined a moment ago.
 	unknownUserKept = time.Minute
 )
 
@@ -50,9 +49,8 @@ func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context)
 	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
 }
 
-// lookUp returns what Slack says about a user. If Slack refuses to describe the user, they are
-// taken for nobody of this workspace, which is not an error. When lookUp fails, a later call may
-// succeed.
+// lookUp returns what Slack says about a user. If Slack refuses to describe a user, lookUp returns nobody, which is
+// not an error. If lookUp fails, a later call may succeed.
 func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
 		return one, nil
@@ -77,8 +75,7 @@ func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	return one, nil
 }
 
-// Member reports whether a person is a full member of the workspace, and neither a guest
-// nor a bot.
+// Member reports whether a person is a full member of the workspace, and neither a guest nor a bot.
 func (p *people) Member(ctx context.Context, who string) (bool, error) {
 	_, user, found := strings.Cut(who, ":")
 	if !found {
@@ -95,8 +92,8 @@ func (p *people) TimeZone(ctx context.Context, who string) (string, error) {
 	return one.timeZone, err
 }
 
-// recentFailure returns the error of a lookup of that user that failed just now, or the
-// rate limit as long as it lasts; nil if Slack may be asked about the user.
+// recentFailure returns the error of a lookup of that user that has just failed, or the rate limit while it lasts;
+// nil if Slack may be asked about the user.
 func (p *people) recentFailure(user string) error {
 	p.mu.Lock()
 	quiet := time.Until(p.limitedUntil)
@@ -108,7 +105,7 @@ func (p *people) recentFailure(user string) error {
 	return err
 }
 
-// rememberFailure records a failed lookup, and returns what lookUp answers for it.
+// rememberFailure records a failed lookup, and returns the result of lookUp for it.
 func (p *people) rememberFailure(ctx context.Context, user string, e *channels.SendError) (person, error) {
 	switch {
 	case e.Fault == channels.Rejected && e.Code != "missing_scope": // a scope may be added later
@@ -126,8 +123,8 @@ func (p *people) rememberFailure(ctx context.Context, user string, e *channels.S
 	return person{}, e
 }
 
-// nameTimeout bounds how long a message waits for a person's name. The name is
-// only shown to the model, so a message goes on without it.
+// nameTimeout is how long a message waits for a person's name. Only the model is shown the name, so the message can
+// do without it.
 const nameTimeout = 2 * time.Second
 
 // name returns a user's name; "" if Slack does not give it in time.
@@ -141,8 +138,7 @@ func (p *people) name(ctx context.Context, user string) string {
 	return one.name
 }
 
-// isMember reports whether a user is a full member of the workspace team: no guest, no
-// stranger and no bot.
+// isMember reports whether a user is a full member of the workspace team: not a guest, a stranger or a bot.
 func isMember(u *slackgo.User, team string) bool {
 	switch {
 	case u.Deleted, u.IsInvitedUser, u.IsStranger, u.IsRestricted, u.IsUltraRestricted:
@@ -150,14 +146,14 @@ func isMember(u *slackgo.User, team string) bool {
 	case u.IsBot, u.IsAppUser, u.IsConnectorBot, u.IsWorkflowBot, u.ID == slackbot:
 		return false
 	}
-	// Members of an organisation may have their home in another of its workspaces.
+	// Members of an organization may have their home in another one of its workspaces.
 	return u.TeamID == team || slices.Contains(u.Enterprise.Teams, team)
 }
 
-// maxName is the longest name of a person that the model is shown, in characters.
+// maxName is the maximum length, in characters, of the name of a person that the model is shown.
 const maxName = 64
 
-// slackbot is a user in every workspace who is not a person.
+// slackbot is a user that exists in every workspace and is not a person.
 const slackbot = "USLACKBOT"
 
 // chosenName returns the name that a user chose, on one line.
@@ -170,11 +166,11 @@ func chosenName(u *slackgo.User) string {
 	return ""
 }
 
-// maxCached is how many values one cache remembers at most.
+// maxCached is the maximum number of values in one cache.
 const maxCached = 4096
 
-// A cache remembers up to maxCached values, each for the time ttl unless putFor gives
-// another. When it is full it forgets one at random.
+// A cache remembers up to maxCached values, each for the time ttl unless putFor says otherwise. When it is full, it
+// forgets a random one.
 type cache[V any] struct {
 	ttl time.Duration
 
@@ -182,13 +178,13 @@ type cache[V any] struct {
 	entries map[string]cached[V]
 }
 
-// A cached is a value in a cache, and until when it is remembered.
+// A cached is a value in a cache, with the time until which it is remembered.
 type cached[V any] struct {
 	value V
 	until time.Time
 }
 
-// newCache makes a cache that remembers each value for that time.
+// newCache makes a cache that remembers each value for the time keep.
 func newCache[V any](keep time.Duration) *cache[V] {
 	return &cache[V]{ttl: keep, entries: map[string]cached[V]{}}
 }
@@ -221,13 +217,12 @@ func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 	c.entries[key] = cached[V]{value, time.Now().Add(keep)}
 }
 
-// IsGroupID reports whether a text is the id of a channel or a group, and not a name or a
-// person's id.
+// IsGroupID reports whether a text is the id of a channel or a group, as opposed to a name or a person's id.
 func IsGroupID(id string) bool {
 	return len(id) > 1 && (id[0] == 'C' || id[0] == 'G') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// IsUserID reports whether a text is the id of a Slack user, and not a name or an address.
+// IsUserID reports whether a text is the id of a Slack user, as opposed to a name or an address.
 func IsUserID(id string) bool {
 	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }

@@ -11,7 +11,7 @@ import (
 	"parley/channels"
 )
 
-// A publisher publishes the messages of one Receive, each once.
+// A publisher publishes the messages of one call of Receive, each once.
 type publisher struct {
 	me          Account
 	translator  *translator
@@ -21,11 +21,11 @@ type publisher struct {
 	publish     func(context.Context, bus.Inbound) error
 	lanes       *lanes
 	published   *cache[struct{}] // ids of messages that were published within the last hour
-	spokenTo    *cache[struct{}] // chats in which people spoke to the bot within the last day
+	spokenTo    *cache[struct{}] // chats in which people talked to the bot within the last day
 	namingPanes sync.WaitGroup   // the calls in progress that give panes a title
 }
 
-// newPublisher makes a publisher that hands messages of the Channel c to publish.
+// newPublisher makes a publisher that passes messages of the Channel c to publish.
 func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Context, bus.Inbound) error) *publisher {
 	return &publisher{
 		me: me, translator: c.translator, speakers: c.speakers, panes: c.panes, log: c.log, publish: publish, lanes: lanes,
@@ -33,19 +33,19 @@ func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Con
 	}
 }
 
-// noAck is the ack of a message from history: nobody waits for an acknowledgement.
+// noAck is the ack of a message from history: there is nothing to acknowledge.
 func noAck() {}
 
-// deliver publishes one message, retrying until that succeeds, and then acknowledges it. If nobody
-// can say now whether its sender may talk to the bot, it moves the message to a lane (queue) of the
-// sender's own. It returns false if ctx ended first.
+// deliver publishes one message, retrying until that succeeds, then acknowledges it. If nobody can say now whether
+// its sender may talk to the bot, it moves the message to the sender's own lane (queue). It returns false if ctx
+// ended first.
 func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
-	if p.lanes.hasSenderLane(m) { // so it comes behind the sender's earlier messages
+	if p.lanes.hasSenderLane(m) { // so that it comes after the sender's earlier messages
 		p.lanes.addToSenderLane(ctx, m, ack)
 		return true
 	}
 	wait := &retryWait{most: maxOwnWait}
-	for ctx.Err() == nil { // a lane may call this for many messages of a gap after ctx ended
+	for ctx.Err() == nil { // a lane may call this for many messages of a gap after ctx has ended
 		err := p.publishOnce(ctx, m)
 		switch {
 		case err == nil:
@@ -62,8 +62,8 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 	return false
 }
 
-// publishInSenderLane publishes a message that waits in its sender's own lane (queue), retrying until
-// that succeeds.
+// publishInSenderLane publishes a message that waits in its sender's own lane (queue), retrying until that
+// succeeds.
 func (p *publisher) publishInSenderLane(ctx context.Context, m *message, ack func()) {
 	wait := &retryWait{most: maxSenderLaneWait, strict: true}
 	for ctx.Err() == nil {
@@ -76,8 +76,8 @@ func (p *publisher) publishInSenderLane(ctx context.Context, m *message, ack fun
 	}
 }
 
-// publishOnce makes one attempt to publish a message. A message that is published already,
-// or is not meant for the bot, needs no attempt and gives nil.
+// publishOnce makes one attempt to publish a message. It returns nil without an attempt if the message has already
+// been published, or is not meant for the bot.
 func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	id := p.translator.messageID(m, p.me)
 	if p.isPublished(m) {
@@ -85,8 +85,8 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	}
 	in, concerns, err := p.translator.messageInbound(ctx, m, p.me)
 	if err != nil || !concerns {
-		// A message that is not meant for the bot is not recorded as published: Slack sends
-		// two events for a mention, and the one that is meant for the bot may come second.
+		// A message that is not meant for the bot is not recorded as published: Slack sends two events for a
+		// mention, and the one that is meant for the bot may come second.
 		if err == nil {
 			p.translator.unaddressed.Note(in.ID, in.At)
 		}
@@ -105,8 +105,8 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	return nil
 }
 
-// publishChange publishes an edit or a deletion, after the messages of its chat that came before,
-// retrying until that succeeds, and then acknowledges it.
+// publishChange publishes an edit or a deletion after the messages that came before it in its chat, retrying until
+// that succeeds, then acknowledges it.
 func (p *publisher) publishChange(ctx context.Context, what change, ack func()) {
 	wait := &retryWait{most: maxOwnWait}
 	for ctx.Err() == nil {
@@ -119,8 +119,8 @@ func (p *publisher) publishChange(ctx context.Context, what change, ack func()) 
 	}
 }
 
-// isPublished reports whether a message was published within the last hour. The bus
-// recognises later repetitions by the message's id.
+// isPublished reports whether a message was published within the last hour. The bus recognizes later repetitions by
+// the message's id.
 func (p *publisher) isPublished(m *message) bool {
 	_, ok := p.published.get(p.translator.messageID(m, p.me))
 	return ok

@@ -22,20 +22,20 @@ func (r *reactor) Answered(ctx context.Context, at bus.Address, message string) 
 	return r.react(ctx, at, message, "white_check_mark")
 }
 
-// Failed marks a person's message as one that gets no answer.
+// Failed marks a person's message as one that won't be answered.
 func (r *reactor) Failed(ctx context.Context, at bus.Address, message string) error {
 	return r.react(ctx, at, message, "warning")
 }
 
-// react adds the bot's reaction to a person's message, named by its id on the bus. A slash
-// command or a shortcut has no message, and gets no reaction.
+// react adds the bot's reaction to a person's message, given its id on the bus. A slash command or a shortcut has
+// no message, and gets no reaction.
 func (r *reactor) react(ctx context.Context, at bus.Address, message, name string) error {
 	ctx, t, done := startCall(ctx)
 	defer done()
 	// A message's id on the bus ends with its ts, which contains no colon.
 	ts := message[strings.LastIndex(message, ":")+1:]
 	if !isTS(ts) {
-		return nil // it is not a message, but a slash command or a shortcut
+		return nil // it is a slash command or a shortcut, not a message
 	}
 	err := r.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, ts))
 	if err == nil {

@@ -16,12 +16,12 @@ import (
 	"parley/channels/slack/interaction"
 )
 
-// socketCount is how many sockets are open at a time: while one is being replaced, the
-// other delivers events.
+// socketCount is how many sockets are open at the same time: while one is being replaced, the other delivers
+// events.
 const socketCount = 2
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
-// with an error of kind Stop: Slack refuses a token, or one is missing.
+// Receive passes what people say to publish until ctx is done, then returns nil. It fails only with the fault Stop:
+// Slack refuses a token, or one is missing.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if !c.identity.receives {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
@@ -53,8 +53,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 		}
 	}
 	working.Go(func() { r.catchUp.run(ctx) })
-	// First the goroutines that add to the lanes end, then the lanes; the cursor is saved
-	// last, so that it covers everything that was published.
+	// The goroutines that add to the lanes end first, then the lanes; the cursor is saved last, so that it covers
+	// everything that was published.
 	working.Wait()
 	r.lanes.running.Wait()
 	r.actions.running.Wait()
@@ -63,8 +63,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return onlyStopError(context.Cause(ctx))
 }
 
-// onlyStopError returns err if it is of kind Stop, the only kind by which Receive ends
-// before ctx does; else nil.
+// onlyStopError returns err if its fault is Stop, the only fault with which Receive ends before ctx does; otherwise
+// nil.
 func onlyStopError(err error) error {
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 		return refusal
@@ -72,8 +72,8 @@ func onlyStopError(err error) error {
 	return nil
 }
 
-// A receiver is one run of Receive. Sockets deliver events, lanes keep their order, the
-// publisher publishes them, and catchUp reads from history what no socket delivered.
+// A receiver is one run of Receive. Sockets deliver events, lanes keep them in order, the publisher publishes them,
+// and catchUp reads from history what no socket delivered.
 type receiver struct {
 	me        Account
 	log       *slog.Logger
@@ -85,7 +85,7 @@ type receiver struct {
 	sockets   *sockets
 }
 
-// newReceiver wires the parts of a receiver together.
+// newReceiver builds a receiver and connects its parts.
 func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbound) error) *receiver {
 	r := &receiver{me: me, log: c.log}
 	r.lanes = newLanes(c.maxQueued, r.handleItem)
@@ -100,12 +100,12 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	return r
 }
 
-// An acknowledge tells Slack that a delivery has arrived. show is what Slack shows at once to the
-// person who caused the delivery, if its kind allows that; nil shows nothing.
+// An acknowledge tells Slack that a delivery has arrived. show is what Slack immediately shows to the person who
+// caused the delivery, if this kind of delivery allows that; nil shows nothing.
 type acknowledge func(show any)
 
-// handleDelivery handles what Slack delivers, over a socket or by a request. A delivery that cannot
-// be decoded would be no better the next time, so it is acknowledged and left out.
+// handleDelivery handles what Slack delivers, over a socket or by a request. A delivery that can't be decoded is
+// acknowledged and skipped, because it would be no better the next time.
 func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
 	var (
 		d   interaction.Action
@@ -132,8 +132,8 @@ func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json
 	}
 }
 
-// handleEvent handles one event. It acknowledges the event, at once or when it is published. If the
-// event cannot be decoded, it returns an error and acknowledges nothing.
+// handleEvent handles one event. It acknowledges the event, either immediately or once it is published. If the
+// event can't be decoded, it returns an error and acknowledges nothing.
 func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack acknowledge) error {
 	var outer struct {
 		Event json.RawMessage `json:"event"`
@@ -177,12 +177,12 @@ func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack
 	return nil
 }
 
-// lastRetry is the number of the last attempt that Slack makes to deliver an event. When
-// it is reached, Slack may have given up on earlier events already.
+// lastRetry is the number of the last attempt that Slack makes to deliver an event. Once it is reached, Slack may
+// already have given up on earlier events.
 const lastRetry = 3
 
-// handleRequests handles, until ctx is done, what Slack delivers by requests. Slack counts as heard
-// all that time: it repeats for minutes what a request could not deliver.
+// handleRequests handles, until ctx is done, what Slack delivers by requests. All that time, Slack counts as heard:
+// if a request can't deliver something, Slack repeats it for minutes.
 func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.Delivery) {
 	r.outages.noteOpened(ctx)
 	defer r.outages.noteClosed()
@@ -203,9 +203,8 @@ func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.De
 	}
 }
 
-// detectLosses records a gap if a request shows that earlier ones may have been lost: because it is
-// Slack's last attempt to deliver an event, or because Slack reports that it has dropped events
-// beyond its rate limit.
+// detectLosses records a gap if a request shows that earlier ones may have been lost: because it is Slack's last
+// attempt to deliver an event, or because Slack reports that it has dropped events beyond its rate limit.
 func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *silence) {
 	var told struct {
 		Type   string `json:"type"`
@@ -231,18 +230,18 @@ func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *s
 	}
 }
 
-// A silence is the last longer time in which Slack delivered nothing: people were quiet,
-// or the connection was interrupted.
+// A silence is the last long period in which Slack delivered nothing, because nobody wrote or the connection was
+// interrupted.
 type silence struct{ began, ended, last time.Time }
 
 const (
 	longSilence = time.Minute
-	// silenceKept is how long a silence is remembered. After it Slack no longer delivers
-	// messages from the silence.
+	// silenceKept is how long a silence is remembered. After that, Slack no longer delivers messages from the
+	// silence.
 	silenceKept = 10 * time.Minute
 )
 
-// noteDelivery records a delivery that succeeded at Slack's first attempt, which ends a silence.
+// noteDelivery records that Slack delivered something at the first attempt, which ends a silence.
 func (s *silence) noteDelivery(now time.Time) {
 	if !s.last.IsZero() && now.Sub(s.last) > longSilence {
 		if now.Sub(s.ended) > silenceKept {
@@ -253,8 +252,8 @@ func (s *silence) noteDelivery(now time.Time) {
 	s.last = now
 }
 
-// missingSince returns since when messages may be missing if a message that was written at the
-// moment said was delivered late.
+// missingSince returns the time since when messages may be missing if a message that was written at the time said
+// was delivered late.
 func (s *silence) missingSince(said time.Time) time.Time {
 	if !s.began.IsZero() && s.began.Before(said) && said.Before(s.ended) {
 		return s.began
@@ -265,8 +264,8 @@ func (s *silence) missingSince(said time.Time) time.Time {
 	return said
 }
 
-// receiveMessage puts a message, or the change of one, into its chat's lane (queue). A message that
-// cannot be meant for the bot is only acknowledged.
+// receiveMessage puts a message, or a change to one, into its chat's lane (queue). A message that can't be meant
+// for the bot is only acknowledged.
 func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
 	if what, ok := m.readChange(r.me); ok {
 		r.lanes.add(ctx, m.Channel, item{ts: what.eventID, task: func(ctx context.Context) { r.publisher.publishChange(ctx, what, ack) }})
@@ -282,7 +281,7 @@ func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
 	r.lanes.add(ctx, m.Channel, item{message: m, ack: ack})
 }
 
-// handleItem does the work of one item of a lane.
+// handleItem handles one item from a lane.
 func (r *receiver) handleItem(ctx context.Context, l *lane, it *item) {
 	switch {
 	case it.message == nil:

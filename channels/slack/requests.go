@@ -6,17 +6,17 @@ import (
 	"parley/channels/slack/events"
 )
 
-// requests receives by the requests that Slack makes.
+// requests receives messages by HTTP requests from Slack.
 type requests struct {
 	secret     string               // the app's Signing Secret; "" if sockets are used
-	deliveries chan events.Delivery // what the requests deliver
+	deliveries chan events.Delivery // receives the contents of the requests
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by Slack's requests if it has
-// a signing secret.
+// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by HTTP requests if it has a signing secret.
 func (rs *requests) ReceivesHTTP() bool { return rs.secret != "" }
 
-// ServeHTTP implements channels.HTTPReceiver: it answers one request of Slack's.
+// ServeHTTP implements channels.HTTPReceiver: it verifies and answers a request from Slack, and passes on its
+// content.
 func (rs *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := events.Handler{Secret: rs.secret, Deliveries: rs.deliveries}
 	h.ServeHTTP(w, r)

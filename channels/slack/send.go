@@ -14,8 +14,8 @@ import (
 	"parley/channels/slack/stream"
 )
 
-// partEvent is the event type in the metadata of every message that the bot sends; with it comes
-// the key of the part, by which FindSent finds the message.
+// partEvent is the event type in the metadata of every message that the bot sends. The metadata also contains the
+// part's key, by which FindSent finds the message.
 const partEvent = "parley_part"
 
 // A sender sends and edits messages and files.
@@ -30,8 +30,8 @@ type sender struct {
 	markdown      markdownBlocks
 }
 
-// Send writes one part into a chat and returns the ts of the message. If the thread of the
-// message that the part belongs to is gone, it writes into the chat itself.
+// Send posts one part to a chat and returns the ts of the message. If the thread of the message that the part
+// belongs to is gone, it posts to the chat itself.
 func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	ts, err := s.postMessage(ctx, to.Chat, threadFor(to, part), part)
 	if to.Thread == "" && part.Under != "" && isThreadGone(err) {
@@ -40,8 +40,8 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 	return ts, err
 }
 
-// postMessage posts one message, as a growing one if the part grows, and returns its ts.
-// Its errors are *channels.SendError.
+// postMessage posts one message, as a growing one if the part grows, and returns its ts. Its errors are
+// *channels.SendError.
 func (s *sender) postMessage(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
 	if ts, err := s.startStream(ctx, chat, thread, part); ts != "" || err != nil {
 		return ts, err
@@ -60,7 +60,7 @@ func (s *sender) postMessage(ctx context.Context, chat, thread string, part chan
 	if err != nil {
 		e := sendError(err, t)
 		if e.Code == "missing_scope" {
-			e.Fault = channels.Stop // no message at all can be sent without it
+			e.Fault = channels.Stop // without it, no message at all can be sent
 			e.Remedy = e.Err.Error() + ": add it under OAuth & Permissions and install the app again"
 		}
 		s.reachability.Note(e)
@@ -77,8 +77,7 @@ func (s *sender) postMessage(ctx context.Context, chat, thread string, part chan
 	return ts, nil
 }
 
-// startStream begins a message that grows and returns its ts; "" if an ordinary message is
-// to be posted instead.
+// startStream starts a message that grows and returns its ts; "" if an ordinary message should be posted instead.
 func (s *sender) startStream(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
 	if part.Growing == nil || thread == "" || chat == "" || !strings.ContainsAny(chat[:1], "CDG") {
 		return "", nil
@@ -87,7 +86,7 @@ func (s *sender) startStream(ctx context.Context, chat, thread string, part chan
 	if chat[0] != 'D' {
 		me, err := s.identity.current(ctx)
 		if err != nil {
-			return "", nil //nolint:nilerr // what is sent instead meets the same
+			return "", nil //nolint:nilerr // the message that is sent instead will get the same error
 		}
 		if at.User, at.Team = s.speakers.find(ctx, me, chat, thread, part.Growing.Turn), me.Team; at.User == "" {
 			return "", nil
@@ -104,8 +103,8 @@ func (s *sender) startStream(ctx context.Context, chat, thread string, part chan
 	return ts, err
 }
 
-// Whisper implements channels.Whisperer: it shows a message to one user of a chat only,
-// until that user reloads Slack.
+// Whisper implements channels.Whisperer: it shows a message in a chat to only one user, until that user reloads
+// Slack.
 func (s *sender) Whisper(ctx context.Context, to bus.Address, user string, part channels.Part) error {
 	ctx, t, done := startCall(ctx)
 	defer done()
@@ -119,9 +118,9 @@ func (s *sender) Whisper(ctx context.Context, to bus.Address, user string, part 
 	return nil
 }
 
-// callWithBlocks makes a call that shows a part: as a markdown block, if the part has Markdown and
-// the workspace accepts such blocks, else as its text. If Slack refuses the blocks, it has shown
-// nothing, and the call is made once more without the markdown block.
+// callWithBlocks makes a call that shows a part: as a markdown block if the part has Markdown and the workspace
+// accepts such blocks, and otherwise as its text. If Slack refuses the blocks, it has shown nothing, and the call
+// is made once more without the markdown block.
 func (s *sender) callWithBlocks(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
 	if part.Markdown == "" || !s.markdown.shouldTry() {
 		return call(blockOptions(part, false))
@@ -136,11 +135,11 @@ func (s *sender) callWithBlocks(part channels.Part, call func(shown []slackgo.Ms
 	return call(blockOptions(part, false))
 }
 
-// textOptions returns the options of a message with the part's text and key. They keep
-// Slack from adding mentions and from showing previews of links.
+// textOptions returns the options for a message with the part's text and key. They keep Slack from adding mentions
+// and from showing link previews.
 func textOptions(part channels.Part) []slackgo.MsgOption {
 	options := []slackgo.MsgOption{
-		slackgo.MsgOptionText(part.Text, false), // the text is escaped already
+		slackgo.MsgOptionText(part.Text, false), // the text is already escaped
 		slackgo.MsgOptionParse(false),
 		slackgo.MsgOptionLinkNames(false),
 		slackgo.MsgOptionDisableLinkUnfurl(),
@@ -154,8 +153,8 @@ func textOptions(part channels.Part) []slackgo.MsgOption {
 	return options
 }
 
-// threadFor returns the ts of the thread to which a part goes: the address's own, or that
-// of the message to which the part belongs.
+// threadFor returns the ts of the thread that a part goes into: the address's own, or that of the message to which
+// the part belongs.
 func threadFor(to bus.Address, part channels.Part) string {
 	if to.Thread != "" || !isTS(part.Under) {
 		return to.Thread
@@ -163,7 +162,7 @@ func threadFor(to bus.Address, part channels.Part) string {
 	return part.Under
 }
 
-// isTS reports whether an id is the ts of a message, and not the id of a file.
+// isTS reports whether an id is the ts of a message, as opposed to the id of a file.
 func isTS(id string) bool {
 	return id != "" && strings.Trim(id, "0123456789.") == ""
 }
@@ -174,8 +173,8 @@ func isThreadGone(err error) bool {
 	return ok && (refusal.Code == "thread_not_found" || refusal.Code == "invalid_thread_ts")
 }
 
-// Edit replaces the text of a message, or lets it grow. Writing the same text twice does
-// no harm, so an edit of unknown outcome may be repeated.
+// Edit replaces the text of a message, or lets it grow. Writing the same text twice does no harm, so an edit whose
+// outcome is unknown may be repeated.
 func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	if !isTS(id) {
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("this is not a message")}
@@ -194,7 +193,7 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 	}
 	err = s.updateMessage(ctx, chat, id, part)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "streaming_state_conflict" {
-		// A process that has ended since has left the stream open.
+		// A process that has ended in the meantime has left the stream open.
 		if err := repeatableOrNil(s.streams.End(ctx, chat, id)); err != nil {
 			return err
 		}
@@ -203,11 +202,11 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 	if err != nil {
 		return err
 	}
-	_ = s.surfaces.ClearStatus(ctx, chat, to.Thread) // after an error Slack removes the status itself, a little later
+	_ = s.surfaces.ClearStatus(ctx, chat, to.Thread) // after an error, Slack removes the status itself a little later
 	return nil
 }
 
-// updateMessage replaces the text of a message that is not growing.
+// updateMessage replaces the text of a message that isn't growing.
 func (s *sender) updateMessage(ctx context.Context, chat, id string, part channels.Part) error {
 	ctx, t, done := startCall(ctx)
 	defer done()
@@ -230,9 +229,9 @@ func repeatableOrNil(err error) error {
 	return asRepeatable(channels.FaultOf(err))
 }
 
-// SendFile uploads a file and shows it with the part's text beside it. Nobody sees the
-// file before the last of its three calls, so only that call's outcome can be unknown. It
-// returns the file's id, because Slack does not return the message's.
+// SendFile uploads a file and shows it together with the part's text. Nobody sees the file before the last of its
+// three calls, so only that call can have an unknown outcome. It returns the file's id, because Slack does not
+// return the message's.
 func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	if len(file.Data) == 0 || file.Name == "" {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "empty_file", Err: errors.New("a file needs a name and a content")}

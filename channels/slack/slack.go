@@ -1,32 +1,30 @@
-// Package slack is the channel to one Slack app in one workspace.
+// Package slack implements the channel to one Slack app in one workspace.
 //
-// Messages are sent through slack-go. Each carries its part's key as metadata, by which
-// FindSent finds in history a part whose sending was cut off.
+// Messages are sent through slack-go. Each carries its part's key as metadata; if the sending of a part was cut
+// off, FindSent uses the key to find the part in history.
 //
-// Events are received in Socket Mode over two connections of our own, or, with a signing
-// secret, as requests that Slack makes (package events). An event is acknowledged where it
-// came from, and only after it is published, so Slack repeats an event that a crash
-// interrupts. Messages that Slack could deliver nowhere are read from history. The messages
-// of one chat are published one after another and each once, by their ids, whichever socket
-// delivers them and however often.
+// Events are received in Socket Mode over two connections of our own or, with a signing secret, as HTTP requests
+// from Slack (package events). An event is acknowledged the way it came, and only after it is published, so if a
+// crash interrupts that, Slack delivers the event again. Messages that Slack could not deliver either way are read
+// from history. The messages of one chat are published one after another, and each only once (identified by its
+// id), no matter which socket delivers it and how often.
 //
 // The files, in reading order:
 //
-//   - slack.go: the Channel, its settings and its parts; book.go: what must outlive the process
+//   - slack.go: the Channel, its settings and its parts; book.go: data that must outlive the process
 //   - wire.go: HTTP calls, what their errors mean, waits between them
-//   - identity.go: who the bot is, and its scopes; people.go, conversations.go: the users, who are
-//     remembered for a while, and the chats of the workspace
+//   - identity.go: who the bot is, and its scopes; people.go: users, who are remembered for a while;
+//     conversations.go: the workspace's chats
 //   - message.go, translate.go: a Slack message, and its translation into what the agent gets
-//   - history.go: reading messages back; speakers.go: who spoke last in a thread
-//   - send.go, blocks.go: sending and editing, and what a message shows besides its text: Markdown
-//     as Slack renders it, and buttons; growing answers are shown by channels/slack/stream
+//   - history.go: reading earlier messages; speakers.go: who spoke last in a thread
+//   - send.go, blocks.go: sending and editing, and what a message shows besides its text: Markdown as Slack renders
+//     it, and buttons; channels/slack/stream shows growing answers
 //   - find.go: finding a part that was sent; reactions.go: marking people's messages
 //   - panes.go: the app's home and panes, which channels/slack/assistant shows
-//   - receive.go: a run of Receive, which is made of the files below
-//   - socket.go, requests.go: the connections to Slack, and the requests that Slack makes
-//   - lanes.go, publish.go: the order of each chat; publishing, and retrying it
-//   - actions.go: buttons, commands, shortcuts and reactions, which channels/slack/interaction
-//     reads
+//   - receive.go: a run of Receive, which consists of the files below
+//   - socket.go, requests.go: the connections to Slack, and the requests from Slack
+//   - lanes.go, publish.go: keeping each chat's messages in order; publishing, and retrying it
+//   - actions.go: buttons, commands, shortcuts and reactions, which channels/slack/interaction reads
 //   - outages.go: until when Slack was heard, and so which messages may be missing
 //   - collect.go, catchup.go: reading missed messages, and publishing them
 package slack
@@ -60,14 +58,14 @@ const DefaultAPIURL = "https://slack.com/api/"
 // The values of Config.RateLimit.
 const (
 	PlatformPace = "platform" // keeps to the rate limits that Slack sets for apps; the default
-	NoPace       = "none"     // sends without rate limits, for a server of one's own
+	NoPace       = "none"     // sends without rate limits, for a test server
 )
 
 const (
-	// messageLength is the longest message that Slack recommends, in UTF-16 units.
+	// messageLength is the length of the longest message that Slack recommends, in UTF-16 units.
 	messageLength = 4000
-	// editBytes is the longest text that chat.update accepts, in bytes as it is sent,
-	// with entities such as &amp;. chat.postMessage accepts more.
+	// editBytes is the length of the longest text that chat.update accepts, in bytes as it is sent, with entities
+	// such as &amp;. chat.postMessage accepts more.
 	editBytes = 4000
 )
 
@@ -76,24 +74,24 @@ type Config struct {
 	Name     string // the channel's configured name
 	BotToken string // xoxb-…
 	AppToken string // xapp-…; needed to receive over sockets
-	// SigningSecret selects receiving by requests that Slack makes, in place of sockets.
+	// SigningSecret, if set, makes the channel receive by HTTP requests from Slack instead of over sockets.
 	SigningSecret string
-	APIURL        string // another Web API root; "" is DefaultAPIURL
-	RateLimit     string // PlatformPace or NoPace; "" is PlatformPace
+	APIURL        string // the root of another Web API; "" means DefaultAPIURL
+	RateLimit     string // PlatformPace or NoPace; "" means PlatformPace
 	Log           *slog.Logger
-	HTTP          *http.Client // the client to use; with nil the Channel makes its own
-	// Joins and Cursors store what must outlive the process: the threads that the bot takes part
-	// in, and how far Slack was read. Without Joins each message needs a mention; without Cursors
-	// the bot does not read what was said before the start.
+	HTTP          *http.Client // the client to use; if nil, the Channel makes its own
+	// Joins and Cursors store what must outlive the process: the threads that the bot takes part in, and how far
+	// Slack has been read. Without Joins, every message needs a mention; without Cursors, the bot does not read
+	// what was said before it started.
 	Joins   Joins
 	Cursors Cursors
-	// Mention says in which channels a message must mention the bot to be meant for it.
+	// Mention says in which channels only messages that mention the bot are meant for it.
 	Mention channels.MentionIn
 }
 
-// A Channel is one Slack app in one workspace. It also has the optional abilities of channels that
-// edit, send files, find sent parts, know members, have a command prefix, react, show typing, have
-// places that people open, read threads, whisper and show buttons.
+// A Channel is one Slack app in one workspace. It also implements the optional interfaces for editing, sending
+// files, finding sent parts, knowing members, having a command prefix, reacting, showing typing, having places that
+// people open, reading threads, whispering and showing buttons.
 type Channel struct {
 	*identity
 	*people
@@ -111,7 +109,7 @@ type Channel struct {
 	api        *slackgo.Client
 	translator *translator
 	files      *files.Fetcher
-	paced      bool // whether rate limits are kept
+	paced      bool // whether it keeps to rate limits
 	cursors    Cursors
 	timing     timing
 	maxQueued  int // how many messages may wait to be published
@@ -140,18 +138,17 @@ var (
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
 
-// appToken is the name of the setting with the token for sockets.
+// appToken is the name of the setting that holds the token for sockets.
 const appToken = "app_token"
 
-// A timing has the intervals and time limits of Receive, which tests shorten.
+// A timing holds the intervals and time limits of Receive, which tests shorten.
 type timing struct {
 	ping time.Duration // how often a socket is pinged
-	// silence is how long a socket may deliver neither a ping nor an event before it is taken for
-	// dead.
+	// silence is how long a socket may deliver neither a ping nor an event before it is considered dead.
 	silence time.Duration
 	save    time.Duration // how often the cursor is saved
-	// Reading a chat's history is tried for as long as patience; if it still fails, the
-	// chat is put off for the time retryAfter.
+	// Reading a chat's history is tried for the time patience; if it still fails, the chat is postponed for the
+	// time retryAfter.
 	patience   time.Duration
 	retryAfter time.Duration
 }
@@ -161,11 +158,11 @@ func defaultTiming() timing {
 	return timing{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, retryAfter: time.Minute}
 }
 
-// maxWaiting bounds the messages that wait to be published. An event beyond it is not
-// acknowledged: Slack delivers it again, or it is read from history.
+// maxWaiting is the maximum number of messages that wait to be published. An event beyond it is not acknowledged:
+// Slack delivers it again, or it is read from history.
 const maxWaiting = 20000
 
-// New makes a Channel and checks its settings. It makes no call yet.
+// New makes a Channel and checks its settings. It doesn't call Slack yet.
 func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("slack: the channel has no name")
@@ -197,13 +194,13 @@ func New(c Config) (*Channel, error) {
 	return c.assemble(root, fetcher), nil
 }
 
-// assemble makes a Channel from its parts; in c only optional settings may be empty.
+// assemble makes a Channel from its parts; only optional settings may be empty in c.
 func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 	api := slackgo.New(c.BotToken,
 		slackgo.OptionAppLevelToken(c.AppToken),
 		slackgo.OptionAPIURL(root),
 		slackgo.OptionHTTPClient(c.HTTP),
-		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is returned too
+		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is also returned
 	)
 	reachability := new(channels.Reachability)
 	rs := &requests{secret: c.SigningSecret, deliveries: make(chan events.Delivery)}
@@ -272,8 +269,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// tokenProblem says what is wrong with a token, without showing any of it; "" means that
-// the token is well formed.
+// tokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
+// formed.
 func tokenProblem(token, prefix, called string) string {
 	switch {
 	case token == "":
@@ -286,7 +283,7 @@ func tokenProblem(token, prefix, called string) string {
 	return ""
 }
 
-// Limits returns the dialect, the lengths and the rate limits that Slack demands.
+// Limits returns Slack's dialect, its length limits and its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true, Streams: true}
 	if c.paced {
@@ -299,14 +296,13 @@ func (c *Channel) Limits() channels.Limits {
 
 const (
 	draftEvery = 1500 * time.Millisecond
-	// editEvery is the time between two edits. It keeps within the 50 calls of
-	// chat.update a minute that Slack allows an app in the whole workspace, and leaves
-	// some of them to final answers.
+	// editEvery is the time between two edits. It stays within the 50 calls of chat.update a minute that Slack
+	// allows an app in the whole workspace, and leaves some of them for final answers.
 	editEvery = 1300 * time.Millisecond
 )
 
-// CommandPrefix implements channels.Prefixer: it returns the character with which commands
-// begin instead of a slash.
+// CommandPrefix implements channels.Prefixer: it returns the character with which commands begin instead of a
+// slash.
 func (*Channel) CommandPrefix() string { return commandPrefix }
 
 // Fetch implements channels.Fetcher: it opens a file that came with a message.
@@ -314,8 +310,8 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	return c.files.Fetch(ctx, a, most)
 }
 
-// Refusal implements channels.RefusalReader: it says why a send was refused, by Slack's
-// error code; "" if the code says nothing about the place.
+// Refusal implements channels.RefusalReader: it says why a send was refused, given Slack's error code; "" if the
+// code says nothing about the place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "channel_not_found":

@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// drainTime is how long a socket that Slack replaces may still deliver events.
+	// drainTime is how long a socket that Slack is replacing may still deliver events.
 	drainTime    = time.Minute
 	writeTimeout = 5 * time.Second
-	// stableAfter is how long a socket must have lasted for the next to be opened
-	// without a wait.
+	// stableAfter is how long a socket must have lasted for the next one to be opened without a wait.
 	stableAfter = 10 * time.Second
-	// maxDialWait is the longest wait between attempts to open a socket, so that people
-	// are heard again soon after an outage. maxWaitWithoutSocket is the longest wait while
-	// no other socket is open.
+	// maxDialWait is the longest wait between attempts to open a socket; it is short so that people are heard again
+	// soon after an outage. maxWaitWithoutSocket is the longest wait while no other socket is open.
 	maxDialWait          = 5 * time.Second
 	maxWaitWithoutSocket = time.Second
 	maxFrame             = 16 << 20
@@ -40,8 +38,8 @@ type socketAddresses struct {
 	hasAppToken bool // whether sockets can be opened
 }
 
-// CheckSocket asks Slack for a socket's address, to find out whether the app token is
-// good. A refused token gives a *channels.SendError of kind Stop.
+// CheckSocket asks Slack for a socket's address, to find out whether the app token is valid. If Slack refuses the
+// token, it returns a *channels.SendError with the fault Stop.
 func (a *socketAddresses) CheckSocket(ctx context.Context) error {
 	_, err := a.next(ctx)
 	return err
@@ -68,12 +66,12 @@ func (a *socketAddresses) next(ctx context.Context) (string, error) {
 		e.Fault = channels.Stop
 		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
 	case e.Fault == channels.Rejected:
-		e.Fault = channels.Retry // Slack rejects this call; the next may be accepted
+		e.Fault = channels.Retry // Slack rejects this call, but may accept the next
 	}
 	return "", e
 }
 
-// sockets keeps the sockets of one Receive open and passes on what they deliver.
+// sockets keeps the sockets of one call of Receive open and passes on what they deliver.
 type sockets struct {
 	addresses    *socketAddresses
 	reachability *channels.Reachability
@@ -87,14 +85,14 @@ type sockets struct {
 type socket struct {
 	conn    *websocket.Conn
 	began   time.Time
-	leaving chan struct{} // closed when another socket is to be opened in place of this one
+	leaving chan struct{} // closed when another socket should be opened in place of this one
 	once    sync.Once
 
-	// Only the goroutine that reads uses these: lastHeard is when the socket last delivered
-	// something, drainUntil until when it may still deliver events once it is to be replaced.
+	// Only the reading goroutine uses these: lastHeard is when the socket last delivered something, and drainUntil
+	// is until when a socket that is being replaced may still deliver events.
 	lastHeard, drainUntil time.Time
 
-	mu sync.Mutex // ensures one writer at a time, as gorilla's connections demand
+	mu sync.Mutex // allows only one writer at a time, as gorilla's connections require
 }
 
 // markLeaving tells keepOpen to open another socket in place of this one.
@@ -135,7 +133,7 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 	return nil
 }
 
-// dial opens a socket at the address that Slack gives. It fails with a *channels.SendError.
+// dial opens a socket at an address that Slack gives. It fails with a *channels.SendError.
 func (s *sockets) dial(ctx context.Context) (*socket, error) {
 	address, err := s.addresses.next(ctx)
 	if err != nil {
@@ -146,13 +144,13 @@ func (s *sockets) dial(ctx context.Context) (*socket, error) {
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: callTimeout}
 	conn, resp, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
-		// The address holds a ticket; the error may hold the address.
+		// The address contains a ticket, and the error may contain the address.
 		why := errors.New("the socket cannot be opened")
 		if broken, ok := errors.AsType[*net.OpError](err); ok {
 			why = fmt.Errorf("the socket cannot be opened: %w", broken)
 		}
 		if resp != nil {
-			_ = resp.Body.Close() // the refusal's text is not used
+			_ = resp.Body.Close() // nobody reads the text of the refusal
 			why = fmt.Errorf("the socket cannot be opened: HTTP status %d", resp.StatusCode)
 		}
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: why}
@@ -169,8 +167,7 @@ type frame struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-// readFrames reads a socket's frames, and handles or acknowledges each, until the socket
-// ends.
+// readFrames reads a socket's frames until the socket ends, and handles or acknowledges each.
 func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	ended := make(chan struct{})
 	var pinging sync.WaitGroup
@@ -178,11 +175,11 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	defer func() {
 		close(ended)
 		k.markLeaving()
-		_ = k.conn.Close() // it has ended
+		_ = k.conn.Close() // the socket has ended
 		pinging.Wait()
 	}()
 	k.conn.SetPingHandler(func(data string) error {
-		// A pong that cannot be written does not end the socket: silence does.
+		// If a pong can't be written, that does not end the socket: silence does.
 		_ = k.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
 		return s.noteAlive(k)
 	})
@@ -225,16 +222,15 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	}
 }
 
-// noteAlive records a sign of life from Slack: a ping or a frame. An answer to our own ping is
-// none, because a proxy may answer for a socket that Slack no longer uses.
+// noteAlive records a sign of life from Slack: a ping or a frame. The answer to our own ping doesn't count, because
+// a proxy may answer on behalf of a socket that Slack no longer uses.
 func (s *sockets) noteAlive(k *socket) error {
 	k.lastHeard = wallClock()
 	s.outages.noteHeard()
 	return k.setReadDeadline(s.timing.silence)
 }
 
-// setReadDeadline sets the time at which the socket is taken for dead if it shows no sign
-// of life before.
+// setReadDeadline sets the time at which the socket is considered dead if it shows no sign of life before then.
 func (k *socket) setReadDeadline(silence time.Duration) error {
 	deadline := time.Now().Add(silence)
 	if !k.drainUntil.IsZero() && k.drainUntil.Before(deadline) {
@@ -246,8 +242,8 @@ func (k *socket) setReadDeadline(silence time.Duration) error {
 	return nil
 }
 
-// noteSilence records a gap if a socket has ended because it delivered nothing: events
-// that Slack sent to it may be lost, even while the other socket works.
+// noteSilence records a gap if a socket has ended because it delivered nothing: events that Slack sent to it may be
+// lost, even if the other socket works.
 func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	now := wallClock()
 	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.timing.silence*9/10 {
@@ -257,8 +253,8 @@ func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	s.outages.noteLostSince(k.lastHeard, now)
 }
 
-// skipUnreadable logs a frame that cannot be decoded. If the frame has an envelope id, it
-// acknowledges that, because otherwise Slack would deliver the frame again and again.
+// skipUnreadable logs a frame that can't be decoded. If the frame has an envelope id, skipUnreadable acknowledges
+// it, because otherwise Slack would deliver the frame again and again.
 func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	var loose map[string]json.RawMessage
 	id := ""
@@ -270,9 +266,9 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	s.ack(ctx, k, id, nil)
 }
 
-// ack tells Slack that the event in an envelope has arrived; show is what Slack shows to the
-// person, or nil. Slack accepts that only on the socket that delivered the event. If that socket is
-// gone, Slack delivers the event again, and the publisher recognises it by its id.
+// ack tells Slack that the event in an envelope has arrived; show is what Slack shows to the person, or nil. Slack
+// accepts that only on the socket that delivered the event. If that socket is gone, Slack delivers the event again,
+// and the publisher recognizes it by its id.
 func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any) {
 	if envelope == "" {
 		return
@@ -302,15 +298,14 @@ func (k *socket) write(data []byte) error {
 	return nil
 }
 
-// sendPings keeps a socket's connection alive on its way to Slack, and closes it when ctx
-// is done.
+// sendPings keeps a socket's connection to Slack alive, and closes it when ctx is done.
 func (k *socket) sendPings(ctx context.Context, every time.Duration, ended <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			// The reader notices a failed ping as silence.
+			// The reader notices a failed ping because nothing arrives anymore.
 			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 		case <-ctx.Done():
 			_ = k.conn.Close() // ends the reader

@@ -9,7 +9,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 )
 
-// speakers knows who spoke last in a thread. In a channel an answer grows for one person.
+// speakers knows who spoke last in a thread: in a channel, Slack requires a growing answer to be for one person.
 type speakers struct {
 	histories  *histories
 	translator *translator
@@ -20,16 +20,15 @@ type speakers struct {
 // note records who spoke last in a thread.
 func (s *speakers) note(chat, thread, user string) { s.last.put(threadKey(chat, thread), user) }
 
-// find returns the user who wrote the message with which a turn began, or who wrote
-// last in the thread; "" if nobody is known. If another process has received that message,
-// Slack is asked.
+// find returns the user who wrote the message that started a turn, or who wrote last in the thread; "" if nobody is
+// known. If another process received that message, it asks Slack.
 func (s *speakers) find(ctx context.Context, me Account, chat, thread, turn string) string {
 	if user, heard := s.last.get(threadKey(chat, thread)); heard {
 		return user
 	}
 	ts, ok := strings.CutPrefix(turn, s.translator.messageID(&message{Channel: chat}, me))
 	if !ok || !isTS(ts) {
-		return "" // no message began the turn
+		return "" // the turn was not started by a message
 	}
 	user := ""
 	err := s.histories.readThread(ctx, tryOnce, chat, thread, formatTS(parseTS(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
@@ -47,5 +46,5 @@ func (s *speakers) find(ctx context.Context, me Account, chat, thread, turn stri
 	return user
 }
 
-// threadKey returns the key under which speakers has a thread.
+// threadKey returns the key of a thread in speakers.
 func threadKey(chat, thread string) string { return chat + " " + thread }

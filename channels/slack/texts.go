@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package slack
 
@@ -10,10 +10,10 @@ const (
 	textBotToken  = "Bot User OAuth Token"
 )
 
-// textSuggestions stands above the suggested prompts.
+// textSuggestions is shown above the suggested prompts.
 const textSuggestions = "What would you like to do?"
 
-// suggestedPrompts are what the assistant's pane suggests to everybody.
+// suggestedPrompts returns what the assistant pane suggests to everybody.
 func suggestedPrompts() []assistant.Prompt {
 	return []assistant.Prompt{
 		{Title: "What can you do?", Message: "What can you do for me here, and what can't you do?"},
@@ -22,7 +22,7 @@ func suggestedPrompts() []assistant.Prompt {
 	}
 }
 
-// promptToWrite is what the pane suggests to somebody who looks at a channel.
+// promptToWrite returns what the pane suggests to somebody who is looking at a channel.
 func promptToWrite(channel string) assistant.Prompt {
 	return assistant.Prompt{
 		Title: "Write to #" + channel, Message: "Help me write a message for #" + channel + ". First ask me what it should say.",

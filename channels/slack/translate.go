@@ -14,7 +14,7 @@ import (
 	"parley/channels/slack/files"
 )
 
-// maxNames bounds how many users that one text mentions are looked up.
+// maxNames is the maximum number of users mentioned in one text that are looked up.
 const maxNames = 10
 
 // A translator translates what people write into what the agent gets.
@@ -23,12 +23,12 @@ type translator struct {
 	people  *people
 	joins   Joins
 	mention channels.MentionIn
-	// unaddressed is told of messages that are not handed on.
+	// unaddressed is told of messages that are not passed on.
 	unaddressed *channels.Unaddressed
 }
 
-// replyAddress returns the address to which the answer to a message goes. In a channel
-// that is the message's thread; if it has none, the answer begins one.
+// replyAddress returns the address that the answer to a message goes to. In a channel, that is the message's
+// thread; if it has none, the answer begins one.
 func (t *translator) replyAddress(m *message) bus.Address {
 	at := bus.Address{Channel: t.name, Chat: m.Channel}
 	switch {
@@ -40,14 +40,15 @@ func (t *translator) replyAddress(m *message) bus.Address {
 	return at
 }
 
-// messageID returns the id that a message has on the bus, which never changes. An event's id would
-// not do: Slack sends several events for one message.
+// messageID returns a message's id on the bus, which never changes. An event's id can't be used, because Slack
+// sends several events for one message.
 func (t *translator) messageID(m *message, me Account) string {
 	return t.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
 }
 
-// messageInbound translates a message into what the agent gets; false if the message is not meant
-// for the bot: then only its id and its place count. It fails if the book cannot tell now whether it is.
+// messageInbound translates a message into what the agent gets. It returns false if the message is not meant for
+// the bot; then only its id and address matter. It fails if the book can't tell now whether it is meant for the
+// bot.
 func (t *translator) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
 		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
@@ -66,10 +67,10 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 			return in, false, err
 		}
 		if in.Mentioned = holds == channels.MentionThreads; !in.Mentioned && !strings.HasPrefix(m.Text, commandPrefix) {
-			return in, false, nil // a command may still be for it: to stop, or to answer what it asks
+			return in, false, nil // it may still be a command for the bot: to stop, or to answer what the bot has asked
 		}
 	}
-	in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
+	in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User) // the id as the name, so that the model can tell two people apart
 	in.Text, in.Called = t.typedText(ctx, m, me, called), beginsWithName(m, me)
 	in.Quotes = t.quotes(ctx, m, me)
 	in.Attachments = files.Attachments(m.Files)
@@ -81,7 +82,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 	return in, true, nil
 }
 
-// authorOf returns the person who wrote a message; it is empty for an app without a user.
+// authorOf returns the person who wrote a message; the zero Person for an app without a user.
 func (t *translator) authorOf(ctx context.Context, m *message) bus.Person {
 	if m.User == "" {
 		return bus.Person{}
@@ -89,8 +90,8 @@ func (t *translator) authorOf(ctx context.Context, m *message) bus.Person {
 	return bus.Person{ID: t.name + ":" + m.User, Name: cmp.Or(t.people.name(ctx, m.User), m.User)}
 }
 
-// changeInbound translates an edit or a deletion into what the agent gets, addressed to
-// the session of the message.
+// changeInbound translates an edit or a deletion into what the agent gets. It is addressed to the message's
+// session.
 func (t *translator) changeInbound(ctx context.Context, what change, me Account) bus.Inbound {
 	m := what.message
 	of := t.messageID(m, me)
@@ -106,8 +107,8 @@ func (t *translator) changeInbound(ctx context.Context, what change, me Account)
 	return in
 }
 
-// typedText returns a message's text as the person would have typed it: names instead of ids, and,
-// if the message calls the bot (called), without the bot's name in front.
+// typedText returns a message's text as the person would have typed it: with names instead of ids and, if the
+// message calls the bot (called), without the bot's name at the beginning.
 func (t *translator) typedText(ctx context.Context, m *message, me Account, called bool) string {
 	text := withoutOwnName(m.Text, me.User)
 	text = strings.TrimSpace(markup.WithEmoji(t.resolveReferences(ctx, text, me)))
@@ -149,13 +150,12 @@ func withoutOwnName(text, me string) string {
 	return strings.TrimLeft(after[end+1:], ",:; \t\n")
 }
 
-// commandPrefix is the character with which people begin a command in a message: Slack
-// takes messages with a slash for its own commands.
+// commandPrefix is the character with which people begin a command in a message, because Slack treats messages that
+// begin with a slash as its own commands.
 const commandPrefix = "!"
 
-// asCommand turns "!stop", and "stop" alone after the bot's name, into the "/stop" that the gateway
-// reads, because Slack takes messages that begin with a slash for its own commands. Other texts are
-// returned unchanged. called says that the text had the bot's name in front.
+// asCommand turns "!stop", and "stop" alone after the bot's name, into the "/stop" that the gateway reads. It
+// returns other texts unchanged. called says that the text had the bot's name in front.
 func asCommand(text string, called bool) string {
 	word, rest := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
@@ -169,7 +169,7 @@ func asCommand(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
-	case "approve", "deny", "answer", "forget", "export", "memory", "recall", "link", "ui", "undo", "usage", "compact", "context": // people use these words in messages too
+	case "approve", "deny", "answer", "forget", "export", "memory", "recall", "link", "ui", "undo", "usage", "compact", "context": // people also use these words in messages
 		if marked {
 			return "/" + word + rest
 		}
@@ -181,8 +181,7 @@ func asCommand(text string, called bool) string {
 	return text
 }
 
-// resolveReferences replaces Slack's <…> references and HTML entities with the words that
-// people see.
+// resolveReferences replaces Slack's <…> references and HTML entities by the words that people see.
 func (t *translator) resolveReferences(ctx context.Context, text string, me Account) string {
 	var b strings.Builder
 	for names := 0; ; {
@@ -198,7 +197,7 @@ func (t *translator) resolveReferences(ctx context.Context, text string, me Acco
 		ref := text[i+1 : i+end]
 		if strings.HasPrefix(ref, "@") && !strings.Contains(ref, "|") {
 			if names++; names > maxNames {
-				ref += "|" + ref[1:] // a label stops the name from being looked up; the id serves as one
+				ref += "|" + ref[1:] // a label keeps the name from being looked up; the id serves as the label
 			}
 		}
 		b.WriteString(t.resolveReference(ctx, ref, me))
@@ -208,8 +207,7 @@ func (t *translator) resolveReferences(ctx context.Context, text string, me Acco
 	return b.String()
 }
 
-// resolveReference returns the words that people see for ref, the text that Slack wrote
-// between < and >.
+// resolveReference returns the words that people see for ref, the text between Slack's < and >.
 func (t *translator) resolveReference(ctx context.Context, ref string, me Account) string {
 	what, label, _ := strings.Cut(ref, "|")
 	label = html.UnescapeString(label)
@@ -239,7 +237,7 @@ func (t *translator) resolveReference(ctx context.Context, ref string, me Accoun
 		}
 		special, about, _ := strings.Cut(what[1:], "^")
 		if special == "subteam" && about != "" {
-			return "@" + about // a user group's id: the message has no name for it
+			return "@" + about // a user group's id: the message doesn't contain its name
 		}
 		return "@" + special
 	}
@@ -251,10 +249,10 @@ func (t *translator) resolveReference(ctx context.Context, ref string, me Accoun
 	return label + " (" + url + ")"
 }
 
-// maxQuotes bounds how many forwarded messages in one message reach the agent.
+// maxQuotes is the maximum number of forwarded messages in one message that reach the agent.
 const maxQuotes = 10
 
-// quotes returns the messages that m forwards, as quotes.
+// quotes returns, as quotes, the messages that m forwards.
 func (t *translator) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
 	var all []bus.Quote
 	for _, a := range m.Attachments {
@@ -275,9 +273,8 @@ func (t *translator) quotes(ctx context.Context, m *message, me Account) []bus.Q
 	return all
 }
 
-// lettersOnly reduces a text to the letters and digits that Slack keeps as they are, for
-// comparing. Slack rewrites emoji as names between colons, and formatting and links in its
-// own way.
+// lettersOnly reduces a text to the letters and digits that Slack leaves unchanged, for comparison. Slack rewrites
+// emoji as names between colons, and formatting and links in its own way.
 func lettersOnly(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -296,7 +293,7 @@ func lettersOnly(text string) string {
 	return b.String()
 }
 
-// isShortcodeRune reports whether an emoji's name can contain a character.
+// isShortcodeRune reports whether a character can occur in an emoji's name.
 func isShortcodeRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("_+-'", r)
 }

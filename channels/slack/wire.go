@@ -19,19 +19,19 @@ import (
 	"parley/channels/backoff"
 )
 
-// callTimeout bounds every call except uploads.
+// callTimeout limits every call except uploads.
 const callTimeout = 30 * time.Second
 
 // newClient makes the HTTP client of one app.
 func newClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a server that redirects must not get the token
+		return http.ErrUseLastResponse // if a server redirects, the new address must not get the token
 	}}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t := standard.Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 128, 128
-		t.IdleConnTimeout = 45 * time.Second // before servers do: a POST on a closing connection has an unknown outcome
-		// Over HTTP/2 a connection that breaks would fail every call in flight.
+		t.IdleConnTimeout = 45 * time.Second // shorter than servers': a POST on a connection that is closing has an unknown outcome
+		// Over HTTP/2, a connection that breaks would fail every call in flight.
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
@@ -40,30 +40,29 @@ func newClient() *http.Client {
 	return c
 }
 
-// A requestTrace records whether any bytes of a call may have been sent. If none were, the call may
-// be repeated without the risk of doing it twice.
+// A requestTrace records whether any bytes of a call may have been sent. If none were, the call may be repeated
+// without the risk of doing it twice.
 type requestTrace struct{ written atomic.Bool }
 
-// startCall returns a context that bounds a call in time, the trace that records whether bytes were
-// sent, and the function that ends the context.
+// startCall returns a context that limits a call's duration, the trace that records whether bytes were sent, and
+// the function that cancels the context.
 func startCall(ctx context.Context) (context.Context, *requestTrace, context.CancelFunc) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	ctx, t := withRequestTrace(ctx)
 	return ctx, t, done
 }
 
-// withRequestTrace returns a context for a call and the trace that records whether its bytes were
-// sent.
+// withRequestTrace returns a context for a call, and the trace that records whether any of its bytes were sent.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.written.Store(false) }, // the transport changes connections only if nothing was written
+		GetConn: func(string) { t.written.Store(false) }, // the transport switches connections only if nothing was written
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t
 }
 
-// callRepeatable makes a call that does no harm if it is made twice. It fails with a
-// *channels.SendError, never of kind Unknown.
+// callRepeatable makes a call that does no harm if it is made twice. It fails with a *channels.SendError, whose
+// fault is never Unknown.
 func callRepeatable(ctx context.Context, do func(context.Context) error) error {
 	ctx, t, done := startCall(ctx)
 	defer done()
@@ -83,8 +82,7 @@ func callOnce(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// sendError classifies a failed call. It drops slack-go's texts, which may quote a token
-// or a message.
+// sendError classifies a failed call. It drops slack-go's texts, which may quote a token or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
@@ -100,7 +98,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 			Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status.Code), Err: fmt.Errorf("HTTP status %d", status.Code),
 		}
 		if status.Code < 500 {
-			e.Fault = channels.Retry // Slack answers refusals with 200: a proxy refused this
+			e.Fault = channels.Retry // Slack answers refusals with 200, so a proxy refused this
 			e.Limited = status.Code == http.StatusTooManyRequests
 		}
 		return e
@@ -127,7 +125,7 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 			e.Err = errors.New("the app lacks the scope " + safeCode(r.Needed))
 		}
 	case "internal_error", "fatal_error", "service_unavailable":
-		e.Fault = channels.Unknown // Slack may have carried the call out nevertheless
+		e.Fault = channels.Unknown // Slack may have carried out the call nevertheless
 	case "ratelimited", "rate_limited":
 		e.Fault, e.Limited = channels.Retry, true
 	case "message_limit_exceeded":
@@ -138,8 +136,8 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 	return e
 }
 
-// safeCode returns Slack's error code or scope if it looks like one, else "other": texts that a
-// person may have written must not reach errors and logs.
+// safeCode returns Slack's error code or scope if it looks like one, and otherwise "other": texts that a person may
+// have written must not reach errors and logs.
 func safeCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_:.,-", r)
@@ -149,8 +147,8 @@ func safeCode(code string) string {
 	return code
 }
 
-// asRepeatable changes kind Unknown of e to Retry and returns e: the call does no harm if
-// it is made twice, so an unknown outcome is treated as a failure.
+// asRepeatable changes e's fault from Unknown to Retry and returns e: the call does no harm if it is made twice, so
+// an unknown outcome is treated as a failure.
 func asRepeatable(e *channels.SendError) *channels.SendError {
 	if e.Fault == channels.Unknown {
 		e.Fault = channels.Retry
@@ -158,27 +156,27 @@ func asRepeatable(e *channels.SendError) *channels.SendError {
 	return e
 }
 
-// A retryWait makes the waits between attempts, which grow; an error of Slack's may prolong a wait.
+// A retryWait waits between attempts, longer each time; an error from Slack may prolong a wait.
 type retryWait struct {
 	series backoff.Series
 	most   time.Duration // the longest wait; 0 means maxSlackWait
-	strict bool          // whether most also bounds the wait that an error of Slack's asks for
+	strict bool          // whether most also limits the wait that an error from Slack asks for
 }
 
 const (
-	maxSlackWait      = 30 * time.Second // longest wait after an error of Slack's
-	maxOwnWait        = 2 * time.Second  // longest wait after an error of our own bus or book: people wait for it
-	maxSenderLaneWait = 10 * time.Second // longest wait between two questions to Slack about one person
+	maxSlackWait      = 30 * time.Second // longest wait after an error from Slack
+	maxOwnWait        = 2 * time.Second  // longest wait after an error from our own bus or book: people are waiting for it
+	maxSenderLaneWait = 10 * time.Second // longest wait between two requests to Slack about one person
 )
 
-// pause waits before the next attempt, at least for as long as Slack's error asks. It
-// returns false if ctx ended first.
+// pause waits before the next attempt, at least for as long as Slack's error asks. It returns false if ctx ended
+// first.
 func (w *retryWait) pause(ctx context.Context, err error) bool {
 	most, atLeast := cmp.Or(w.most, maxSlackWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		atLeast = refusal.RetryAfter
 		if !w.strict {
-			most = maxSlackWait // after an error of Slack's, Slack gets time to recover
+			most = maxSlackWait // after an error from Slack, give Slack time to recover
 		}
 	}
 	return backoff.Sleep(ctx, max(w.series.Next(most), atLeast))

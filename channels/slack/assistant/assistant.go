@@ -1,8 +1,7 @@
-// Package assistant shows Slack's users what the bot can do and is doing, outside of its messages.
+// Package assistant shows Slack's users, outside of messages, what the bot can do and what it is doing.
 //
-// The app's home says what the bot may do for a user. The pane that users open beside a
-// channel suggests questions, and titles each conversation by its first words. While the bot
-// works on an answer, the answer's thread says so.
+// The app's home says what the bot can do for a user. The pane that users open beside a channel suggests questions,
+// and titles each conversation with its first words. While the bot works on an answer, the answer's thread says so.
 package assistant
 
 import (
@@ -18,21 +17,19 @@ import (
 )
 
 const (
-	// maxSectionUnits is the longest text of a section that Slack accepts, in UTF-16 units;
-	// maxBlocks is how many blocks a view may have, and maxTitle how many characters of a title are
-	// sent.
+	// maxSectionUnits is the length of the longest text that Slack accepts in a section, in UTF-16 units; maxBlocks
+	// is the number of blocks that a view may have, and maxTitle the number of a title's characters that are sent.
 	maxSectionUnits = 3000
 	maxBlocks       = 100
 	maxTitle        = 60 // Slack accepts more, and shows less
 	// statusDuration is the time after which Slack removes a status by itself.
 	statusDuration = 2 * time.Minute
-	// retryRefusedAfter is how long a method that a workspace refuses is not called
-	// again.
+	// retryRefusedAfter is how long a method is not called again after a workspace has refused it.
 	retryRefusedAfter = 6 * time.Hour
 )
 
-// Surfaces shows the app's home, the assistant panes and the status of threads. Its function call
-// makes one call of Slack's API, in bounded time, and returns its error as a *channels.SendError.
+// Surfaces shows the app's home, the assistant panes and the status of threads. Its function call makes one call to
+// Slack's API, limited in time, and returns errors as *channels.SendError.
 type Surfaces struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
@@ -80,7 +77,7 @@ func (d *Surfaces) SuggestPrompts(ctx context.Context, chat, thread, title strin
 	})
 }
 
-// SetTitle titles the conversation in a pane by the first words of said, the message that began it.
+// SetTitle gives the conversation in a pane a title: the first words of said, the message that began it.
 func (d *Surfaces) SetTitle(ctx context.Context, chat, thread, said string) error {
 	title := markup.OneLine(said, maxTitle)
 	if title == "" {
@@ -91,8 +88,7 @@ func (d *Surfaces) SetTitle(ctx context.Context, chat, thread, said string) erro
 	})
 }
 
-// ShowWorking makes a thread say that the bot is at work, and returns for how long Slack
-// shows it.
+// ShowWorking makes a thread say that the bot is at work, and returns how long Slack shows it.
 func (d *Surfaces) ShowWorking(ctx context.Context, chat, thread string) (fades time.Duration, err error) {
 	if err := d.setStatus(ctx, chat, thread, "is thinking…"); err != nil {
 		return 0, err
@@ -109,8 +105,7 @@ func (d *Surfaces) ShowWorking(ctx context.Context, chat, thread string) (fades 
 	return statusDuration, nil
 }
 
-// NoteSent records that the bot has written in a thread, because Slack then removes the
-// status.
+// NoteSent records that the bot has written in a thread, because Slack removes the status when that happens.
 func (d *Surfaces) NoteSent(chat, thread string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,9 +132,9 @@ func (d *Surfaces) setStatus(ctx context.Context, chat, thread, status string) e
 	})
 }
 
-// callUnlessRefused makes a call of that method, unless Slack refused the method to the app lately:
-// the app was made with an older manifest, or has the feature switched off. A refusal because the
-// thread is not a pane's does not count.
+// callUnlessRefused makes a call of that method, unless Slack has recently refused the method to the app, because
+// the app was made with an older manifest or has the feature switched off. It doesn't count as a refusal if Slack
+// only says that the thread does not belong to a pane.
 func (d *Surfaces) callUnlessRefused(ctx context.Context, method string, do func(context.Context) error) error {
 	d.mu.Lock()
 	spared := time.Since(d.refused[method]) < retryRefusedAfter

@@ -1,8 +1,8 @@
-// Package events receives the requests that Slack makes to an app: messages, presses and commands.
+// Package events receives the HTTP requests that Slack sends to an app: messages, button presses and commands.
 //
-// A request is ignored unless its signature, which covers the exact bytes of the body, is
-// right. Its content is handed over as a Delivery. The request is answered with 200 once the
-// Delivery is acknowledged, and with 503 if it is not: Slack then repeats the request.
+// A request is ignored unless its signature, which covers the exact bytes of the body, is right. Its content is
+// passed on as a Delivery. The request is answered with 200 once the Delivery is acknowledged, and with 503 if it
+// isn't: Slack then repeats the request.
 package events
 
 import (
@@ -22,11 +22,12 @@ import (
 )
 
 const (
-	// maxRequestAge is how old a request may be, so that nobody can replay one later.
+	// maxRequestAge is the maximum age of a request; older ones are refused so that nobody can replay a request
+	// later.
 	maxRequestAge = 5 * time.Minute
-	// ackTimeout is how long a request waits to be acknowledged: Slack waits for 3 s.
+	// ackTimeout is how long a request waits to be acknowledged; Slack waits for 3 s.
 	ackTimeout = 2700 * time.Millisecond
-	// retryAfter is the Retry-After header of a request that is turned away, in seconds.
+	// retryAfter is the Retry-After header, in seconds, in the answer to a request that is turned away.
 	retryAfter = "1"
 )
 
@@ -41,29 +42,27 @@ const (
 type Delivery struct {
 	Kind    string
 	Payload json.RawMessage // the content in the form in which a socket would deliver it
-	Retry   int             // the number of the repetition; 0 for the first attempt
-	acked   chan any        // gets once what Slack is to show
+	Retry   int             // the number of the retry; 0 for the first attempt
+	acked   chan any        // receives, once, what Slack should show
 }
 
-// Ack acknowledges the Delivery, and says what Slack is to show to the person at once; nil
-// shows nothing.
+// Ack acknowledges the Delivery, and says what Slack should immediately show to the person; nil shows nothing.
 func (d Delivery) Ack(show any) {
 	select {
 	case d.acked <- show:
-	default: // it was acknowledged before
+	default: // it has been acknowledged before
 	}
 }
 
-// A Handler answers the requests that Slack makes to one app.
+// A Handler answers the requests that Slack sends to one app.
 type Handler struct {
 	Secret string // the app's signing secret
-	// Deliveries receives the contents of requests. While nobody receives from it,
-	// requests are turned away.
+	// Deliveries receives the contents of requests. While nobody receives from it, requests are turned away.
 	Deliveries chan<- Delivery
 	Now        func() time.Time // the clock; nil means time.Now
 }
 
-// ServeHTTP checks one request's signature, hands its content over, and answers it.
+// ServeHTTP verifies a request's signature, passes its content on, and answers it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -81,7 +80,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if challenge != "" {
 		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.WriteString(w, challenge) // the caller may be gone
+		_, _ = io.WriteString(w, challenge) // the client may be gone
 		return
 	}
 	show, ok := h.deliver(r, d)
@@ -91,14 +90,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "it cannot be taken now", http.StatusServiceUnavailable)
 	case show != nil:
 		w.Header().Set("Content-Type", "application/json")
-		_ = plainjson.NewEncoder(w).Encode(show) // the caller may be gone
+		_ = plainjson.NewEncoder(w).Encode(show) // the client may be gone
 	default:
 		w.WriteHeader(http.StatusOK)
 	}
 }
 
-// deliver hands a Delivery over. ok is true if it was acknowledged in time; show is then
-// what Slack is to show.
+// deliver passes a Delivery on. ok is true if it was acknowledged in time; show is then what Slack should show.
 func (h *Handler) deliver(r *http.Request, d Delivery) (show any, ok bool) {
 	late := time.NewTimer(ackTimeout)
 	defer late.Stop()
@@ -119,12 +117,12 @@ func (h *Handler) deliver(r *http.Request, d Delivery) (show any, ok bool) {
 	}
 }
 
-// signatureProblem says why a request may not come from Slack; "" if its signature is
-// right and it is not too old.
+// signatureProblem says why a request may not come from Slack; "" if its signature is right and the request is not
+// too old.
 func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 	at := r.Header.Get("X-Slack-Request-Timestamp")
 	mac := hmac.New(sha256.New, []byte(h.Secret))
-	_, _ = io.WriteString(mac, "v0:"+at+":") // a hash takes everything
+	_, _ = io.WriteString(mac, "v0:"+at+":") // writing to a hash never fails
 	_, _ = mac.Write(body)
 	if !hmac.Equal([]byte(r.Header.Get("X-Slack-Signature")), []byte("v0="+hex.EncodeToString(mac.Sum(nil)))) || h.Secret == "" {
 		return "the signature is missing or wrong: it is made of the body with the app's signing secret"
@@ -140,11 +138,11 @@ func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 	return ""
 }
 
-// errUnreadable is the error of a request that has none of the forms of Slack's requests.
+// errUnreadable says that a request has none of the forms that Slack's requests have.
 var errUnreadable = errors.New("this is no request of Slack's: want an event, an interaction or a command")
 
-// readRequest reads a request whose signature is right. It returns a Delivery or, if challenge is
-// not "", the text that Slack wants to get back to see that the address is the app's.
+// readRequest reads a request whose signature is right. It returns a Delivery or, if challenge is not "", the text
+// that Slack wants to be sent back as proof that the address belongs to the app.
 func readRequest(r *http.Request, body []byte) (d Delivery, challenge string, err error) {
 	d = Delivery{acked: make(chan any, 1)}
 	d.Retry, _ = strconv.Atoi(r.Header.Get("X-Slack-Retry-Num")) // the first attempt has no such header
@@ -168,8 +166,7 @@ func readRequest(r *http.Request, body []byte) (d Delivery, challenge string, er
 	return d, "", nil
 }
 
-// readForm reads an interaction, which is a form with JSON in it, or a command, which is a
-// form.
+// readForm reads an interaction, which is a form that contains JSON, or a command, which is a plain form.
 func (d Delivery) readForm(body []byte) (Delivery, string, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"parley/channels/markup"
 )
 
-// Scope is the scope of the bot's token that fetching files needs.
+// Scope is the scope that the bot's token needs for fetching files.
 const Scope = "files:read"
 
-// A File is a shared file, as events and history show it.
+// A File is a shared file, as Slack's events and history describe it.
 type File struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
@@ -33,8 +33,7 @@ type File struct {
 	Download string `json:"url_private_download"`
 }
 
-// Attachments returns the files that can be fetched: no deleted ones, and none that Slack
-// only links to.
+// Attachments returns the files that can be fetched: not deleted files, and not files that Slack only links to.
 func Attachments(shared []File) []bus.Attachment {
 	var all []bus.Attachment
 	for _, f := range shared {
@@ -58,7 +57,7 @@ func (f File) displayName() string {
 	return f.Title
 }
 
-// attachmentKind returns the kind of a file on the bus.
+// attachmentKind returns a file's kind on the bus.
 func attachmentKind(f File) string {
 	major, _, _ := strings.Cut(f.Type, "/")
 	switch {
@@ -89,7 +88,7 @@ func New(api, token string, client *http.Client) (*Fetcher, error) {
 	return &Fetcher{api: at, token: token, http: client}, nil
 }
 
-// Fetch opens a file, of which at most `most` bytes may be read; see channels.Fetcher.
+// Fetch opens a file; at most `most` bytes can be read from it. See channels.Fetcher.
 func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most {
 		return nil, channels.ErrTooLarge
@@ -111,14 +110,14 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("fetch a file: %w", err)}
 	}
 	if err := answerError(resp, a); err != nil {
-		_ = resp.Body.Close() // the body of a refusal is not used
+		_ = resp.Body.Close() // nobody reads the body of a refusal
 		return nil, err
 	}
 	return channels.LimitReader(resp.Body, most), nil
 }
 
-// trusts reports whether the token may be sent to an address: one of Slack's hosts over
-// TLS, or the configured Web API.
+// trusts reports whether the token may be sent to an address: only to Slack's hosts over TLS, and to the configured
+// Web API.
 func (f *Fetcher) trusts(at *url.URL) bool {
 	if at.User != nil {
 		return false
@@ -130,8 +129,8 @@ func (f *Fetcher) trusts(at *url.URL) bool {
 	return at.Scheme == "https" && at.Port() == "" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-files.com"))
 }
 
-// answerError returns the error that an answer means; nil if the answer is the file. To a bot that
-// may not read the file Slack answers with its page for signing in.
+// answerError returns the error that an answer means; nil if the answer is the file. If the bot may not read the
+// file, Slack answers with its sign-in page.
 func answerError(resp *http.Response, a bus.Attachment) error {
 	shown, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	code := "http_" + strconv.Itoa(resp.StatusCode)
@@ -155,7 +154,7 @@ func answerError(resp *http.Response, a bus.Attachment) error {
 	return fetchError(channels.Retry, code, "HTTP status "+strconv.Itoa(resp.StatusCode))
 }
 
-// fetchError makes the error of a fetch that failed.
+// fetchError makes the error for a fetch that failed.
 func fetchError(fault channels.Fault, code, why string) *channels.SendError {
 	return &channels.SendError{Fault: fault, Code: code, Err: errors.New("fetch a file: " + why)}
 }

@@ -1,9 +1,8 @@
 // Package interaction reads what people do with a Slack app other than writing messages.
 //
-// People press a button, give the slash command, or choose the shortcut at a message: Slack
-// delivers each of these once, and tells the person that it failed if nobody acknowledges it
-// within three seconds. People also open the app's home and its pane (opened.go), and react
-// to messages (reaction.go): these are events, which Slack repeats.
+// People press a button, give the slash command, or choose the message shortcut. Slack delivers each of these once,
+// and tells the person that it failed if nobody acknowledges it within three seconds. People also open the app's
+// home and its pane (opened.go), and react to messages (reaction.go): these are events, which Slack redelivers.
 package interaction
 
 import (
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// Shortcut is the callback id of the shortcut at messages, in the app's manifest.
+// Shortcut is the callback id of the message shortcut in the app's manifest.
 const Shortcut = "ask"
 
 // A Kind is a kind of action.
@@ -23,28 +22,26 @@ type Kind string
 const (
 	Pressed   Kind = "press"   // a button below one of the bot's messages
 	Commanded Kind = "command" // the slash command
-	Asked     Kind = "ask"     // the shortcut at a message
+	Asked     Kind = "ask"     // the message shortcut
 )
 
-// An Action is a press, a command or a shortcut, as Slack describes it.
+// An Action is a button press, a command or a shortcut, as Slack describes it.
 type Action struct {
 	Kind     Kind
 	ID       string // the same each time Slack delivers it
 	User     string
-	Username string // the user's name; "" if Slack does not give it
+	Username string // the user's name; "" if Slack does not say
 	Chat     string
-	Thread   string    // the thread of the message that has the button, or is asked about
-	Message  string    // the ts of the message that has the button, or is asked about
-	At       time.Time // when it happened; zero if Slack does not give it
-	// Says is the text that the button stands for, or the words behind the command, with
-	// references in Slack's form.
+	Thread   string    // the thread of the message that has the button, or that the question is about
+	Message  string    // the ts of the message that has the button, or that the question is about
+	At       time.Time // when it happened; zero if Slack does not say
+	// Says is the text that the button sends, or the words after the command, with references in Slack's form.
 	Says string
-	// About is the message that is asked about, in Slack's JSON.
+	// About is the message that the question is about, in Slack's JSON.
 	About json.RawMessage
 }
 
-// ReadInteractive reads the payload of a press or a shortcut; false if the payload is of
-// another kind.
+// ReadInteractive reads the payload of a button press or a shortcut; false if it is another kind of payload.
 func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		Type     string `json:"type"`
@@ -52,7 +49,7 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 		User     struct {
 			ID   string `json:"id"`
 			Name string `json:"username"`
-			// Called is the name in the payload of a shortcut.
+			// Called is the shortcut's name in its payload.
 			Called string `json:"name"`
 		} `json:"user"`
 		Channel struct {
@@ -94,7 +91,7 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	default:
 		return Action{}, false, nil
 	}
-	if d.Thread == d.Message { // the message began the thread, and was not written in it
+	if d.Thread == d.Message { // the message began the thread and was not written in it
 		d.Thread = ""
 	}
 	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, parseTS(at)
@@ -123,7 +120,7 @@ func ReadCommand(payload json.RawMessage) (Action, bool, error) {
 // isTS reports whether a text has the form of a message's ts.
 func isTS(id string) bool { return id != "" && strings.Trim(id, "0123456789.") == "" }
 
-// parseTS reads a ts; any other text gives the zero time.
+// parseTS parses a ts; it returns the zero time for any other text.
 func parseTS(ts string) time.Time {
 	var seconds, micros int64
 	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// A SurfaceOpened says that a person has opened the app's home, or its pane beside a channel, or
-// has turned to another channel while the pane is open.
+// A SurfaceOpened says that a person has opened the app's home or the pane beside a channel, or has switched to
+// another channel while the pane is open.
 type SurfaceOpened struct {
 	ID     string
 	User   string
 	Chat   string // the person's chat with the bot
 	Thread string // the pane's thread; "" if the home was opened
-	Beside string // the channel that the person reads beside the pane, if Slack gives it
+	Beside string // the channel that the person is reading next to the pane, if Slack says
 }
 
-// ReadSurfaceOpened reads an event; false if neither the app's home nor its pane was opened.
+// ReadSurfaceOpened reads an event; false if it does not say that the app's home or its pane was opened.
 func ReadSurfaceOpened(event json.RawMessage) (SurfaceOpened, bool, error) {
 	var e struct {
 		Type    string `json:"type"`

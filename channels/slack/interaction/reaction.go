@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A Reaction is one that a person has added to a message, or has removed from it.
+// A Reaction is a reaction that a person has added to a message or removed from it.
 type Reaction struct {
 	ID      string // the same each time Slack delivers it
 	User    string
-	Author  string // the user whose message it is
+	Author  string // the user who wrote the message
 	Chat    string
 	Message string // the message's ts
 	Name    string // the emoji's name, without its skin tone
@@ -19,7 +19,7 @@ type Reaction struct {
 	At      time.Time
 }
 
-// ReadReaction reads an event; false if the event is not a reaction to a message.
+// ReadReaction reads an event; false if it is not about a reaction to a message.
 func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
 	var e struct {
 		Type   string `json:"type"`

@@ -1,9 +1,8 @@
-// Package stream shows Slack's users an answer while it is being made, as a message that
-// grows.
+// Package stream shows Slack's users an answer while it is being written, as a message that grows.
 //
-// Slack accepts growing messages, which it calls streams, only in threads, ends them by
-// itself after some minutes, and lets nobody edit them before. So a stream is ended when it
-// cannot show what comes next, and the message is continued by edits.
+// Slack accepts growing messages, which it calls streams, only in threads. It ends them by itself after some
+// minutes, and lets nobody edit them before that. So a stream is ended once it can't show what comes next, and the
+// message is continued by edits.
 package stream
 
 import (
@@ -20,48 +19,47 @@ import (
 )
 
 const (
-	// retryRefusedAfter is how long no stream is tried in a workspace that refuses them.
+	// retryRefusedAfter is how long no stream is tried in a workspace that has refused one.
 	retryRefusedAfter = 6 * time.Hour
-	// maxTextBytes is the longest text of a stream, in bytes. It is less than the 12,000
-	// characters that Slack accepts.
+	// maxTextBytes is the length of the longest text in a stream, in bytes. It is less than the 12,000 characters
+	// that Slack accepts.
 	maxTextBytes = 11000
-	// maxAge is how long a stream is used, less than the five minutes after which Slack ends it.
-	// After forgetAfter Slack has certainly ended it.
+	// maxAge is how long a stream is used: less than the five minutes after which Slack ends it. After forgetAfter,
+	// Slack has certainly ended it.
 	maxAge      = 4 * time.Minute
 	forgetAfter = 15 * time.Minute
-	// startEvery and startBurst limit how many streams are begun: Slack allows roughly 20 starts a
-	// minute, and as many ends, in a workspace.
+	// startEvery and startBurst limit how many streams are started: Slack allows roughly 20 starts a minute in a
+	// workspace, and as many ends.
 	startEvery = 4 * time.Second
 	startBurst = 4
 )
 
-// A Place is a thread, and in a channel the user and the team for whom the answer is:
-// Slack demands them there.
+// A Place is a thread and, in a channel, the user and the team for whom the answer is: Slack requires them there.
 type Place struct{ Chat, Thread, User, Team string }
 
-// Streams are the growing messages of one app. Its function call makes one call of Slack's
-// API, in bounded time, and returns its error as a *channels.SendError.
+// Streams are the growing messages of one app. Its function call makes one call to Slack's API, limited in time,
+// and returns errors as *channels.SendError.
 type Streams struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
 
 	mu           sync.Mutex
-	open         map[string]*stream // streams that this process has begun and not ended, by the message's ts
+	open         map[string]*stream // streams that this process has started and not ended, by the message's ts
 	refused      time.Time          // since when the workspace refuses streams
 	cardsRefused time.Time          // since when the workspace refuses cards in streams
-	startsRestAt time.Time          // when the limit of startEvery would be wholly free again
+	startsRestAt time.Time          // when the limit startEvery will have its full burst again
 }
 
-// A stream is a growing message that this process has begun and not ended.
+// A stream is a growing message that this process has started and not ended.
 type stream struct {
 	began        time.Time
 	withoutCards bool            // whether tools are shown as text, because the workspace refuses cards
 	shown        channels.Growth // what the message shows so far
 	length       int
-	ended        bool // whether nothing more is appended, so that the message is to be ended
+	ended        bool // whether nothing more will be appended, so the message must be ended
 }
 
-// An addition is what is appended to a stream in one call.
+// An addition is appended to a stream in one call.
 type addition struct {
 	finished *card // the card of the tool that has finished; nil if there is none
 	text     string
@@ -79,8 +77,8 @@ func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Con
 	return &Streams{api: api, call: call, open: map[string]*stream{}}
 }
 
-// Start begins a growing message that shows g and returns its ts; "" if an ordinary message is to
-// be sent instead. After an error nobody knows whether the message was begun.
+// Start starts a growing message that shows g and returns its ts; "" if an ordinary message should be sent instead.
+// After an error, nobody knows whether the message was started.
 func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts string, err error) {
 	one := &stream{withoutCards: s.refusesCards()}
 	more, ok := one.nextAddition(g)
@@ -117,20 +115,20 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 	}
 }
 
-// refusesCards reports whether the workspace has refused cards lately.
+// refusesCards reports whether the workspace has recently refused cards.
 func (s *Streams) refusesCards() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Since(s.cardsRefused) < retryRefusedAfter
 }
 
-// isAboutCards reports whether Slack may have refused a request with that code because it does not
-// take cards in the form in which they were sent.
+// isAboutCards reports whether an error code may mean that Slack refused a request because it does not accept cards
+// in the form in which they were sent.
 func isAboutCards(code string) bool {
 	return strings.Contains(code, "chunk") || code == "invalid_arguments" || code == "invalid_arg_name" || code == "no_text"
 }
 
-// mayStart reports whether one more stream may be begun now, and counts it if so.
+// mayStart reports whether one more stream may be started now, and counts it if so.
 func (s *Streams) mayStart() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +148,8 @@ func (s *Streams) mayStart() bool {
 	return true
 }
 
-// recordRefusal records why a stream was not begun. A refusal that concerns one place does
-// not stop streams in others.
+// recordRefusal records why a stream was not started. A refusal that concerns one place does not stop streams
+// elsewhere.
 func (s *Streams) recordRefusal(fault *channels.SendError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,13 +162,13 @@ func (s *Streams) recordRefusal(fault *channels.SendError) {
 	}
 }
 
-// Append lets a message grow until it shows g. It returns false if that is impossible, so that the
-// message must be stopped and continued by edits. An error means that the call may be repeated.
+// Append lets a message grow until it shows g. It returns false if that is impossible, so that the message must be
+// stopped and continued by edits. An error means that the call may be repeated.
 func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth) (grown bool, err error) {
 	s.mu.Lock()
 	one := s.open[ts]
 	s.mu.Unlock()
-	if one == nil || one.ended { // calls for one message never run at the same time
+	if one == nil || one.ended { // there are never two calls for one message at the same time
 		return false, nil
 	}
 	more, ok := one.nextAddition(g)
@@ -192,11 +190,11 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 	case fault.Fault == channels.Retry, fault.Fault == channels.Stop:
 		return true, err
 	}
-	return false, nil // Slack refused it, or may have appended it: an edit shows the whole text
+	return false, nil // Slack has refused it, or may have appended it: an edit will show the whole text
 }
 
-// Stop ends a message that this process has begun, so that it can be edited. An error
-// means that the message may not have ended; ending it again does no harm.
+// Stop ends a message that this process has started, so that it can be edited. An error means that the message may
+// not have ended; ending it again does no harm.
 func (s *Streams) Stop(ctx context.Context, chat, ts string) error {
 	s.mu.Lock()
 	one := s.open[ts]
@@ -208,7 +206,7 @@ func (s *Streams) Stop(ctx context.Context, chat, ts string) error {
 	return s.End(ctx, chat, ts)
 }
 
-// End ends a message, whichever process has begun it.
+// End ends a message, no matter which process has started it.
 func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	err := s.call(ctx, func(ctx context.Context) error {
 		_, _, err := s.api.StopStreamContext(ctx, chat, ts)
@@ -224,8 +222,8 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	return nil
 }
 
-// nextAddition returns what must be appended so that the stream shows g; false if the stream cannot
-// show it: it is too old or would be too long, or text that it shows has changed.
+// nextAddition returns what must be appended for the stream to show g; false if the stream can't show it, because
+// the stream is too old or would be too long, or because text that it already shows has changed.
 func (s *stream) nextAddition(g channels.Growth) (more addition, ok bool) {
 	shown, text := withoutMentions(s.shown.Text), withoutMentions(g.Text)
 	switch {
@@ -269,8 +267,8 @@ func (a addition) size() int {
 	return n
 }
 
-// option returns an addition in the form that Slack accepts. A stream with cards has its
-// text among them, and Slack accepts no other form from then on.
+// option returns an addition in the form that Slack accepts. Once a stream has cards, its text goes among them:
+// Slack accepts no other form from then on.
 func (s *stream) option(a addition) slackgo.MsgOption {
 	if s.withoutCards {
 		return slackgo.MsgOptionMarkdownText(a.text)
@@ -295,8 +293,7 @@ func (c *card) chunk(status slackgo.TaskCardStatus) slackgo.StreamChunk {
 	return chunk
 }
 
-// withoutMentions breaks up in a Markdown text what Slack would read as a mention, so that
-// nobody is notified.
+// withoutMentions breaks up whatever Slack would read as a mention in a Markdown text, so that nobody is notified.
 func withoutMentions(text string) string {
 	return strings.NewReplacer("<!", "<\u200b!", "<@", "<\u200b@", "<#", "<\u200b#",
 		"@channel", "@\u200bchannel", "@here", "@\u200bhere", "@everyone", "@\u200beveryone").Replace(text)
