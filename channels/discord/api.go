@@ -14,10 +14,10 @@ import (
 	"parley/channels"
 )
 
-// A request is one call of the REST API, before it is made.
+// A request describes a call to the REST API that is about to be made.
 type request struct {
 	method, url string
-	kind        string // the body's Content-Type; "" is JSON
+	kind        string // the body's Content-Type; "" means JSON
 	body        []byte
 }
 
@@ -29,23 +29,22 @@ type api struct {
 	log          *slog.Logger          // names the channel
 }
 
-// call makes one call and decodes the answer into result; with a nil result the answer is
-// ignored. Its errors are *channels.SendError and contain neither the token nor the text
-// of anybody's message.
+// call makes one call and decodes the answer into result; if result is nil, it ignores the answer. Its errors are
+// *channels.SendError and contain neither the token nor the text of anybody's message.
 func (c *api) call(ctx context.Context, r request, result any) (err error) {
 	defer func() { c.reachability.Note(err) }()
 	ctx, t := withRequestTrace(ctx)
 	if r.kind == "" {
 		r.kind = "application/json"
 	}
-	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A
-	// new limiter for each call never waits; the Dispatcher keeps the pace.
+	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A new limiter for each call never
+	// waits; the Dispatcher keeps the pace.
 	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
 	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
 	if err != nil {
 		e := sendError(err, t)
 		if e.Fault == channels.Unknown && r.method != http.MethodPost {
-			e.Fault = channels.Retry // reading, or overwriting with the same, may be repeated
+			e.Fault = channels.Retry // reading, or overwriting with the same data, may be repeated
 		}
 		return e
 	}
@@ -58,7 +57,7 @@ func (c *api) call(ctx context.Context, r request, result any) (err error) {
 	return nil
 }
 
-// get fetches the JSON at a URL of the REST API and decodes it into into.
+// get fetches the JSON at a URL of the REST API and decodes it into its last argument.
 func (c *api) get(ctx context.Context, url string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -71,7 +70,7 @@ type Account struct {
 	Username string `json:"username"`
 }
 
-// Check asks Discord who the bot is. A refused token gives a *channels.SendError of kind
+// Check asks Discord who the bot is. If Discord refuses the token, it returns a *channels.SendError with the fault
 // Stop.
 func (c *api) Check(ctx context.Context) (Account, error) {
 	var a Account
@@ -82,5 +81,5 @@ func (c *api) Check(ctx context.Context) (Account, error) {
 // Connected reports whether the last call reached Discord.
 func (c *api) Connected() bool { return c.reachability.Connected() }
 
-// callTimeout bounds every call except the sending of files.
+// callTimeout limits every call except the sending of files.
 const callTimeout = 30 * time.Second

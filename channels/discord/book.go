@@ -10,18 +10,17 @@ import (
 
 // A Book remembers for a Channel what must outlive the process.
 type Book interface {
-	// Joined reports whether a person whom the gate admits has spoken to the bot in that
-	// thread, and since when: messages there need no mention from then on.
+	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
+	// from then on, messages there need no mention.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
-	// Chats lists the chats in which people have spoken to the bot.
+	// Chats lists the chats in which people have talked to the bot.
 	Chats(ctx context.Context) ([]channels.Chat, error)
-	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
-	// saved none.
+	// Cursor returns the cursor that SetCursor last saved for that address; "" if it has saved none.
 	Cursor(ctx context.Context, at bus.Address) (string, error)
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook takes the place of the Book where a Channel has none: it remembers nothing.
+// noBook is used as the Book by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {

@@ -8,17 +8,16 @@ import (
 	"parley/bus"
 )
 
-// buttonsInRow is how many buttons Discord accepts in a row, maxButtonRows how many rows, and
-// maxButtonData how many bytes of data a button can carry, which Discord sends back when it is
-// pressed, not counting the number that buttonRows puts before the data to keep two buttons
-// apart.
+// buttonsInRow is how many buttons Discord accepts in a row, maxButtonRows how many rows, and maxButtonData how
+// many bytes of data a button can carry, which Discord sends back when the button is pressed. The last number does
+// not include the number that buttonRows puts in front of the data to keep two buttons apart.
 const (
 	buttonsInRow  = 5
 	maxButtonRows = 5
 	maxButtonData = 96
 )
 
-// buttonRows returns buttons in rows of five, as Discord wants them.
+// buttonRows returns buttons in rows of five, as Discord requires.
 func buttonRows(buttons []bus.Button) (all []discordgo.MessageComponent) {
 	for from := 0; from < len(buttons); from += buttonsInRow {
 		var row discordgo.ActionsRow

@@ -16,28 +16,27 @@ import (
 )
 
 const (
-	// longestGap is how far back missed messages are read. People who asked earlier no
-	// longer wait for an answer.
+	// longestGap is how far back missed messages are read. People who asked something before that no longer wait
+	// for an answer.
 	longestGap = 3 * 24 * time.Hour
-	// maxPages is how many pages of one channel's history are read after an outage at most.
+	// maxPages is the maximum number of pages that are read of one channel's history after an outage.
 	maxPages = 100
-	// readsAtOnce is how many channels' histories are read at once; historyEvery and
-	// historyBurst limit these calls, because sending needs the rest of Discord's limit.
+	// readsAtOnce is how many channels' histories are read at the same time; historyEvery and historyBurst limit
+	// these calls, because sending needs the rest of Discord's rate limit.
 	readsAtOnce  = 8
 	historyEvery = time.Second / 20
 	historyBurst = 20
-	// patience is how long a channel's new messages wait while reading its history fails.
-	// After it they are published, and the missed ones come later. Only this channel
-	// waits, and while Discord's REST API is away no answer could be sent anyway.
+	// patience is how long a channel's new messages wait while reading its history fails. After that they are
+	// published, and the missed ones come later. Only this channel waits, and while Discord's REST API is down, no
+	// answer could be sent anyway.
 	patience = 10 * time.Minute
 )
 
-// catchUp reads from Discord's history the messages that were written while the bot received no
-// events (gaps), and has them published. Discord keeps nothing for a bot that is away for more than
-// minutes. So at the beginning of a session, the history after the last published message (the
-// cursor) is read: of each channel whose newest message is later, and of every chat with one
-// person, because Discord does not describe these chats. Each history is read in the channel's lane
-// (its queue), before the channel's new messages.
+// catchUp recovers the messages that people sent while the bot received no events (gaps): it reads them from
+// Discord's history and has them published. Discord keeps events for a bot that is away for no more than a few
+// minutes. So when a gateway session begins, catchUp reads everything after the last published message (the cursor)
+// in each channel that has a newer one, and in every person's private chat with the bot, because Discord doesn't
+// describe those. It reads each history in the channel's lane (its queue), before the channel's new messages.
 type catchUp struct {
 	name      string // the channel's name
 	historian *historian
@@ -48,26 +47,26 @@ type catchUp struct {
 	position  *position
 	limiter   *rate.Limiter // limits the calls that read history
 	slots     chan struct{} // holds one value for each read in progress
-	overlap   time.Duration // how much history before a gap is read again
+	overlap   time.Duration // how far before a gap history is read too
 	log       *slog.Logger
 
 	mu       sync.Mutex
 	since    uint64          // messages after this id may be missing
-	assessed map[string]bool // channels for which this session has already decided what history to read
-	// The cursor may not move while other channels may miss messages too: while Discord
-	// has not described these servers yet, or the chats with one person are not listed.
+	assessed map[string]bool // channels for which this session has already decided which history to read
+	// The cursor may not move while other channels may have missed messages too: until Discord has described these
+	// servers, and until the direct message chats are listed.
 	awaitedGuilds      map[string]bool
 	listingDirectChats bool
 	gaps               gaps
-	activeDirectChats  map[string]bool // chats with one person in which this process received a message
+	activeDirectChats  map[string]bool // direct message chats in which this process has received a message
 }
 
-// maxActiveDirectChats bounds the chats that this process remembers itself; the book has
-// the others.
+// maxActiveDirectChats is the maximum number of chats that this process itself remembers; the book knows the
+// others.
 const maxActiveDirectChats = 4096
 
-// newCatchUp makes a catchUp of the channel with that name, which publishes through p, in the queues
-// l, and reads from the position at on. paced says that the calls are to be limited.
+// newCatchUp makes a catchUp for the channel with that name. It publishes through p, in the queues l, and reads
+// from the position at onward. paced says whether its calls are limited.
 func newCatchUp(name string, h *historian, p *publisher, l *lanes, at *position, overlap time.Duration, paced bool) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
 	if !paced {
@@ -80,17 +79,17 @@ func newCatchUp(name string, h *historian, p *publisher, l *lanes, at *position,
 	}
 }
 
-// beginSession starts a session in which Discord is about to describe these servers. From now on
-// messages after the cursor count as possibly missing.
+// beginSession begins a session in which Discord is about to describe these servers. From now on, any message after
+// the cursor may be missing.
 func (u *catchUp) beginSession(guilds []guild) {
 	cursor := u.position.cursor()
 	u.position.beginSession()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	since := max(snowflakeBefore(cursor, u.overlap), snowflakeAt(time.Now().Add(-longestGap)))
-	if u.since <= cursor { // else this machine's clock was wrong
-		// The last session may have ended before the history after u.since was read, which holds the
-		// cursor there: what is before that was read already, and overlaps once.
+	if u.since <= cursor { // otherwise this machine's clock was wrong
+		// The last session may have ended before the history after u.since was read, so the cursor is still there.
+		// Everything before u.since has been read, including an overlap.
 		since = max(since, u.since)
 	}
 	u.since = since
@@ -103,8 +102,8 @@ func (u *catchUp) beginSession(guilds []guild) {
 	u.listingDirectChats = true
 }
 
-// missingFrom returns the lowest id of a message that may be missing in a channel that Discord has
-// not described yet; 0 if all are described. The cursor must stay below it.
+// missingFrom returns the lowest id that a missing message can have in a channel that Discord has not described
+// yet; 0 if all are described. The cursor must stay below it.
 func (u *catchUp) missingFrom() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,17 +113,16 @@ func (u *catchUp) missingFrom() uint64 {
 	return u.since + 1
 }
 
-// stopAwaitingGuild records that Discord has described a server, or that the bot has left
-// it.
+// stopAwaitingGuild records that Discord has described a server, or that the bot has left it.
 func (u *catchUp) stopAwaitingGuild(guild string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.awaitedGuilds, guild)
 }
 
-// assessGap decides once per session what history of a channel has to be read: misses returns from
-// which message id on, and whether any. If there is some, the channel's lane reads it first. Both
-// happen under one lock, so that nobody adds a newer message to the lane in between.
+// assessGap decides, once per session, what history of a channel must be read: misses returns the message id after
+// which to read, and whether to read at all. If so, the channel's lane reads it first. Both happen under one lock,
+// so that nobody adds a newer message to the lane in between.
 func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -137,11 +135,11 @@ func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since ui
 	}
 }
 
-// wholeGap is the answer for assessGap that a channel may miss everything since the bot was away.
+// wholeGap is passed to assessGap for a channel that may have missed everything since the bot went away.
 func wholeGap(since uint64) (from uint64, any bool) { return since, true }
 
-// readGuild has the history of a server's channels read, of those whose newest messages were
-// written after the bot went away.
+// readGuild has the history of a server's channels read: those whose newest message was written after the bot went
+// away.
 func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	for _, p := range places {
 		u.assessGap(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
@@ -149,15 +147,15 @@ func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	u.stopAwaitingGuild(id)
 }
 
-// noteNewChannels records that channels were created just now, so that no history is read for them.
+// noteNewChannels records that channels have just been created, so that no history is read for them.
 func (u *catchUp) noteNewChannels(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		u.assessGap(ctx, id, func(uint64) (uint64, bool) { return 0, false })
 	}
 }
 
-// readHistoryBefore has the history of m's channel read before m is published, if this session has
-// not decided about that channel yet: a chat with one person, or a thread that was archived.
+// readHistoryBefore has the history of m's channel read before m is published, unless this session has already
+// decided about that channel. That concerns direct message chats, and threads that were archived.
 func (u *catchUp) readHistoryBefore(ctx context.Context, m *message) {
 	u.assessGap(ctx, m.Channel, func(since uint64) (uint64, bool) {
 		if m.Guild == "" {
@@ -173,31 +171,31 @@ func (u *catchUp) readHistoryBefore(ctx context.Context, m *message) {
 	}
 }
 
-// listActiveDirectChats returns the chats with one person in which this process received a
-// message, even if the book could not record that.
+// listActiveDirectChats returns the direct message chats in which this process has received a message, including
+// those that the book could not record.
 func (u *catchUp) listActiveDirectChats() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Collect(maps.Keys(u.activeDirectChats))
 }
 
-// mayHaveMissed reports whether the message with that id was written while the bot was away, so
-// that the bot may not have received it.
+// mayHaveMissed reports whether the message with that id was written while the bot was away, so that the bot may
+// not have received it.
 func (u *catchUp) mayHaveMissed(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return id > u.since || u.gaps.contains(id)
 }
 
-// setGaps sets the times in which the bot was away, as the book has them.
+// setGaps sets the gaps to those that the book has recorded.
 func (u *catchUp) setGaps(all gaps) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.gaps = all
 }
 
-// unsavedGaps returns the times in which the bot was away, in the form in which the book keeps
-// them; dirty is true if the book does not have them yet.
+// unsavedGaps returns the gaps in the form in which the book stores them; dirty is true if the book does not have
+// this state yet.
 func (u *catchUp) unsavedGaps() (text string, dirty bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -211,8 +209,8 @@ func (u *catchUp) noteSavedGaps(text string) {
 	u.gaps.dirty = u.gaps.String() != text
 }
 
-// readDirectChats has the history read of all chats with one person in which the bot was spoken to
-// before. It retries until the book has listed the chats.
+// readDirectChats has the history of every direct message chat read in which somebody has talked to the bot before.
+// It retries until the book has listed the chats.
 func (u *catchUp) readDirectChats(ctx context.Context) {
 	for _, chat := range u.listActiveDirectChats() {
 		u.assessGap(ctx, chat, wholeGap)
@@ -241,16 +239,15 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 	}
 }
 
-// noteDirectChats records that the chats with one person are listed, so that the cursor may move.
+// noteDirectChats records that the direct message chats have been listed, so that the cursor may move.
 func (u *catchUp) noteDirectChats() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.listingDirectChats = false
 }
 
-// readMissed publishes the messages that a channel has missed, from the place on that its lane has
-// recorded. It runs in the lane's goroutine. It returns false if reading is to be tried again
-// later.
+// readMissed publishes the messages that a channel has missed, starting where its lane has recorded. It runs in the
+// lane's goroutine. It returns false if the read should be tried again later.
 func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	from := u.lanes.missingFrom(l)
 	if u.directory.isUnreadable(l.id) {
@@ -286,9 +283,8 @@ func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	return true
 }
 
-// handleReadError logs why a channel's history could not be read. It returns true if that will not
-// change, and then lets the channel's new messages be published without it; false if reading is to
-// be tried again.
+// handleReadError logs why a channel's history could not be read. It returns true if that will not change; the
+// channel's new messages are then published without it. It returns false if the read should be tried again.
 func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err error) (done bool) {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	lasts := ok && refusal.Fault == channels.Rejected
@@ -303,8 +299,8 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 	return lasts
 }
 
-// readPage reads one page of a channel's history after the message id from, the oldest message
-// first. It retries for as long as patience; waiting for Discord's rate limit does not count.
+// readPage reads one page of a channel's history after the message id from, oldest message first. It retries until
+// patience has passed, not counting waits for Discord's rate limit.
 func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	wait, began := new(retryWait), time.Now()
 	for {
@@ -319,8 +315,8 @@ func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*mess
 	}
 }
 
-// tryReadPage makes one attempt to read a page, once fewer than readsAtOnce reads run. A channel
-// that waits for its next attempt counts as none.
+// tryReadPage makes one attempt to read a page, as soon as fewer than readsAtOnce reads are running. A channel that
+// waits for its next attempt doesn't count as running.
 func (u *catchUp) tryReadPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	select {
 	case u.slots <- struct{}{}:

@@ -29,13 +29,12 @@ type commandOption struct {
 	Required    bool                                   `json:"required,omitempty"`
 }
 
-// textOption returns an option that takes a text.
+// textOption returns an option whose value is a text.
 func textOption(name, description string, required bool) commandOption {
 	return commandOption{discordgo.ApplicationCommandOptionString, name, description, required}
 }
 
-// slashCommands returns the commands that every chat has, and /start, by which the owner
-// begins, sorted by name.
+// slashCommands returns the commands that every chat has, and /start, which the owner uses first, sorted by name.
 func slashCommands() []slashCommand {
 	described := map[string]slashCommand{
 		"new":     {Description: "Begin a new conversation here; files stay"},
@@ -65,11 +64,11 @@ func slashCommands() []slashCommand {
 	return all
 }
 
-// A commandMenu offers the slash commands at Discord.
+// A commandMenu registers the slash commands with Discord, which offers them to people.
 type commandMenu struct{ *api }
 
-// offerCommands registers the slash commands with Discord unless they are registered
-// already, retrying as long as that may help.
+// offerCommands registers the slash commands with Discord unless they are already registered, retrying as long as
+// that may help.
 func (m *commandMenu) offerCommands(ctx context.Context, application string) {
 	wait := new(retryWait)
 	for {

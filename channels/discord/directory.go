@@ -23,19 +23,18 @@ type directory struct {
 	me     discordgo.User
 	places map[string]place
 	roles  map[string]string // the names of roles, by their ids
-	// Roles that a server gave to the bot alone: a mention of one is a mention of the bot.
+	// Roles that a server has given to the bot alone: mentioning one mentions the bot.
 	botRoles   map[string]bool
 	unreadable map[string]bool // channels whose history the bot may not read
 }
 
-// newDirectory makes an empty directory, which asks Discord through c about places that it
-// does not know.
+// newDirectory makes an empty directory, which asks Discord through c about places that it does not know.
 func newDirectory(c *api) *directory {
 	return &directory{api: c, places: map[string]place{}, roles: map[string]string{}, botRoles: map[string]bool{}, unreadable: map[string]bool{}}
 }
 
-// reset forgets everything but the bot's user me. A new session calls it, because Discord
-// then describes all servers again.
+// reset forgets everything except the bot's user, me. It is called for each new session, because Discord then
+// describes all servers again.
 func (d *directory) reset(me discordgo.User) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,8 +67,8 @@ func (d *directory) setGuild(g guild) []place {
 	return all
 }
 
-// setPlace stores a place, replacing what was known of it. From then on the bot is taken to be able
-// to read its history again.
+// setPlace stores a place, replacing what was known about it. From then on, the bot is assumed to be able to read
+// its history again.
 func (d *directory) setPlace(p place) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,37 +113,37 @@ func (d *directory) isUnreadable(id string) bool {
 	return d.unreadable[id]
 }
 
-// mentionsBot reports whether a message mentions the bot, one of its own roles, or replies
-// to one of its messages.
+// mentionsBot reports whether a message mentions the bot or one of its own roles, or replies to one of its
+// messages.
 func (d *directory) mentionsBot(m *message) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return m.mentions(d.me.ID) || slices.ContainsFunc(m.Roles, func(r string) bool { return d.botRoles[r] })
 }
 
-// isBotRole reports whether a server gave the role to the bot alone.
+// isBotRole reports whether a server has given the role to the bot alone.
 func (d *directory) isBotRole(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.botRoles[id]
 }
 
-// placeName returns the name that people see of a place; "" if it is not known.
+// placeName returns the name that people see for a place; "" if it isn't known.
 func (d *directory) placeName(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.places[id].Name
 }
 
-// roleName returns the name that people see of a role; "" if it is not known.
+// roleName returns the name that people see for a role; "" if it isn't known.
 func (d *directory) roleName(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.roles[id]
 }
 
-// findPlace returns the place with that id; it asks Discord for one that it does not know. If
-// Discord refuses to describe the place, it is taken for a channel of a server.
+// findPlace returns the place with that id; if it does not know the place, it asks Discord. If Discord refuses to
+// describe the place, it is assumed to be a server's channel.
 func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	d.mu.Lock()
 	p, ok := d.places[id]
@@ -166,9 +165,8 @@ func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	return p, nil
 }
 
-// applyEvent updates the directory by an event about channels, threads or roles; kind is the
-// event's name. It returns the ids of places that were created just now, in which nothing was said
-// before.
+// applyEvent updates the directory from an event about channels, threads or roles; kind is the event's name. It
+// returns the ids of places that have just been created, in which nothing has been said yet.
 func (d *directory) applyEvent(kind string, data json.RawMessage) (fresh []string) {
 	switch kind {
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
@@ -210,8 +208,8 @@ func (d *directory) applyEvent(kind string, data json.RawMessage) (fresh []strin
 	return fresh
 }
 
-// openThreadsOf returns the ids of a channel's known threads that all of its members may read, those with the
-// newest messages first.
+// openThreadsOf returns the ids of those known threads in a channel that all of the channel's members may read,
+// those with the newest messages first.
 func (d *directory) openThreadsOf(parent string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,33 +1,31 @@
-// Package discord is the channel to one Discord bot account.
+// Package discord implements the channel to one Discord bot account.
 //
-// discordgo builds the requests. A transport of our own sends them to the configured server
-// and records how far each came: a request that certainly was not sent may be repeated, the
-// outcome of any other is unknown. Each message carries a nonce derived from its part's key,
-// by which Discord drops a repetition within minutes.
+// discordgo builds the requests. A transport of our own sends them to the configured server and records how far
+// each one got: a request that certainly was not sent may be repeated; the outcome of any other failed request is
+// unknown. Each message carries a nonce derived from its part's key, by which Discord drops repetitions within a
+// few minutes.
 //
-// Events come from Discord's gateway, through channels/discord/socket. Discord wants no
-// acknowledgement and keeps nothing for a bot that is away. So the book has a cursor, up to
-// which every message is published, and later messages are read from history at the
-// beginning of each session. The messages of one channel are published one after another,
-// and each once by its id, whether it comes from the gateway or from history.
+// Events come from Discord's gateway, through channels/discord/socket. Discord expects no acknowledgement, and
+// keeps nothing for a bot that is away. So the book stores a cursor, up to which every message has been published,
+// and later messages are read from history at the beginning of each session. The messages of one channel are
+// published one after another, and each only once (identified by its id), whether it comes from the gateway or from
+// history.
 //
 // The files, in reading order:
 //
-//   - discord.go: the Channel, its settings and its parts; book.go: what must outlive the process
-//   - api.go, transport.go, refusals.go: calls of the REST API, what is recorded of each, and what
-//     a refusal means
+//   - discord.go: the Channel, its settings and its parts; book.go: data that must outlive the process
+//   - api.go, transport.go, refusals.go: calls to the REST API, what is recorded about each, and what a refusal
+//     means
 //   - send.go, buttons.go: sending, editing, finding what was sent; typing and reactions; buttons
 //   - examine.go, permissions.go: which permissions the bot lacks, and who may read a channel
-//   - message.go, reaction.go, files.go, snowflakes.go: a message, its ids, and the files that come
-//     with it
-//   - places.go, directory.go, translate.go: the servers and channels that the bot knows, and the
-//     translation of a message into what the agent gets
+//   - message.go, reaction.go, files.go, snowflakes.go: a message, its ids, and the files that come with it
+//   - places.go, directory.go, translate.go: the servers and channels that the bot knows, and the translation of a
+//     message into what the agent gets
 //   - history.go: what was said in channels and threads
-//   - receive.go, gateway.go, timing.go: a run of Receive, which is made of the files below
+//   - receive.go, gateway.go, timing.go: a run of Receive, which consists of the files below
 //   - interactions.go, commands.go: people's use of buttons and slash commands
-//   - lanes.go, publish.go, waits.go: the order of each channel; publishing, and retrying it
-//   - position.go, gaps.go, catchup.go: the cursor, and when the bot was away; reading missed
-//     messages
+//   - lanes.go, publish.go, waits.go: keeping each channel's messages in order; publishing, and retrying it
+//   - position.go, gaps.go, catchup.go: the cursor, and when the bot was away; reading missed messages
 package discord
 
 import (
@@ -47,38 +45,39 @@ import (
 // The values of Config.RateLimit.
 const (
 	PlatformPace = "platform" // keeps to the rate limits that Discord sets for bots; the default
-	NoPace       = "none"     // sends without rate limits, for a server of one's own
+	NoPace       = "none"     // sends without rate limits, for a test server
 )
 
-// messageLength is the longest text that Discord accepts in one message, in UTF-16 units.
+// messageLength is the length of the longest text that Discord accepts in one message, in UTF-16 units.
 const messageLength = 2000
 
-// draftEvery is the time between two edits of a draft. It keeps within the five edits in
-// five seconds that Discord allows in a channel.
+// draftEvery is the time between two edits of a draft. It stays within the five edits in five seconds that Discord
+// allows in a channel.
 const draftEvery = 1500 * time.Millisecond
 
 // Config says which bot account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
-	Token     string // the bot's token, as the developer portal gives it
-	APIURL    string // the REST API of another server; "" is DefaultAPIURL
+	Token     string // the REST API of another server; "" means DefaultAPIURL
+	APIURL    string // PlatformPace or NoPace; "" means PlatformPace
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
 	SendsOnly bool   // true if no process receives for this account
-	// Mention says in which channels a message must mention the bot to be meant for it.
+	// Mention says in which channels only messages that mention the bot are meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // the client to use; with nil the Channel makes its own
-	// Book keeps what must outlive the process. Without a Book each message in a server
-	// needs a mention, and the bot does not read what was said before the start.
+	HTTP    *http.Client // the client to use; if nil, the Channel makes its own
+	// Book stores what must outlive the process. Without a Book, every message in a server needs a mention, and the
+	// bot does not read what was said before it started.
 	Book Book
 }
 
-// maxWaiting bounds the messages that wait to be published. Messages beyond it are read
-// from history later.
+// maxWaiting is the maximum number of messages that wait to be published. Messages beyond it are read from history
+// later.
 const maxWaiting = 20000
 
-// A Channel is one Discord bot account. It also has the optional abilities of channels that edit,
-// send and fetch files, find sent parts, show typing, react and show buttons.
+// A Channel is one Discord bot account. It also implements the optional interfaces for editing, sending and
+// fetching files, finding sent parts, showing typing, reacting, showing buttons, and reading and linking to
+// messages.
 type Channel struct {
 	*api
 	*sender
@@ -90,7 +89,7 @@ type Channel struct {
 	name      string
 	token     string
 	sendsOnly bool
-	paced     bool // whether rate limits are kept
+	paced     bool // whether it keeps to rate limits
 	timing    timing
 	maxQueued int // how many messages may wait to be published
 }
@@ -134,8 +133,8 @@ func New(c Config) (*Channel, error) {
 		return nil, fmt.Errorf("discord: prepare %s: %w", c.Name, err)
 	}
 	session.Client = clients.apiClient
-	// Only the Dispatcher retries, because only it knows what the book says of a send.
-	session.LogLevel = discordgo.LogError - 1 // every error that matters is returned too
+	// Only the Dispatcher retries, because only it knows what the book says about a send.
+	session.LogLevel = discordgo.LogError - 1 // every error that matters is also returned
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
 	a := &api{session: session, apiURL: clients.apiURL, log: c.Log}
 	if a.log == nil {
@@ -158,8 +157,8 @@ func New(c Config) (*Channel, error) {
 	}, nil
 }
 
-// tokenProblem says what is wrong with a token, without showing any of it; "" means that
-// the token is well formed.
+// tokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
+// formed.
 func tokenProblem(token string) string {
 	switch {
 	case token == "":
@@ -180,12 +179,12 @@ func (c *Channel) BotName() string {
 	return ""
 }
 
-// Limits returns the dialect, the lengths and the rate limits that Discord demands.
+// Limits returns Discord's dialect, its length limits and its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
-		// Discord allows five messages in any five seconds. Two at once keep a second answer from
-		// waiting; then one in every 1.25 seconds never makes more than five.
+		// Discord allows five messages in any five seconds. A burst of two keeps a second answer from waiting; at
+		// one every 1.25 seconds after that, it never gets to more than five.
 		l.Chat = channels.Pace{Every: 1250 * time.Millisecond, Burst: 2}
 		l.Account = channels.Pace{Every: time.Second / 45, Burst: 5}
 		l.Drafts = channels.Pace{Every: time.Second / 20, Burst: 10}
@@ -193,9 +192,8 @@ func (c *Channel) Limits() channels.Limits {
 	return l
 }
 
-// Refusal implements channels.RefusalReader: it says why a send was refused, by Discord's
-// JSON error code or, without one, the HTTP status; "" if the code says nothing about the
-// place.
+// Refusal implements channels.RefusalReader: it says why a send was refused, given Discord's JSON error code or, if
+// there was none, the HTTP status; "" if the code says nothing about the place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "10003": // unknown channel
@@ -206,7 +204,7 @@ func (c *Channel) Refusal(code string) channels.Refusal {
 		return channels.PersonRefuses
 	case "50013": // missing permissions
 		return channels.NoRights
-	case "10008", // unknown message: the one that is replied to
+	case "10008", // unknown message: the one that the part replies to
 		"50083", // the thread is archived
 		"50278", // no server in common with this user
 		"403", "404":

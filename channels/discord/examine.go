@@ -13,13 +13,13 @@ import (
 	"parley/channels/markup"
 )
 
-// These flags of an application say that the bot may read what people write.
+// Each of these flags of an application says that the bot may read what people write.
 const (
 	mayReadContent      = 1 << 18
 	mayReadSomeContents = 1 << 19 // for a bot in fewer than a hundred servers
 )
 
-// neededRights returns the permissions that receiving and answering need, by their names in the
+// neededRights returns the permissions that the bot needs for receiving and answering, with their names in the
 // developer portal.
 func neededRights() []neededRight {
 	return []neededRight{
@@ -45,8 +45,8 @@ type examiner struct {
 	sendsOnly bool
 }
 
-// MayReadContent reports whether the developer portal allows the bot to read what people
-// write in servers. It fails as Check does.
+// MayReadContent reports whether the developer portal allows the bot to read what people write in servers. It fails
+// as Check does.
 func (e *examiner) MayReadContent(ctx context.Context) (bool, error) {
 	var app struct {
 		Flags int `json:"flags"`
@@ -55,8 +55,8 @@ func (e *examiner) MayReadContent(ctx context.Context) (bool, error) {
 	return app.Flags&(mayReadContent|mayReadSomeContents) != 0, err
 }
 
-// Invitation returns the link by which people take the bot into their servers, with the permissions
-// that it needs. It fails as Check does.
+// Invitation returns the link with which people add the bot to their servers, with the permissions that it needs.
+// It fails as Check does.
 func (e *examiner) Invitation(ctx context.Context) (string, error) {
 	var app struct {
 		ID string `json:"id"`
@@ -73,16 +73,16 @@ func (e *examiner) Invitation(ctx context.Context) (string, error) {
 	}.Encode(), nil
 }
 
-// A LackOfRights lists, by their names in the developer portal, the permissions that the bot needs
-// and does not have in a server.
+// A LackOfRights lists the permissions that the bot needs but does not have in a server, by their names in the
+// developer portal.
 type LackOfRights struct {
 	Server  string // the server's name; "" if it is not known
-	Channel string // the id of the channel or thread concerned; "" is the whole server
+	Channel string // the id of the channel or thread concerned; "" means the whole server
 	Rights  []string
 }
 
-// LackingRights returns the servers that withhold a permission that the bot needs. A single channel
-// may grant or withhold more: see LackingRightsIn. It fails as Check does.
+// LackingRights returns the servers that withhold a permission that the bot needs. A single channel may grant or
+// withhold more: see LackingRightsIn. It fails as Check does.
 func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
@@ -112,11 +112,11 @@ func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	return all, nil
 }
 
-// maxExamined bounds the channels whose permissions are checked.
+// maxExamined is the maximum number of channels whose permissions are checked.
 const maxExamined = 100
 
-// LackingRightsIn returns those of the given channels and threads that withhold a permission that
-// the bot needs: a channel may withhold what its server grants. It fails as Check does.
+// LackingRightsIn returns those of the given channels and threads that withhold a permission that the bot needs; a
+// channel may withhold what its server grants. It fails as Check does.
 func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
 	me, err := e.Check(ctx)
 	if err != nil {
@@ -144,9 +144,9 @@ type membership struct {
 	bot   discordgo.Member
 }
 
-// lackingRightsInOne returns the permissions that the bot lacks in one channel or thread.
-// Discord answers the same for a channel that the bot may not see and for one that is
-// gone: both lack the right to view it.
+// lackingRightsInOne returns the permissions that the bot lacks in one channel or thread. Discord gives the same
+// answer for a channel that the bot may not see and for one that is gone: in both cases the bot lacks the
+// permission to view it.
 func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
 	var where, above discordgo.Channel
 	err := e.get(ctx, discordgo.EndpointChannel(id), &where)
@@ -156,7 +156,7 @@ func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds
 	if isRejected(err) {
 		return LackOfRights{Channel: id, Rights: []string{neededRights()[0].name}}, nil
 	}
-	if err != nil || where.GuildID == "" { // a chat with one person
+	if err != nil || where.GuildID == "" { // a direct message chat
 		return LackOfRights{}, err
 	}
 	in := guilds[where.GuildID]
@@ -188,9 +188,8 @@ func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds
 	return lack, nil
 }
 
-// ThreadsAmong returns those of the given channels that are threads or posts of a forum,
-// each with the id of the channel that it belongs to. A channel that the bot cannot see is
-// left out. It fails as Check does.
+// ThreadsAmong returns those of the given channels that are threads or posts in a forum, each with the id of the
+// channel that it belongs to. It leaves out channels that the bot can't see. It fails as Check does.
 func (e *examiner) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
 	for _, id := range ids[:min(len(ids), maxExamined)] {
@@ -209,8 +208,8 @@ func (e *examiner) ThreadsAmong(ctx context.Context, ids []string) (parents map[
 	return parents, nil
 }
 
-// CheckGateway asks Discord for the gateway's address, to find out whether a connection
-// can be opened. It fails as Check does.
+// CheckGateway asks Discord for the gateway's address, to find out whether a connection can be opened. It fails as
+// Check does.
 func (e *examiner) CheckGateway(ctx context.Context) error {
 	_, err := e.findGateway(ctx)
 	return err

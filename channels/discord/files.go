@@ -19,12 +19,12 @@ import (
 	"parley/channels/markup"
 )
 
-// isVoice is the flag by which Discord marks a voice message.
+// isVoice is the flag with which Discord marks a voice message.
 const isVoice = 1 << 13
 
-// attachments returns the files of a message and of the messages that it forwards. The reference of
-// each names the message that has the file, because the addresses that Discord gives expire, and
-// open to whoever has them.
+// attachments returns the files of a message and of the messages that it forwards. Each reference identifies the
+// message that contains the file, and not the file's address: the addresses that Discord gives expire, and work for
+// anybody who has them.
 func attachments(m *message) (all []bus.Attachment) {
 	add := func(of *message, files []*discordgo.MessageAttachment) {
 		for _, f := range files {
@@ -46,7 +46,7 @@ func attachments(m *message) (all []bus.Attachment) {
 	return all
 }
 
-// attachmentKind returns the kind of a file, as the sender's client declared it.
+// attachmentKind returns a file's kind, as the sender's client declared it.
 func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	kind, _, _ := strings.Cut(f.ContentType, "/")
 	switch {
@@ -66,8 +66,8 @@ type downloads struct {
 	client *http.Client // has no token
 }
 
-// Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes are
-// read. It fetches the message again, and so gets an address of the file that is valid now.
+// Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes can be read. It fetches
+// the message again, to get an address of the file that is valid now.
 func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
@@ -86,8 +86,7 @@ func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, 
 	return d.openFile(ctx, address, most)
 }
 
-// fileURL returns the address of a message's file; "" if the message has no file of that
-// id.
+// fileURL returns the address of a message's file; "" if the message has no file with that id.
 func fileURL(m *message, id string) string {
 	all := slices.Clone(m.Attachments)
 	for _, s := range m.Snapshots {
@@ -102,8 +101,7 @@ func fileURL(m *message, id string) string {
 	return all[i].URL
 }
 
-// openFile opens a file at Discord's file hosts. They do not need the bot's token, so it
-// is not sent.
+// openFile opens a file on Discord's file hosts. They do not need the bot's token, so it is not sent.
 func (d *downloads) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	if !d.isFileURL(address) {
 		return nil, rejectedError("bad_address", errors.New("the file is not where Discord keeps files"))
@@ -119,7 +117,7 @@ func (d *downloads) openFile(ctx context.Context, address string, most int64) (i
 	if resp.StatusCode == http.StatusOK {
 		return &boundedBody{ReadCloser: resp.Body, left: most}, nil
 	}
-	_ = resp.Body.Close() // the body of a refusal is not used
+	_ = resp.Body.Close() // nobody reads the body of a refusal
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("HTTP status %d", resp.StatusCode)}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
@@ -130,8 +128,8 @@ func (d *downloads) openFile(ctx context.Context, address string, most int64) (i
 	return nil, e
 }
 
-// isFileURL reports whether an address belongs to Discord's file hosts, or to the server
-// that is configured in place of Discord.
+// isFileURL reports whether an address belongs to Discord's file hosts, or to the server that is configured in
+// place of Discord.
 func (d *downloads) isFileURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
@@ -141,14 +139,13 @@ func (d *downloads) isFileURL(address string) bool {
 		u.Scheme == d.apiURL.Scheme && u.Host == d.apiURL.Host
 }
 
-// A boundedBody reads as many bytes as left says, and then fails with channels.ErrTooLarge if there
-// are more.
+// A boundedBody allows reading up to left bytes, and then fails with channels.ErrTooLarge if there are more.
 type boundedBody struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read implements io.Reader within the bound.
+// Read implements io.Reader within the limit.
 func (b *boundedBody) Read(into []byte) (int, error) {
 	if b.left < 0 {
 		return 0, channels.ErrTooLarge

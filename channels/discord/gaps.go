@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// mostGaps bounds the gaps that are kept; beyond it the two oldest are joined.
+// mostGaps is the maximum number of gaps that are kept; beyond it, the two oldest are merged.
 const mostGaps = 100
 
-// gaps are the times, as ranges of ids, in which the bot was away and received nothing. Discord
-// does not tell the bot which people wrote to it privately meanwhile: for a person whom the book
-// does not know, this is found out when they write again, and then their chat is read. Messages
-// outside of these times were received and handled when they came.
+// gaps are the periods, as ranges of ids, in which the bot was away and received nothing. Discord does not tell the
+// bot who wrote to it privately in the meantime. If the book does not know such a person, the bot notices only when
+// the person writes again, and then reads their chat. Messages outside of the gaps were received and handled when
+// they came.
 type gaps struct {
 	all   []gap // the oldest first
-	dirty bool  // whether the book does not have the newest state
+	dirty bool  // whether the book lacks the newest state
 }
 
-// A gap is a range of ids. It begins after from and ends with to.
+// A gap is a range of ids: those greater than from, up to and including to.
 type gap struct {
 	from, to uint64 // `to` is 0 until a later message is received
 }
 
-// open begins a gap after the id from, and drops gaps that end before the id least.
+// open begins a gap after the id from, and removes gaps that end before the id least.
 func (h *gaps) open(from, least uint64) {
 	for len(h.all) > 0 && h.all[0].to != 0 && h.all[0].to < least {
 		h.all = h.all[1:]
 	}
 	h.dirty = true
 	if n := len(h.all); n > 0 && (h.all[n-1].to == 0 || h.all[n-1].to >= from) {
-		h.all[n-1].to = 0 // a gap that begins inside another prolongs it
+		h.all[n-1].to = 0 // a gap that begins inside another one extends it
 		return
 	}
 	h.all = append(h.all, gap{from: from})
@@ -39,7 +39,7 @@ func (h *gaps) open(from, least uint64) {
 	}
 }
 
-// closeLast ends the open gap before the message with that id, which was received.
+// closeLast ends the open gap just before the message with that id, which was received.
 func (h *gaps) closeLast(id uint64) {
 	if n := len(h.all); n > 0 && h.all[n-1].to == 0 {
 		h.all[n-1].to, h.dirty = max(id-1, h.all[n-1].from), true
@@ -64,7 +64,7 @@ func (h *gaps) contains(id uint64) bool {
 	return false
 }
 
-// String returns the gaps in the form in which the book keeps them.
+// String returns the gaps in the form in which the book stores them.
 func (h *gaps) String() string {
 	var all []string
 	for _, one := range h.all {
@@ -73,7 +73,7 @@ func (h *gaps) String() string {
 	return strings.Join(all, " ")
 }
 
-// parseGaps reads the form that String writes; words that it cannot read are left out.
+// parseGaps parses the form that String writes; it skips words that it can't parse.
 func parseGaps(text string) (h gaps) {
 	for word := range strings.FieldsSeq(text) {
 		var one gap

@@ -12,8 +12,8 @@ import (
 	"parley/channels/discord/socket"
 )
 
-// findGateway asks Discord for the address of its gateway (the server of events), and for how many
-// sessions may be started.
+// findGateway asks Discord for the address of its gateway (the server that sends events), and how many sessions may
+// be started.
 func (c *api) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -25,7 +25,7 @@ func (c *api) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 		return socket.GatewayInfo{}, err
 	}
 	limit := g.SessionStartLimit
-	if limit.Total == 0 { // a server in Discord's place may have no such limit
+	if limit.Total == 0 { // a server in place of Discord may have no such limit
 		limit.Remaining = 1
 	}
 	return socket.GatewayInfo{

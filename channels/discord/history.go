@@ -18,7 +18,7 @@ import (
 // pageSize is the number of messages in one page of history.
 const pageSize = 100
 
-// A historian reads what was said in channels and threads, and finds them.
+// A historian finds channels and threads, and reads what was said in them.
 type historian struct {
 	*api
 	translator *translator
@@ -26,7 +26,7 @@ type historian struct {
 	book       Book
 }
 
-// history reads one page of a channel's history, the oldest message first.
+// history reads one page of a channel's history, oldest message first.
 func (h *historian) history(ctx context.Context, id, query string) ([]*message, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -43,9 +43,8 @@ func (h *historian) history(ctx context.Context, id, query string) ([]*message, 
 	return page, nil
 }
 
-// Before implements channels.ThreadReader: it returns what was said in a thread before a
-// message, as quotes. The message at which the thread was begun is in the channel above,
-// and not among them.
+// Before implements channels.ThreadReader: it returns what was said in a thread before a message, as quotes. The
+// message from which the thread was started is in the parent channel, and not among them.
 func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" {
 		return nil, nil
@@ -74,9 +73,10 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	return quotes[max(0, len(quotes)-most):], nil
 }
 
-// Link implements channels.Linker. Discord's addresses name the server, which the directory knows or asks for once.
+// Link implements channels.Linker. Discord's web addresses name the server, which the directory knows, or asks
+// Discord for once.
 func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (string, error) {
-	parts := strings.Split(message, ":") // as messageID makes it
+	parts := strings.Split(message, ":") // in the form that messageID makes
 	if len(parts) != 4 || parts[0] != h.translator.name || !isID(parts[2]) || !isID(parts[3]) {
 		return "", nil
 	}
@@ -88,13 +88,13 @@ func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (st
 }
 
 const (
-	historyPages   = 10 // how many pages of one channel or thread are read
-	historyThreads = 10 // how many threads of one channel are read
+	historyPages   = 10 // the maximum number of pages that are read of one channel or thread
+	historyThreads = 10 // the maximum number of threads that are read of one channel
 )
 
-// History implements channels.Historian: it reads the newest messages of a channel or a thread. Of
-// a channel's threads it reads those ten that have the newest messages, among the threads that this
-// process knows and that are no private ones.
+// History implements channels.Historian: it reads the newest messages of a channel or a thread. If it is a channel,
+// it also reads the ten threads with the newest messages, among the threads that this process knows and that aren't
+// private.
 func (h *historian) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {
@@ -130,8 +130,8 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	return said, more, nil
 }
 
-// readNewest reads up to most messages of a channel or a thread since a moment, the newest
-// first. more is true if there are older ones that it did not read.
+// readNewest reads up to most messages of a channel or a thread since a time, newest first. more is true if there
+// are older ones that it did not read.
 func (h *historian) readNewest(ctx context.Context, id string, since time.Time, most int) (found []*message, more bool, err error) {
 	before := ""
 	for range historyPages {
@@ -156,8 +156,8 @@ func (h *historian) readNewest(ctx context.Context, id string, since time.Time, 
 	return found, true, nil
 }
 
-// FindChat implements channels.Historian: it finds a channel of a server by its id or its name; ""
-// if there is none, or if two channels have that name.
+// FindChat implements channels.Historian: it finds a server's channel by its id or its name; it returns "" if there
+// is none, or if two channels have that name.
 func (h *historian) FindChat(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "#")
 	if isID(name) {

@@ -19,16 +19,16 @@ import (
 	"parley/tools/plainjson"
 )
 
-// deferredTimeout is how long Discord waits for an answer to an interaction once it was told to wait.
+// deferredTimeout is how long Discord waits for the answer to an interaction after it has been told to wait.
 const deferredTimeout = 10 * time.Minute
 
-// An interaction is what a person did other than writing a message: pressing a button, or
-// giving a slash command. Discord delivers it once.
+// An interaction is something that a person did other than writing a message: pressing a button, or giving a slash
+// command. Discord delivers it once.
 type interaction struct {
 	ID          string                    `json:"id"`
 	Application string                    `json:"application_id"`
 	Type        discordgo.InteractionType `json:"type"`
-	Token       string                    `json:"token"` // authorises the answer to the interaction
+	Token       string                    `json:"token"` // authorizes the answer to the interaction
 	Guild       string                    `json:"guild_id"`
 	Channel     string                    `json:"channel_id"`
 	Place       *place                    `json:"channel"`
@@ -50,8 +50,8 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// typedText returns the text that a button stands for, or the command as a person would
-// have typed it; "" if the interaction is neither.
+// typedText returns the text that a button sends, or the command as a person would have typed it; "" if the
+// interaction is neither.
 func (d *interaction) typedText() string {
 	switch d.Type {
 	case discordgo.InteractionMessageComponent:
@@ -67,23 +67,23 @@ func (d *interaction) typedText() string {
 	return ""
 }
 
-// interactions publishes what people do other than writing, and answers them.
+// interactions publishes what people do other than writing messages, and answers them.
 type interactions struct {
 	translator *translator
 	directory  *directory
 	publish    func(context.Context, bus.Inbound) error
 	responder  responder
 	answer     time.Duration  // how long publishing may take before Discord is told to wait
-	running    sync.WaitGroup // what is being published
+	running    sync.WaitGroup // interactions that are being published
 	log        *slog.Logger
 }
 
-// receive reads an interaction from an event and publishes it in the
-// background.
+// receive reads an interaction from an event and publishes it in the background.
 func (r *interactions) receive(ctx context.Context, data json.RawMessage) {
 	d := new(interaction)
 	if err := json.Unmarshal(data, d); err != nil {
-		// An event without this form is not an interaction that we know; nobody waits for its answer.
+		// An event that does not have this form is not an interaction that we know; nobody is waiting for an
+		// answer.
 		r.log.LogAttrs(ctx, slog.LevelError, "what somebody did cannot be read and is left out", slog.Int("bytes", len(data)))
 		return
 	}
@@ -96,9 +96,8 @@ func (r *interactions) receive(ctx context.Context, data json.RawMessage) {
 	}
 }
 
-// publishInteraction publishes an interaction without waiting for the messages of its channel, and
-// then answers the person who made it. If publishing takes longer than Discord waits, it first
-// tells Discord to wait.
+// publishInteraction publishes an interaction without waiting for the messages of its channel, then answers the
+// person. If publishing takes longer than Discord waits, it first tells Discord to wait.
 func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	done := make(chan error, 1)
 	long, cancel := context.WithTimeout(ctx, deferredTimeout)
@@ -119,7 +118,7 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	case errors.Is(err, channels.ErrNotAdmitted):
 		words = channels.NotAdmitted
 	case err != nil && ctx.Err() != nil:
-		return // no other process knows the interaction, and Discord tells the person that it failed
+		return // no other process knows of the interaction, and Discord tells the person that it failed
 	case err != nil:
 		words = textNotSaved
 		r.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; they are told so", slog.Any("error", err))

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A lane is the queue of one Discord channel: its items (see laneItem) are worked on one after
-// another. It has a goroutine only while it has something to do.
+// A lane is the queue of one Discord channel: its items (see laneItem) are handled one after another. It has a
+// goroutine only while there is something to do.
 type lane struct {
 	id      string // the Discord channel's id
 	items   []*laneItem
 	current *laneItem // the item that the lane's goroutine works on
-	// behind says that the messages after the id from must be read from history before
-	// the queued items are worked on. If reading fails, it is tried again at retryAt.
+	// behind says that the messages after the id from must be read from history before the queued items are
+	// handled. If reading fails, it is tried again at retryAt.
 	behind      bool
 	from        uint64
 	behindAgain bool // whether the lane fell behind once more while history was being read
 	retryAt     time.Time
-	wake        chan struct{} // gets a value when something was added
+	wake        chan struct{} // receives a value when something was added
 }
 
-// lanes holds the lanes of one Receive. The items of one lane are worked on one after
-// another, different lanes in parallel.
+// lanes holds the lanes of one call of Receive. The items in one lane are handled one after another, those in
+// different lanes concurrently.
 type lanes struct {
 	maxWaiting int // how many items may wait; messages beyond it are read from history later
 	work       func(context.Context, *lane, *laneItem)
@@ -37,8 +37,8 @@ type lanes struct {
 // newLanes makes an empty set of lanes in which up to room items may wait.
 func newLanes(room int) *lanes { return &lanes{maxWaiting: room, byID: map[string]*lane{}} }
 
-// add puts an item into its channel's lane. If no more items may wait, a message is
-// dropped and is read from history once the lane is empty.
+// add puts an item into its channel's lane. If no more items may wait, a message is dropped, and is read from
+// history once the lane is empty.
 func (s *lanes) add(ctx context.Context, n *laneItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,7 @@ func (s *lanes) add(ctx context.Context, n *laneItem) {
 	l.wakeUp()
 }
 
-// readHistoryFirst makes a channel's lane read history after the id from before it works
-// on its queued items.
+// readHistoryFirst makes a channel's lane read history after the id from before it handles its queued items.
 func (s *lanes) readHistoryFirst(ctx context.Context, channel string, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +71,8 @@ func (l *lane) markBehind(from uint64) {
 	}
 }
 
-// oldestWaiting returns the lowest id among n and the items that wait. As history is read before
-// these are worked on, it has to be read from that id on.
+// oldestWaiting returns the lowest id among n and the waiting items. Because history is read before these are
+// handled, it must be read from that id on.
 func (l *lane) oldestWaiting(n *laneItem) uint64 {
 	first := n.id
 	for _, waits := range l.items {
@@ -84,7 +83,7 @@ func (l *lane) oldestWaiting(n *laneItem) uint64 {
 	return first
 }
 
-// wakeUp ends the lane's wait for the next attempt to read history.
+// wakeUp makes the lane stop waiting before its next attempt to read history.
 func (l *lane) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
@@ -103,7 +102,7 @@ func (s *lanes) laneFor(ctx context.Context, id string) *lane {
 	return l
 }
 
-// run works on a lane until it has nothing to do or ctx is done.
+// run works on a lane until there is nothing left to do or ctx is done.
 func (s *lanes) run(ctx context.Context, l *lane) {
 	for {
 		n, wait, more := s.next(ctx, l)
@@ -120,8 +119,7 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 	}
 }
 
-// waitToRetry waits until it is time to read history again, something was added, or ctx is
-// done.
+// waitToRetry waits until it is time to read history again, something has been added, or ctx is done.
 func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -132,13 +130,13 @@ func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// next returns what a lane's goroutine is to do: work on an item, wait for a time, or, with
-// neither, read history. The bool is false if the lane has ended.
+// next returns what a lane's goroutine must do: handle an item, wait for a duration or, if neither is set, read
+// history. The bool is false if the lane has ended.
 func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil, 0, false // current stays: an unpublished item holds the cursor back
+		return nil, 0, false // current stays set: while an item is unpublished, the cursor must not pass it
 	}
 	if l.current != nil {
 		l.current = nil
@@ -161,12 +159,11 @@ func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bo
 	return nil, 0, false
 }
 
-// historyAgain is the time between two attempts to read a channel's history. Meanwhile the
-// channel's new messages are published.
+// historyAgain is the time between two attempts to read a channel's history. In between, the channel's new messages
+// are published.
 const historyAgain = time.Minute
 
-// readHistory reads history for a lane. If that fails, it is tried again after
-// historyAgain.
+// readHistory reads history for a lane. If that fails, it is tried again after historyAgain.
 func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	if !s.catchUp(ctx, l) && ctx.Err() == nil {
 		s.mu.Lock()
@@ -175,8 +172,8 @@ func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	}
 }
 
-// missingFrom returns the message id after which history is to be read for a lane. The caller
-// begins to read there, so missingFrom also clears behindAgain.
+// missingFrom returns the message id after which history must be read for a lane. The caller is about to start
+// reading there, so missingFrom also clears behindAgain.
 func (s *lanes) missingFrom(l *lane) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +181,8 @@ func (s *lanes) missingFrom(l *lane) uint64 {
 	return l.from
 }
 
-// recordRead records that history was read from the message id read up to upTo, or, if done is
-// true, to its end. A lane that fell behind meanwhile stays behind.
+// recordRead records that history was read from the message id read up to upTo or, if done is true, to its end. If
+// the lane fell behind again in the meantime, it stays behind.
 func (s *lanes) recordRead(l *lane, read, upTo uint64, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +192,8 @@ func (s *lanes) recordRead(l *lane, read, upTo uint64, done bool) {
 	l.from, l.behind = upTo, !done || l.behindAgain
 }
 
-// oldestUnpublished returns the lowest id that is not published yet; 0 if all are. The
-// cursor must stay below it.
+// oldestUnpublished returns the lowest id that has not been published yet; 0 if all have. The cursor must stay
+// below it.
 func (s *lanes) oldestUnpublished() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,19 +217,18 @@ func (s *lanes) oldestUnpublished() uint64 {
 	return first
 }
 
-// A laneItem is one thing that happened in a channel: a message, a change of one, or a
-// reaction.
+// A laneItem is one thing that happened in a channel: a message, a change to one, or a reaction.
 type laneItem struct {
 	channel string
-	id      uint64 // the message's id; 0 for what history does not show
+	id      uint64 // the message's id; 0 for anything that history does not show
 	message *message
 
 	edited  bool   // whether the message is an older one whose text has changed
-	deleted uint64 // instead of a message: the id of a deleted one
+	deleted uint64 // the id of a deleted message, set instead of message
 
 	reaction *reaction // set instead of a message
 	removed  bool      // whether the reaction was removed
 }
 
-// isMessage reports whether the item is a new message, which history shows too.
+// isMessage reports whether the item is a new message, which history would show too.
 func (n *laneItem) isMessage() bool { return n.id != 0 }

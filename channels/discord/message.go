@@ -7,12 +7,11 @@ import (
 	"github.com/bwmarrin/discordgo"
 )
 
-// maxName is the longest name of a person, channel or file that the model is shown, in
-// characters.
+// maxName is the maximum length, in characters, of the name of a person, channel or file that the model is shown.
 const maxName = 64
 
-// A message is a Discord message, as an event or history shows it. discordgo's own type
-// cannot decode messages with components of a newer kind.
+// A message is a Discord message, as an event or the history contains it. discordgo's own type can't decode
+// messages with newer kinds of components.
 type message struct {
 	ID          string                         `json:"id"`
 	Channel     string                         `json:"channel_id"`
@@ -22,7 +21,7 @@ type message struct {
 	Edited      *time.Time                     `json:"edited_timestamp"`
 	Type        discordgo.MessageType          `json:"type"`
 	Author      *user                          `json:"author"`
-	Member      *member                        `json:"member"` // what the server adds to the author, in events only
+	Member      *member                        `json:"member"` // the author's membership in the server, in events only
 	Flags       int                            `json:"flags"`
 	Webhook     string                         `json:"webhook_id"`
 	Mentions    []*user                        `json:"mentions"`
@@ -54,7 +53,7 @@ type user struct {
 	GlobalName string  `json:"global_name"`
 	Bot        bool    `json:"bot"`
 	System     bool    `json:"system"`
-	Member     *member `json:"member"` // what the server adds to a user who is mentioned, in events only
+	Member     *member `json:"member"` // the server membership of a user who is mentioned, in events only
 }
 
 // A member is what a server adds to a user, such as a nickname.
@@ -62,8 +61,8 @@ type member struct {
 	Nick string `json:"nick"`
 }
 
-// isSpeech reports whether a person says something in a message. Joins, pins and calls are
-// not speech, nor are messages of this bot (the user me), of other bots or of webhooks.
+// isSpeech reports whether a message is something that a person says. Joins, pins and calls are not, nor are
+// messages from this bot (the user me), from other bots or from webhooks.
 func (m *message) isSpeech(me string) bool {
 	switch {
 	case m.Type != discordgo.MessageTypeDefault && m.Type != discordgo.MessageTypeReply:
@@ -74,8 +73,7 @@ func (m *message) isSpeech(me string) bool {
 	return isID(m.ID) && isID(m.Channel) && isID(m.Author.ID)
 }
 
-// mentions reports whether the message names the user me, or replies to a message of that
-// user.
+// mentions reports whether the message mentions the user me, or replies to one of that user's messages.
 func (m *message) mentions(me string) bool {
 	if slices.ContainsFunc(m.Mentions, func(u *user) bool { return u != nil && u.ID == me }) {
 		return true

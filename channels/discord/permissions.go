@@ -33,15 +33,14 @@ func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error)
 	return err == nil && permissionsOf(user, &guild, &where, &who)&needed == needed, err
 }
 
-// IsClosed implements channels.ThreadKeeper: it reports whether a thread is for those who were invited. What is
-// not known to be a public thread counts as closed.
+// IsClosed implements channels.ThreadKeeper: it reports whether only people who were invited can read a thread.
+// Anything that isn't known to be a public thread counts as closed.
 func (h *historian) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	p, err := h.directory.findPlace(ctx, at.Thread)
 	return p.Type != discordgo.ChannelTypeGuildPublicThread && p.Type != discordgo.ChannelTypeGuildNewsThread, err
 }
 
-// permissionsOf returns the permissions that a member of a server has in one of its
-// channels.
+// permissionsOf returns the permissions that a server's member has in one of its channels.
 func permissionsOf(user string, guild *discordgo.Guild, where *discordgo.Channel, who *discordgo.Member) int64 {
 	var may int64
 	for _, r := range guild.Roles {
@@ -52,7 +51,7 @@ func permissionsOf(user string, guild *discordgo.Guild, where *discordgo.Channel
 	if guild.OwnerID == user || may&discordgo.PermissionAdministrator != 0 {
 		return discordgo.PermissionAll
 	}
-	// First the rules for everybody apply, then those for roles, then those for the person.
+	// The rules for everybody apply first, then those for roles, then those for the person.
 	for _, concerns := range []func(o *discordgo.PermissionOverwrite) bool{
 		func(o *discordgo.PermissionOverwrite) bool { return o.ID == guild.ID },
 		func(o *discordgo.PermissionOverwrite) bool {

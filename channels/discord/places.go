@@ -2,8 +2,8 @@ package discord
 
 import "github.com/bwmarrin/discordgo"
 
-// A place is what Discord calls a channel: a channel of a server, a thread in one, or a
-// person's chat with the bot.
+// A place is what Discord calls a channel: a server's channel, a thread in one, or a person's private chat with the
+// bot.
 type place struct {
 	ID     string                `json:"id"`
 	Type   discordgo.ChannelType `json:"type"`
@@ -22,13 +22,13 @@ func (p place) isThread() bool {
 	return false
 }
 
-// isGroup reports whether people other than one person and the bot read the place.
+// isGroup reports whether anybody besides one person and the bot reads the place.
 func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
 
-// personal is what an address has in the place of a server where there is none.
+// personal takes the place of the server's id in a web address if there is no server.
 const personal = "@me"
 
-// linked returns what an address of a message in the place has in front of the place's id; "" if that is not known.
+// linked returns what precedes the place's id in the web address of one of its messages; "" if that isn't known.
 func (p place) linked() string {
 	if p.Type == discordgo.ChannelTypeDM || p.Type == discordgo.ChannelTypeGroupDM {
 		return personal

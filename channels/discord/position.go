@@ -10,10 +10,10 @@ import (
 	"parley/bus"
 )
 
-// saveTimeout bounds one write of the cursor.
+// saveTimeout limits one write of the cursor.
 const saveTimeout = 5 * time.Second
 
-// A missed knows what the bot did not receive: catchUp.
+// A missed knows what the bot has not received; catchUp implements it.
 type missed interface {
 	missingFrom() uint64
 	setGaps(all gaps)
@@ -21,9 +21,9 @@ type missed interface {
 	noteSavedGaps(text string)
 }
 
-// A position is how far Discord was read: all messages up to it are published, in all channels. It
-// is an id that Discord made, so it does not depend on this machine's clock. The book keeps it as
-// the cursor of the whole channel.
+// A position is how far Discord has been read: all messages up to it are published, in all channels. It is an id
+// that Discord made, so it does not depend on this machine's clock. The book stores it as the cursor of the whole
+// channel.
 type position struct {
 	name   string // the channel's name
 	book   Book
@@ -32,12 +32,12 @@ type position struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	last    uint64 // the newest message that was received
-	began   uint64 // when the session began, by this machine's clock, as an id
-	written uint64 // the cursor that was saved last
+	last    uint64 // the newest message that has been received
+	began   uint64 // when the session began, as an id, by this machine's clock
+	written uint64 // the cursor that was last saved
 }
 
-// beginSession records that a session begins: what is written from now on comes as events.
+// beginSession records that a session begins: whatever is written from now on arrives as events.
 func (p *position) beginSession() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,16 +47,14 @@ func (p *position) beginSession() {
 // cursorAddress returns the address under which the book keeps the cursor.
 func (p *position) cursorAddress() bus.Address { return bus.Address{Channel: p.name} }
 
-// gapsAddress returns the address under which the book keeps the times in which the bot
-// received nothing.
+// gapsAddress returns the address under which the book keeps the gaps, in which the bot received nothing.
 func (p *position) gapsAddress() bus.Address {
 	return bus.Address{Channel: p.name, Chat: "holes"}
 }
 
-// load reads the saved cursor and the times in which the bot was away, retrying until the book
-// answers. Without a saved cursor everything that was said before now is ignored, and now is saved
-// as the cursor: if this process dies, the next one has to read what was said since. It fails only
-// when ctx ends.
+// load reads the saved cursor and gaps, retrying until the book answers. If there is no saved cursor, everything
+// that was said before now is ignored, and the current time is saved as the cursor: if this process dies, the next
+// one has to read what was said since. It fails only when ctx ends.
 func (p *position) load(ctx context.Context) error {
 	now, wait := snowflakeAt(time.Now()), new(retryWait)
 	for {
@@ -73,11 +71,11 @@ func (p *position) load(ctx context.Context) error {
 	}
 }
 
-// tryLoad makes one attempt to load the position; now is the first cursor.
+// tryLoad makes one attempt to load the position; now is the initial cursor.
 func (p *position) tryLoad(ctx context.Context, now uint64) error {
 	cursor, err := p.book.Cursor(ctx, p.cursorAddress())
 	if err != nil {
-		return err //nolint:wrapcheck // the book's own says enough
+		return err //nolint:wrapcheck // the book's own error says enough
 	}
 	gaps, err := p.book.Cursor(ctx, p.gapsAddress())
 	if err != nil {
@@ -102,17 +100,17 @@ func (p *position) saveCursor(ctx context.Context, to uint64) error {
 	return p.book.SetCursor(ctx, p.cursorAddress(), strconv.FormatUint(to, 10)) //nolint:wrapcheck // likewise
 }
 
-// noteHeard records the message that was received just now. Its id may be lower than the
-// last one if this machine's clock was wrong at the beginning.
+// noteHeard records the id of the message that has just been received. It may be lower than the last one if this
+// machine's clock was wrong at the start.
 func (p *position) noteHeard(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = id
 }
 
-// noteRead records a message that was read from history, if it was written before the session
-// began. A later one may be newer than what the gateway has delivered: if the connection breaks
-// now, older messages of other channels have yet to be read from history.
+// noteRead records a message that was read from history, if it was written before the session began. A later one
+// may be newer than what the gateway has delivered: if the connection broke now, older messages in other channels
+// would still have to be read from history.
 func (p *position) noteRead(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +134,7 @@ func (p *position) cursor() uint64 {
 	return last
 }
 
-// saveRegularly saves the cursor at that interval until ctx is done.
+// saveRegularly saves the cursor every so often until ctx is done.
 func (p *position) saveRegularly(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -150,7 +148,7 @@ func (p *position) saveRegularly(ctx context.Context, every time.Duration) {
 	}
 }
 
-// save saves the cursor if it has moved. It never saves a lower one, as when history is read again.
+// save saves the cursor if it has moved. It never saves a lower one, which can occur when history is read again.
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
 	if !p.saveGaps(ctx) {
@@ -171,8 +169,7 @@ func (p *position) save(ctx context.Context) {
 	p.written = to
 }
 
-// saveGaps saves the times in which the bot was away. They must be saved before the cursor
-// passes them. It returns false if saving failed.
+// saveGaps saves the gaps. They must be saved before the cursor passes them. It returns false if saving failed.
 func (p *position) saveGaps(ctx context.Context) bool {
 	text, dirty := p.missed.unsavedGaps()
 	if !dirty {

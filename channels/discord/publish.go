@@ -9,10 +9,10 @@ import (
 	"parley/bus"
 )
 
-// maxRemembered is how many published messages a publisher remembers.
+// maxRemembered is the number of published messages that a publisher remembers.
 const maxRemembered = 4096
 
-// A publisher publishes what the lanes of one Receive deliver, each message once.
+// A publisher publishes what the lanes of one call of Receive deliver, each message once.
 type publisher struct {
 	translator *translator
 	directory  *directory
@@ -20,17 +20,16 @@ type publisher struct {
 	log        *slog.Logger
 
 	mu        sync.Mutex
-	published map[uint64]string // who said the messages published lately, by message id
+	published map[uint64]string // who wrote the messages that were published recently, by message id
 	order     []uint64          // the ids in published, oldest first
 }
 
-// newPublisher makes a publisher that translates with t and hands messages to publish.
+// newPublisher makes a publisher that translates with t and passes messages to publish.
 func newPublisher(t *translator, publish func(context.Context, bus.Inbound) error, log *slog.Logger) *publisher {
 	return &publisher{translator: t, directory: t.directory, publish: publish, log: log, published: map[uint64]string{}}
 }
 
-// deliver publishes one item of a lane, retrying until that succeeds. It returns false if ctx ended
-// first.
+// deliver publishes one item from a lane, retrying until that succeeds. It returns false if ctx ended first.
 func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 	wait := new(retryWait)
 	for ctx.Err() == nil {
@@ -47,8 +46,8 @@ func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 	return false
 }
 
-// publishOnce makes one attempt to publish an item. A message that is published already,
-// or is not meant for the bot, needs no attempt and gives nil.
+// publishOnce makes one attempt to publish an item. It returns nil without an attempt if the item is a message that
+// has already been published, or is not meant for the bot.
 func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 	switch {
 	case n.reaction != nil:
@@ -82,9 +81,8 @@ func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 	return nil
 }
 
-// publishDeletion publishes that a message was deleted. Discord does not say who wrote it:
-// if this process has not published the message lately, From has no ID, and the caller's
-// publish must find the author out.
+// publishDeletion publishes that a message was deleted. Discord does not say who wrote it: unless this process has
+// recently published the message, From has no ID, and the caller's publish must find out who the author is.
 func (p *publisher) publishDeletion(ctx context.Context, n *laneItem) error {
 	p.mu.Lock()
 	who := p.published[n.deleted]
@@ -99,7 +97,7 @@ func (p *publisher) publishDeletion(ctx context.Context, n *laneItem) error {
 	})
 }
 
-// isPublished reports whether this process published a message lately.
+// isPublished reports whether this process has recently published a message.
 func (p *publisher) isPublished(id uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

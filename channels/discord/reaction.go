@@ -6,7 +6,7 @@ type reaction struct {
 	Channel string `json:"channel_id"`
 	Message string `json:"message_id"`
 	Guild   string `json:"guild_id"`
-	Author  string `json:"message_author_id"` // whose message it is; Discord gives it only when the reaction is added
+	Author  string `json:"message_author_id"` // who wrote the message; Discord says so only when the reaction is added
 	Member  *struct {
 		member
 		User *user `json:"user"`
@@ -17,8 +17,8 @@ type reaction struct {
 	} `json:"emoji"`
 }
 
-// mayConcernBot reports whether a person (not the bot me) has reacted to what may be a message of
-// the bot. For a removed reaction Discord does not say whose message it was.
+// mayConcernBot reports whether a person (not the bot me) has reacted to a message that may be the bot's. When a
+// reaction is removed, Discord does not say who wrote the message.
 func (r *reaction) mayConcernBot(me string, removed bool) bool {
 	bot := r.User == me || r.Member != nil && r.Member.User != nil && r.Member.User.Bot
 	return !bot && (removed || r.Author == me) && isID(r.User) && isID(r.Channel) && isID(r.Message) && r.Emoji.Name != ""

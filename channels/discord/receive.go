@@ -15,13 +15,13 @@ import (
 	"parley/channels/discord/socket"
 )
 
-// intents select the events that the gateway sends. That the bot reads what people write in servers
-// must be allowed in the developer portal.
+// intents select the events that the gateway sends. The developer portal must allow the bot to read what people
+// write in servers.
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
-// with an error of kind Stop: Discord refuses the account.
+// Receive passes what people say to publish until ctx is done, then returns nil. It fails only with the fault Stop:
+// Discord refuses the account.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if c.sendsOnly {
 		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)
@@ -36,8 +36,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	working.Go(func() { r.position.saveRegularly(ctx, c.timing.save) })
 	err := r.socket.Run(ctx)
 	cancel()
-	// First the work that adds to the lanes ends, then the lanes; the cursor is saved last,
-	// so that it covers everything that was published.
+	// The work that adds to the lanes ends first, then the lanes; the cursor is saved last, so that it covers
+	// everything that was published.
 	r.beside.Wait()
 	r.interactions.running.Wait()
 	r.lanes.running.Wait()
@@ -46,9 +46,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return err
 }
 
-// A receiver is one run of Receive. The socket delivers events, the lanes keep the order
-// of each channel, the publisher publishes, and catchUp reads from history what the socket
-// did not deliver.
+// A receiver is one run of Receive. The socket delivers events, the lanes keep each channel's events in order, the
+// publisher publishes, and catchUp reads from history what the socket did not deliver.
 type receiver struct {
 	*api
 	directory    *directory
@@ -59,10 +58,10 @@ type receiver struct {
 	position     *position
 	publisher    *publisher
 	catchUp      *catchUp
-	beside       sync.WaitGroup // background work that an event has started and no lane waits for
+	beside       sync.WaitGroup // background work that an event has started and that no lane waits for
 }
 
-// newReceiver wires the parts of a receiver together.
+// newReceiver builds a receiver and connects its parts.
 func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *receiver {
 	t := c.historian.translator
 	r := &receiver{
@@ -97,7 +96,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 	case "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(e.Data, &g) == nil {
-			r.catchUp.stopAwaitingGuild(g.ID) // if the server comes back, GUILD_CREATE comes again
+			r.catchUp.stopAwaitingGuild(g.ID) // if the server comes back, GUILD_CREATE will come again
 		}
 	case "INTERACTION_CREATE":
 		r.interactions.receive(ctx, e.Data)
@@ -126,8 +125,8 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 	}
 }
 
-// receiveChange queues that a person has edited or deleted a message. An update that only
-// adds a link's preview has no time of edit, and is ignored.
+// receiveChange queues a person's edit or deletion of a message. An update that only adds a link preview has no
+// edit time, and is ignored.
 func (r *receiver) receiveChange(ctx context.Context, e socket.Event) {
 	if e.Type == "MESSAGE_UPDATE" {
 		m := new(message)
@@ -151,8 +150,7 @@ func (r *receiver) receiveChange(ctx context.Context, e socket.Event) {
 	}
 }
 
-// logUnreadable logs an event that cannot be decoded. It is not retried: its content would
-// be the same.
+// logUnreadable logs an event that can't be decoded. There is no retry, because its content would be the same.
 func (r *receiver) logUnreadable(ctx context.Context, e socket.Event) {
 	r.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
 		slog.String("event", e.Type), slog.Int("bytes", len(e.Data)))
@@ -178,8 +176,8 @@ func (r *receiver) beginSession(ctx context.Context, data json.RawMessage) {
 	r.beside.Go(func() { r.commands.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
-// receiveMessage puts a message into its channel's lane (queue), after the history that has to be
-// read for the channel first.
+// receiveMessage puts a message into its channel's lane (queue), behind the history that must be read for the
+// channel first.
 func (r *receiver) receiveMessage(ctx context.Context, m *message) {
 	id := snowflake(m.ID)
 	if id == 0 || !isID(m.Channel) {
@@ -192,7 +190,7 @@ func (r *receiver) receiveMessage(ctx context.Context, m *message) {
 	r.position.noteHeard(id)
 }
 
-// publishItem publishes one item of a lane, retrying until that succeeds or ctx ends.
+// publishItem publishes one item from a lane, retrying until that succeeds or ctx ends.
 func (r *receiver) publishItem(ctx context.Context, _ *lane, n *laneItem) {
 	r.publisher.deliver(ctx, n)
 }

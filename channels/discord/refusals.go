@@ -13,7 +13,7 @@ import (
 	"parley/channels"
 )
 
-// rejectedError returns an error of kind Rejected: the same call would fail again.
+// rejectedError returns an error with the fault Rejected: the same call would fail again.
 func rejectedError(code string, err error) error {
 	return &channels.SendError{Fault: channels.Rejected, Code: code, Err: err}
 }
@@ -21,8 +21,8 @@ func rejectedError(code string, err error) error {
 // codeOverloaded is Discord's error code for "API resource is currently overloaded".
 const codeOverloaded = 130000
 
-// sendError classifies a failed call by its error and trace. It leaves discordgo's texts
-// out: they contain the answer's body, which may quote the message to be sent.
+// sendError classifies a failed call by its error and trace. It leaves out discordgo's texts, because they contain
+// the answer's body, which may quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	bareStatus := fmt.Errorf("HTTP status %d", status)
@@ -51,14 +51,13 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	return e
 }
 
-// isRejected reports whether Discord refused a call in a way that repeating it would not
-// change.
+// isRejected reports whether Discord refused a call in such a way that repeating it would not help.
 func isRejected(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && refusal.Fault == channels.Rejected
 }
 
-// withoutURL returns the cause inside an error of net/http, without the request's URL.
+// withoutURL returns the cause inside an error from net/http, without the request's URL.
 func withoutURL(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err

@@ -33,18 +33,17 @@ type post struct {
 	AllowedMentions *discordgo.MessageAllowedMentions `json:"allowed_mentions"`
 	Flags           discordgo.MessageFlags            `json:"flags"`
 	Reference       *discordgo.MessageReference       `json:"message_reference,omitempty"`
-	// Components are the buttons. An edit with a nil pointer leaves the buttons as they
-	// are.
+	// Components are the buttons. An edit in which the pointer is nil leaves the buttons unchanged.
 	Components *[]discordgo.MessageComponent `json:"components,omitempty"`
 }
 
-// A sentMessage has the fields that are read of Discord's answer to a sent message.
+// A sentMessage contains the fields that we read from Discord's answer to a sent message.
 type sentMessage struct {
 	ID    string `json:"id"`
 	Nonce any    `json:"nonce"` // a text or a number, as it was sent
 }
 
-// Send writes one part into a chat and returns the id of the message.
+// Send posts one part to a chat and returns the id of the message.
 func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	where, err := channelID(to)
 	if err != nil {
@@ -57,17 +56,16 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 	return s.postMessage(ctx, where, request{body: body})
 }
 
-// MostFileBytes returns the largest file, in bytes, that Discord accepts in a server
-// without boosts.
+// MostFileBytes returns the size, in bytes, of the largest file that Discord accepts in a server without boosts.
 func (s *sender) MostFileBytes() int64 { return 10_000_000 }
 
-// SendFile sends a file with the part's text beside it and returns the id of the message.
+// SendFile sends a file together with the part's text and returns the id of the message.
 func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	where, err := channelID(to)
 	if err != nil {
 		return "", err
 	}
-	if !bus.IsClean(file.Name) { // the library puts it into a header as it is
+	if !bus.IsClean(file.Name) { // the library puts it into a header unchanged
 		return "", rejectedError("bad_file_name", errors.New("the file's name has control characters"))
 	}
 	kind, body, err := discordgo.MultipartBodyWithJSON(newPost(part), []*discordgo.File{{
@@ -79,8 +77,8 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 	return s.postMessage(ctx, where, request{kind: kind, body: body})
 }
 
-// postMessage makes the request r, which posts a message into the Discord channel with the id
-// where, and returns the message's id.
+// postMessage makes the request r, which posts a message to the Discord channel with the id where, and returns the
+// message's id.
 func (s *sender) postMessage(ctx context.Context, where string, r request) (string, error) {
 	if r.kind == "" {
 		var cancel context.CancelFunc
@@ -105,7 +103,7 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 		return rejectedError("bad_id", errors.New("the message's id is not a number"))
 	}
 	p := newPost(part)
-	// Only new messages have these. An edited message still replies to the same one.
+	// Only new messages have these. An edited message keeps replying to the same one.
 	p.Nonce, p.EnforceNonce, p.Reference = "", false, nil
 	if p.Components == nil {
 		p.Components = &[]discordgo.MessageComponent{}
@@ -119,10 +117,9 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 	return s.call(ctx, request{method: http.MethodPatch, url: discordgo.EndpointChannelMessage(where, id), body: body}, new(sentMessage))
 }
 
-// FindSent looks for a part among the newest 100 messages of its chat, by its nonce.
-// Discord does not promise to show nonces, so a missing one proves nothing and gives an
-// error of kind Unknown: sending the part again is safe as long as Discord remembers the
-// nonce.
+// FindSent looks for a part among the newest 100 messages in its chat, by its nonce. Discord does not promise to
+// show nonces, so if the nonce is missing, that proves nothing, and FindSent returns an error with the fault
+// Unknown: sending the part again is safe as long as Discord remembers the nonce.
 func (s *sender) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
 	where, err := channelID(to)
 	if err != nil {
@@ -145,8 +142,7 @@ func (s *sender) FindSent(ctx context.Context, to bus.Address, part channels.Par
 // typingDuration is how long Discord shows that the bot is typing.
 const typingDuration = 10 * time.Second
 
-// Typing shows in a channel that the bot is typing, and returns for how long Discord shows
-// it.
+// Typing shows in a channel that the bot is typing, and returns how long Discord shows that.
 func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
 	where, err := channelID(to)
 	if err != nil {
@@ -167,12 +163,12 @@ func (s *sender) Answered(ctx context.Context, at bus.Address, message string) e
 	return s.react(ctx, at, message, "✅")
 }
 
-// Failed marks a person's message as one that gets no answer.
+// Failed marks a person's message as one that won't be answered.
 func (s *sender) Failed(ctx context.Context, at bus.Address, message string) error {
 	return s.react(ctx, at, message, "⚠️")
 }
 
-// react adds the bot's reaction to a person's message, named by its id on the bus.
+// react adds the bot's reaction to a person's message, given its id on the bus.
 func (s *sender) react(ctx context.Context, at bus.Address, message, emoji string) error {
 	where, err := channelID(at)
 	if err != nil {
@@ -187,14 +183,13 @@ func (s *sender) react(ctx context.Context, at bus.Address, message, emoji strin
 	return s.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
 }
 
-// mentionNobody returns a list of allowed mentions that is empty. It goes with every text
-// that is sent: without a list, or with a null one, Discord notifies everybody whom the
-// text names.
+// mentionNobody returns an empty list of allowed mentions. It goes with every text that is sent: without a list, or
+// with null, Discord notifies everybody that the text names.
 func mentionNobody() *discordgo.MessageAllowedMentions {
 	return &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}
 }
 
-// newPost returns the JSON form of a part. Nobody whom its text names is notified.
+// newPost returns the JSON form of a part. Nobody that its text names is notified.
 func newPost(part channels.Part) post {
 	p := post{
 		Content: part.Text, AllowedMentions: mentionNobody(), Flags: discordgo.MessageFlagsSuppressEmbeds,
@@ -205,7 +200,8 @@ func newPost(part channels.Part) post {
 	if len(part.Buttons) > 0 {
 		p.Components = new(buttonRows(part.Buttons))
 	}
-	// Discord would need a new thread for parts that belong to a message; they reply to it.
+	// In Discord, a part that belongs to an earlier message would need a new thread; it replies to that message
+	// instead.
 	if id := cmp.Or(part.ReplyTo, part.Under); isID(id) {
 		p.Reference = &discordgo.MessageReference{MessageID: id, FailIfNotExists: new(false)}
 	}
@@ -218,9 +214,9 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
-// have, and how many bytes each may carry. Without a receiver nobody would learn of a
-// press, so a Channel that only sends returns 0, 0.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// of data each may carry. Without a receiver, nobody would learn of a press, so a Channel that only sends returns
+// 0, 0.
 func (s *sender) MostButtons() (count, bytes int) {
 	if s.sendsOnly {
 		return 0, 0

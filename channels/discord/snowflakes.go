@@ -10,8 +10,8 @@ import (
 	"parley/bus"
 )
 
-// snowflake returns the number that a Discord id is; 0 if the text is not an id. Newer
-// things have higher numbers.
+// snowflake returns a Discord id as a number; 0 if the text is not an id. Objects that were created later have
+// higher numbers.
 func snowflake(id string) uint64 {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -20,17 +20,15 @@ func snowflake(id string) uint64 {
 	return n
 }
 
-// discordEpoch is the moment from which Discord's ids count time, in milliseconds since
-// 1970.
+// discordEpoch is the time from which Discord's ids count, in milliseconds since 1970.
 const discordEpoch = 1420070400000
 
-// snowflakeAt returns the lowest id that a thing made at that moment can have.
+// snowflakeAt returns the lowest id that an object created at that time can have.
 func snowflakeAt(at time.Time) uint64 {
 	return uint64(max(at.UnixMilli()-discordEpoch, 0)) << 22
 }
 
-// snowflakeBefore returns the id that a thing made d earlier than the one with this id would have;
-// 0 if there is none.
+// snowflakeBefore returns the id of an object created d earlier than the one with this id; 0 if there can't be one.
 func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	before := uint64(d.Milliseconds()) << 22
 	if before > id {
@@ -39,8 +37,7 @@ func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	return id - before
 }
 
-// snowflakeTime returns when the thing with that id was made; the zero time if the text is
-// not an id.
+// snowflakeTime returns when the object with that id was created; the zero time if the text is not an id.
 func snowflakeTime(id string) time.Time {
 	n := snowflake(id)
 	if n == 0 {
@@ -55,11 +52,11 @@ func isID(s string) bool {
 	return err == nil && !strings.HasPrefix(s, "+")
 }
 
-// IsID reports whether a text is the id of a Discord user or channel, and not a name.
+// IsID reports whether a text is the id of a Discord user or channel, as opposed to a name.
 func IsID(id string) bool { return isID(id) }
 
-// channelID returns the id of the Discord channel for an address: a thread is a channel of its own.
-// It returns an error of kind Rejected if the address has no Discord id.
+// channelID returns the id of the Discord channel for an address: a thread is a channel of its own. It returns an
+// error with the fault Rejected if the address contains no Discord id.
 func channelID(to bus.Address) (string, error) {
 	where := cmp.Or(to.Thread, to.Chat)
 	if !isID(where) {

@@ -2,14 +2,13 @@ package discord
 
 import "time"
 
-// A timing has the intervals and time limits of Receive, which tests shorten.
+// A timing holds the intervals and time limits of Receive, which tests shorten.
 type timing struct {
 	save  time.Duration // how often the cursor is saved
 	hello time.Duration // how long the gateway may take to say hello
-	// answer is how long publishing an interaction may take before Discord is told to
-	// wait.
+	// answer is how long publishing an interaction may take before Discord is told to wait.
 	answer  time.Duration
-	overlap time.Duration // how much history before a gap is read again
+	overlap time.Duration // how far before a gap history is read too
 }
 
 // defaultTiming returns the timing of every Channel outside of tests.
@@ -17,11 +16,10 @@ func defaultTiming() timing {
 	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTimeout, overlap: overlap}
 }
 
-// overlap is how much history from before an outage is read again: when the last message
-// arrived, an older one from another channel may still have been on its way.
+// overlap is how far before an outage history is read too: when the last message arrived, an older one from another
+// channel may still have been on its way.
 const overlap = 15 * time.Second
 
-// answerTimeout is how long Discord waits for the first answer to an interaction, less
-// the time of the request; after it Discord tells the person that the interaction
-// failed.
+// answerTimeout is how long Discord waits for the first answer to an interaction, minus the time that the request
+// takes. After that, Discord tells the person that the interaction failed.
 const answerTimeout = 2 * time.Second

@@ -15,20 +15,20 @@ import (
 	"parley/channels/markup"
 )
 
-const maxQuote = 4096 // the longest quoted text, in bytes
+const maxQuote = 4096 // the maximum length of a quoted text, in bytes
 
-// A translator translates what Discord tells into messages for the agent.
+// A translator translates what Discord delivers into messages for the agent.
 type translator struct {
 	name        string // the channel's name
 	book        Book
 	mention     channels.MentionIn
-	unaddressed *channels.Unaddressed // is told of messages that are not handed on
+	unaddressed *channels.Unaddressed // is told of messages that are not passed on
 	markPattern *regexp.Regexp        // finds Discord's marks, such as <@id>, in a text
 	directory   *directory
 }
 
-// messageInbound translates a message into what the agent gets; false if the message is not meant
-// for the bot: then only its id and its place count. It fails if that cannot be found out now.
+// messageInbound translates a message into what the agent gets. It returns false if the message is not meant for
+// the bot; then only its id and address matter. It fails if that can't be found out now.
 func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
 	me := t.directory.botUser()
 	p, err := t.directory.findPlace(ctx, m.Channel)
@@ -59,8 +59,8 @@ func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inboun
 	return in, true, nil
 }
 
-// concernsBot judges a message that was said where others read along: mentioned is true if the
-// message is addressed to the bot, concerns if it has to be handed on at all.
+// concernsBot judges a message that others can read too: mentioned is true if the message is addressed to the bot,
+// concerns if it must be passed on at all.
 func (t *translator) concernsBot(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
 	switch holds := t.mention.In(in.At.Chat); {
 	case holds == channels.MentionNowhere:
@@ -71,15 +71,15 @@ func (t *translator) concernsBot(ctx context.Context, m *message, in bus.Inbound
 		since, joined, err := t.book.Joined(ctx, in.At)
 		// Messages from before the bot joined the thread were meant for people.
 		if err != nil || joined && !in.SentAt.Before(since) {
-			return true, true, err //nolint:wrapcheck // the book's own says enough
+			return true, true, err //nolint:wrapcheck // the book's own error says enough
 		}
 	}
 	// A command may still be meant for the bot: to stop it, or to answer its question.
 	return false, strings.HasPrefix(m.Content, "/"), nil
 }
 
-// typedText returns a message's text as the person would have typed it: names instead of
-// ids, and without the bot's name in front if the message calls the bot (called).
+// typedText returns a message's text as the person would have typed it: with names instead of ids and, if the
+// message calls the bot (called), without the bot's name at the beginning.
 func (t *translator) typedText(m *message, called bool) string {
 	text := m.Content
 	if called {
@@ -108,9 +108,8 @@ func (t *translator) withoutOwnName(text string) string {
 	return strings.TrimLeft(rest[found[1]:], ",:; \t\n")
 }
 
-// asCommand turns a word such as "stop", alone after the bot's name, into the "/stop" that the
-// gateway reads. Other texts are returned unchanged. called says that the text had the bot's name
-// in front.
+// asCommand turns a word such as "stop", alone after the bot's name, into the "/stop" that the gateway reads. It
+// returns other texts unchanged. called says that the text had the bot's name in front.
 func asCommand(text string, called bool) string {
 	if !called {
 		return text
@@ -122,14 +121,13 @@ func asCommand(text string, called bool) string {
 	return text
 }
 
-// newMarkPattern returns the pattern of the marks that Discord writes for a person, a
-// role, a channel, a server's own emoji, a moment, or a command.
+// newMarkPattern returns the pattern of the marks that Discord uses for a person, a role, a channel, a server's own
+// emoji, a time, or a command.
 func newMarkPattern() *regexp.Regexp {
 	return regexp.MustCompile(`<(@!?|@&|#|a?:\w+:|t:|/[^:<>]+:)(-?\d+)(?::[tTdDfFRsS])?>`)
 }
 
-// resolveMarks replaces Discord's marks, which contain ids, with the words that people
-// see.
+// resolveMarks replaces Discord's marks, which contain ids, by the words that people see.
 func (t *translator) resolveMarks(text string, m *message) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -153,12 +151,12 @@ func (t *translator) resolveMarks(text string, m *message) string {
 		case strings.HasPrefix(kind, "/"):
 			return strings.TrimSuffix(kind, ":")
 		}
-		return kind[strings.Index(kind, ":"):] // :name: of an emoji
+		return kind[strings.Index(kind, ":"):] // an emoji's :name:
 	})
 }
 
-// mentionedName returns the name of a user whom a message mentions; the id if the message
-// does not contain the name.
+// mentionedName returns the name of a user that a message mentions; the id if the message does not contain the
+// name.
 func (t *translator) mentionedName(id string, m *message) string {
 	if me := t.directory.botUser(); id == me.ID {
 		return me.Username
@@ -170,8 +168,8 @@ func (t *translator) mentionedName(id string, m *message) string {
 	return displayName(m.Mentions[i], m.Mentions[i].Member)
 }
 
-// displayName returns the name that people see of a user, on one line; in is what the server adds
-// to the user, nil outside of servers.
+// displayName returns the name that people see for a user, on one line; in is the user's membership in the server,
+// nil outside of servers.
 func displayName(u *user, in *member) string {
 	if in != nil {
 		if name := markup.OneLine(in.Nick, maxName); name != "" {
@@ -181,7 +179,7 @@ func displayName(u *user, in *member) string {
 	return cmp.Or(markup.OneLine(u.GlobalName, maxName), markup.OneLine(u.Username, maxName), u.ID)
 }
 
-// describeExtras describes a message's stickers and poll, in brackets; "" if it has none.
+// describeExtras describes a message's stickers and poll, in brackets; "" if it has neither.
 func describeExtras(m *message) string {
 	var all []string
 	for _, s := range m.Stickers {
@@ -201,11 +199,11 @@ func bracketed(kind, called string) string {
 	return "[" + kind + ": " + called + "]"
 }
 
-// maxQuotes bounds how many forwarded messages in one message reach the agent.
+// maxQuotes is the maximum number of forwarded messages in one message that reach the agent.
 const maxQuotes = 10
 
-// quotes returns what a message contains that its sender did not write: the messages that
-// it forwards, and the one that it replies to.
+// quotes returns what a message contains that its sender did not write: the messages that it forwards, and the one
+// that it replies to.
 func (t *translator) quotes(m *message) []bus.Quote {
 	var all []bus.Quote
 	for _, s := range m.Snapshots {
@@ -246,18 +244,16 @@ func (t *translator) quotedText(m *message) string {
 	return strings.ToValidUTF8(text[:maxQuote], "") + "…"
 }
 
-// messageID returns the id that a message has on the bus. It never changes, however often Discord
-// delivers the message.
+// messageID returns a message's id on the bus. It never changes, however often Discord delivers the message.
 func (t *translator) messageID(me, channel, message string) string {
 	return t.name + ":" + me + ":" + channel + ":" + message
 }
 
-// personID returns the id that a Discord user has on the bus: CHANNEL:USER.
+// personID returns a Discord user's id on the bus: CHANNEL:USER.
 func (t *translator) personID(user string) string { return t.name + ":" + user }
 
-// replyAddress returns the address to which a reply to a message in that place goes.
-// Discord treats a thread as a channel of its own; on the bus it is a thread of the
-// channel that it is in.
+// replyAddress returns the address to which a reply to a message in that place goes. Discord treats a thread as a
+// channel of its own; on the bus, it is a thread in its parent channel.
 func (t *translator) replyAddress(p place) bus.Address {
 	if p.isThread() && p.Parent != "" {
 		return bus.Address{Channel: t.name, Chat: p.Parent, Thread: p.ID}

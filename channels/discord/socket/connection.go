@@ -24,12 +24,12 @@ const version = "9"
 
 const (
 	dialTimeout  = 20 * time.Second
-	beginTimeout = 60 * time.Second // the longest time from dialling until the session has begun
+	beginTimeout = 60 * time.Second // the maximum time from dialing until the session has begun
 	writeTimeout = 10 * time.Second
-	// maxHeartbeatGrace is how long after a heartbeat was due a connection that delivers
-	// nothing is taken for dead.
+	// maxHeartbeatGrace is how long after a heartbeat was due a connection that delivers nothing is considered
+	// dead.
 	maxHeartbeatGrace = 10 * time.Second
-	maxFrame          = 64 << 20 // the most bytes of a frame; a large server is described in one frame
+	maxFrame          = 64 << 20 // the maximum size of a frame in bytes; a large server is described in one frame
 )
 
 // The gateway's operations.
@@ -60,7 +60,7 @@ type connection struct {
 	heartbeatAnswered atomic.Bool   // whether the last heartbeat was answered
 	sessionBegun      bool          // whether the gateway has begun or resumed the session
 
-	mu sync.Mutex // ensures one writer at a time, as gorilla's connections demand
+	mu sync.Mutex // allows only one writer at a time, as gorilla's connections require
 }
 
 // dial opens a WebSocket to the gateway. It fails with a *channels.SendError.
@@ -71,7 +71,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 	conn, resp, err := dialer.DialContext(ctx, withVersion(address), nil)
 	if err == nil {
 		conn.SetReadLimit(maxFrame)
-		// The usual answer to a close frame has its code, and 1000 would end the session.
+		// The default answer to a close frame contains its code, and 1000 would end the session.
 		conn.SetCloseHandler(func(int, string) error { return nil })
 		return &connection{conn: conn}, nil
 	}
@@ -80,7 +80,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 		why = fmt.Errorf("the gateway's connection cannot be opened: %w", broken)
 	}
 	if resp != nil {
-		_ = resp.Body.Close() // the refusal's text is not used
+		_ = resp.Body.Close() // nobody reads the text of the refusal
 		why = fmt.Errorf("the gateway's connection cannot be opened: HTTP status %d", resp.StatusCode)
 	}
 	return nil, &channels.SendError{Fault: channels.Retry, Code: "no_gateway", Err: why}
@@ -90,8 +90,8 @@ func dial(ctx context.Context, address string) (*connection, error) {
 // session too.
 func (c *connection) close() { _ = c.conn.Close() }
 
-// serve begins the session and passes events to s.Handle until the connection ends. It
-// returns why it ended.
+// serve begins the session and passes events to s.Handle until the connection ends. It returns the reason why the
+// connection ended.
 func (c *connection) serve(ctx context.Context, s *Socket) error {
 	ended := make(chan struct{})
 	var beside sync.WaitGroup
@@ -125,8 +125,8 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 	}
 }
 
-// beginOrResume waits for the gateway's hello and then asks it to begin a session, or to
-// resume the one that the Socket remembers.
+// beginOrResume waits for the gateway's hello, then asks it to begin a session, or to resume the one that the
+// Socket remembers.
 func (c *connection) beginOrResume(s *Socket) error {
 	_ = c.conn.SetReadDeadline(time.Now().Add(s.HelloTimeout)) // fails only if reading fails too
 	f, err := c.read()
@@ -151,8 +151,8 @@ func (c *connection) beginOrResume(s *Socket) error {
 	})
 }
 
-// setReadDeadline bounds the next read: a connection that delivers nothing, not even
-// answers to heartbeats, is dead. Until the session has begun, limit bounds the read too.
+// setReadDeadline limits the next read: a connection that delivers nothing, not even answers to heartbeats, is
+// dead. Until the session has begun, limit applies to the read too.
 func (c *connection) setReadDeadline(limit time.Time) error {
 	deadline := time.Now().Add(c.heartbeatInterval + min(c.heartbeatInterval, maxHeartbeatGrace))
 	if !c.sessionBegun && limit.Before(deadline) {
@@ -164,8 +164,8 @@ func (c *connection) setReadDeadline(limit time.Time) error {
 	return nil
 }
 
-// read reads one frame. A frame that is not JSON gets Op -1, so that it is skipped: reading it
-// again would not help.
+// read reads one frame. A frame that is not JSON gets Op -1, so that it is skipped: reading it again would not
+// help.
 func (c *connection) read() (frame, error) {
 	_, data, err := c.conn.ReadMessage()
 	if err != nil {
@@ -178,8 +178,7 @@ func (c *connection) read() (frame, error) {
 	return f, nil
 }
 
-// handleFrame does what a frame asks for. ended is true if the connection is over; err
-// then says why.
+// handleFrame does what a frame asks for. ended is true if the connection is over; err then says why.
 func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
 	switch f.Op {
 	case opDispatch:
@@ -202,8 +201,7 @@ func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended
 	return false, nil
 }
 
-// handleEvent passes an event to s.Handle and remembers its number, from which a resumed
-// session goes on.
+// handleEvent passes an event to s.Handle and remembers its number, after which a resumed session continues.
 func (c *connection) handleEvent(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
 	switch f.Type {
 	case Ready:
@@ -225,9 +223,9 @@ func (c *connection) handleEvent(ctx context.Context, s *Socket, f frame) (ended
 	return false, nil
 }
 
-// sendHeartbeats sends heartbeats until the connection ends. The first comes at a random
-// moment, so that bots that were cut off together do not send theirs together. If a
-// heartbeat is not answered before the next is due, the connection is dead and is closed.
+// sendHeartbeats sends heartbeats until the connection ends. The first one comes at a random time, so that bots
+// that lost their connections together do not send heartbeats together. If a heartbeat is not answered before the
+// next one is due, the connection is dead, and is closed.
 func (c *connection) sendHeartbeats(ended <-chan struct{}) {
 	wait := time.NewTimer(rand.N(c.heartbeatInterval))
 	defer wait.Stop()

@@ -25,8 +25,8 @@ const (
 	closedDisallowed       = 4014
 )
 
-// closeError translates the error with which a connection ended. It returns an error of kind Stop
-// if the next connection would end in the same way, and any other error if it may last.
+// closeError translates the error with which a connection ended. It returns an error with the fault Stop if the
+// next connection would end in the same way, and any other error if the next one may last.
 func (s *Socket) closeError(ctx context.Context, err error) error {
 	closed, ok := errors.AsType[*websocket.CloseError](err)
 	if !ok {

@@ -1,9 +1,8 @@
 // Package socket keeps a connection to Discord's gateway open and passes on its events in order.
 //
-// It speaks the gateway's protocol itself, over gorilla/websocket: discordgo's own
-// connection closes with code 1000, which ends the session that it wants to resume,
-// waits for good for a server that never says hello, and asks again and again with a
-// token that was refused.
+// It implements the gateway's protocol itself, on top of gorilla/websocket. discordgo's own connection closes with
+// code 1000, which ends the session that it wants to resume; it waits forever for a server that never says hello;
+// and it keeps trying with a token that was refused.
 //
 // The files, in reading order: socket.go keeps one connection after another open;
 // connection.go is one of them; refusals.go says what Discord means when it closes one.
@@ -23,21 +22,20 @@ import (
 	"parley/channels/backoff"
 )
 
-// An Event is one thing that happened on Discord.
+// An Event is something that happened on Discord.
 type Event struct {
 	Type string // such as MESSAGE_CREATE
 	Data json.RawMessage
 }
 
-// The events by which a connection begins.
+// The events with which a connection begins.
 const (
 	Ready = "READY" // a new session: the events before it were missed
-	// The session goes on: the events since the interruption were delivered before this
-	// one.
+	// The session continues: the events since the interruption were delivered before this one.
 	Resumed = "RESUMED"
 )
 
-// A GatewayInfo says where the gateway is and how many sessions a bot may begin there.
+// A GatewayInfo says where the gateway is and how many sessions a bot may begin.
 type GatewayInfo struct {
 	URL          string
 	SessionsLeft int           // sessions that may still be begun
@@ -45,20 +43,18 @@ type GatewayInfo struct {
 	AtOnce       int           // sessions that may be begun within five seconds
 }
 
-// Config says how a Socket is opened and who gets its events.
+// Config says how a Socket is opened and who receives its events.
 type Config struct {
 	Token   string
 	Intents int
 	// AllowUnencrypted permits a gateway with a ws:// address.
 	AllowUnencrypted bool
-	// FindGateway asks Discord for the gateway's address. Its errors are
-	// *channels.SendError.
+	// FindGateway asks Discord for the gateway's address. Its errors are *channels.SendError.
 	FindGateway func(context.Context) (GatewayInfo, error)
-	// Handle is called for each event, one after the other, in their order. It must not
-	// block: nothing is read while it runs.
+	// Handle is called for each event, one after another, in order. It must not block: nothing is read while it
+	// runs.
 	Handle func(context.Context, Event)
-	// ReportReachable is called with nil when the gateway was reached, and with the error
-	// when it was not.
+	// ReportReachable is called with nil when the gateway was reached, and with the error when it wasn't.
 	ReportReachable func(error)
 	// HelloTimeout is how long the gateway may take to say hello.
 	HelloTimeout time.Duration
@@ -66,14 +62,12 @@ type Config struct {
 }
 
 const (
-	// maxReconnectWait is the longest wait between attempts to connect, short enough that people
-	// are heard soon after an outage.
+	// maxReconnectWait is the longest wait between attempts to connect. It is short enough that people are heard
+	// soon after an outage.
 	maxReconnectWait = 5 * time.Second
-	// stableAfter is how long a connection must have lasted for the waits between
-	// attempts to start small again.
+	// stableAfter is how long a connection must have lasted for the waits between attempts to start small again.
 	stableAfter = 10 * time.Second
-	// sessionInterval is the time within which Discord allows GatewayInfo.AtOnce sessions
-	// to be begun.
+	// sessionInterval is the period in which Discord allows GatewayInfo.AtOnce sessions to be begun.
 	sessionInterval = 5 * time.Second
 )
 
@@ -84,22 +78,21 @@ type Socket struct {
 	nextSessionAt time.Time      // when the next session may be begun
 	atOnce        int            // sessions that may be begun in sessionInterval
 	wait          backoff.Series // grows between attempts to connect
-	outageLogged  bool           // whether the present outage was logged
+	outageLogged  bool           // whether the current outage was logged
 }
 
-// A session is what the gateway needs to resume the stream of events where a connection
-// broke off.
+// A session is what the gateway needs to resume the stream of events where a connection was lost.
 type session struct {
 	id  string
-	url string // the address at which it is resumed
+	url string // the address at which the session is resumed
 	seq int64  // the number of the last event
 }
 
 // New makes a Socket. It opens no connection yet.
 func New(c Config) *Socket { return &Socket{Config: c, atOnce: 1} }
 
-// Run keeps a connection open until ctx is done, and then returns nil. It fails only with a
-// *channels.SendError of kind Stop: Discord refuses the account, or what it asks for.
+// Run keeps a connection open until ctx is done, then returns nil. It fails only with a *channels.SendError whose
+// fault is Stop: Discord refuses the account, or what it asks for.
 func (s *Socket) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -121,8 +114,8 @@ func (s *Socket) Run(ctx context.Context) error {
 	return nil
 }
 
-// pauseBeforeReconnect logs and reports why the last connection ended, and waits before
-// the next, at least for as long as the error asks. It returns false if ctx ended first.
+// pauseBeforeReconnect logs and reports why the last connection ended, and waits before the next one, at least for
+// as long as the error asks. It returns false if ctx ended first.
 func (s *Socket) pauseBeforeReconnect(ctx context.Context, err error) bool {
 	wait, atLeast := s.wait.Next(maxReconnectWait), time.Duration(0)
 	refusal, ok := errors.AsType[*channels.SendError](err)
@@ -164,8 +157,8 @@ func (s *Socket) connect(ctx context.Context) error {
 	return c.serve(ctx, s)
 }
 
-// findGateway asks Discord for the gateway's address. It fails with a *channels.SendError, also if
-// no more sessions may be begun for now.
+// findGateway asks Discord for the gateway's address. It fails with a *channels.SendError, including when no more
+// sessions may be begun for now.
 func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	entry, err := s.FindGateway(ctx)
 	if err != nil {
@@ -190,8 +183,8 @@ func (s *Socket) awaitTurn(ctx context.Context) bool {
 	return true
 }
 
-// checkAddress returns an error if the bot's token may not be sent to the gateway's
-// address: the address is malformed or not encrypted.
+// checkAddress returns an error if the bot's token may not be sent to the gateway's address, because the address is
+// malformed or not encrypted.
 func (s *Socket) checkAddress(address string) error {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && (u.Scheme == "wss" || u.Scheme == "ws" && s.AllowUnencrypted) {
@@ -203,12 +196,11 @@ func (s *Socket) checkAddress(address string) error {
 	}
 }
 
-// withVersion returns the gateway's address with the version and the encoding of its
-// protocol.
+// withVersion returns the gateway's address with the version and the encoding of the protocol added.
 func withVersion(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address // dial reports the malformed address
+		return address // dial will report the malformed address
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"
@@ -236,7 +228,7 @@ func (s *Socket) storeSession(data json.RawMessage) error {
 	return nil
 }
 
-// reportReached records that events are coming again, and logs the end of an outage.
+// reportReached records that events are arriving again, and logs the end of an outage.
 func (s *Socket) reportReached(ctx context.Context) {
 	s.ReportReachable(nil)
 	if s.outageLogged {
@@ -245,8 +237,8 @@ func (s *Socket) reportReached(ctx context.Context) {
 	}
 }
 
-// forgetSession makes the next connection begin a new session, after one to five seconds,
-// as Discord demands after it has ended one.
+// forgetSession makes the next connection begin a new session, after one to five seconds, as Discord requires after
+// it has ended a session.
 func (s *Socket) forgetSession() {
 	s.session = session{}
 	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))
