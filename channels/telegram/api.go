@@ -19,13 +19,13 @@ import (
 	"parley/tools/plainjson"
 )
 
-// maxAnswerBytes bounds how much is read of one answer: a hundred updates with the longest
-// texts and all their additions stay far below.
+// maxAnswerBytes is how much is read of one answer: a hundred updates with the longest texts and everything that
+// can come with them stay far below this.
 const maxAnswerBytes = 64 << 20
 
-// newTransport makes the transport of one account, to a server with TLS. It speaks HTTP/1.1, where a
-// hanging poll blocks no send. It closes idle connections before servers usually do: a POST on a
-// connection that is being closed has an unknown outcome.
+// newTransport makes an account's transport to a server that uses TLS. It speaks HTTP/1.1, where a hanging poll
+// does not block sends. It closes idle connections before servers usually do, because a POST on a connection that
+// is being closed has an unknown outcome.
 func newTransport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -40,25 +40,24 @@ func newTransport() *http.Transport {
 	}
 }
 
-// newClient makes the HTTP client of one account. A Bot API server without TLS, which is one nearby,
-// is asked by a transport that takes less of the processor.
+// newClient makes the HTTP client of one account. For a Bot API server without TLS, which must be nearby, it uses a
+// transport that needs less CPU time.
 func newClient() *http.Client {
 	t := newTransport()
 	return clientOver(&plainhttp.Transport{Other: t, IdleTime: t.IdleConnTimeout, Once: true})
 }
 
-// clientOver returns a client whose requests check their leases and go over a transport.
+// clientOver returns a client whose requests check their leases and use the given transport.
 func clientOver(t http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport: channels.LeaseCheckedHTTP1(t),
-		// A Bot API server does not redirect, and another that does must not get the token.
+		// A Bot API server does not redirect, and if another server does, the new address must not get the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// proxyForHTTPS returns the proxy that the environment names for an HTTPS request, whose content the
-// proxy cannot read. For plain HTTP it returns none, because a Bot API server that is reached so is
-// nearby.
+// proxyForHTTPS returns the proxy that the environment names for an HTTPS request, whose content the proxy can't
+// read. It returns none for plain HTTP, because a Bot API server that is reached that way is nearby.
 func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil
@@ -66,7 +65,7 @@ func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(req)
 }
 
-// An apiAnswer is the JSON with which the Bot API answers every call.
+// An apiAnswer is the JSON that the Bot API sends in answer to every call.
 type apiAnswer struct {
 	OK         bool            `json:"ok"`
 	Result     json.RawMessage `json:"result"`
@@ -89,9 +88,9 @@ type api struct {
 	log              *slog.Logger          // names the channel
 }
 
-// call makes one call of the Bot API that may be repeated, and decodes its result. Its
-// errors are *channels.SendError of kind Retry or Stop, or those of ctx, and contain
-// neither the token nor the text of anybody's message.
+// call makes one call to the Bot API that may be repeated, and decodes its result. Its errors are those of ctx, or
+// *channels.SendError with the fault Retry or Stop, and contain neither the token nor the text of anybody's
+// message.
 func (c *api) call(ctx context.Context, method string, params, result any) error {
 	req, err := c.newRequest(ctx, method, params)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c *api) call(ctx context.Context, method string, params, result any) error
 		}
 		return unreachableError(method, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the answer was read, or is given up
+	defer func() { _ = resp.Body.Close() }() // the answer has been read, or is given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -143,9 +142,9 @@ func (c *api) newRequest(ctx context.Context, method string, params any) (*http.
 	return req, nil
 }
 
-// callOnce makes one call of the Bot API that says something to people, and decodes its result. The
-// parameters are those of go-telegram/bot, and its errors too, for sendError. The library would write
-// a form for each call, through a pipe and a goroutine of its own; it does that for files.
+// callOnce makes one call to the Bot API that says something to people, and decodes its result. Parameters and
+// errors are those of go-telegram/bot; sendError classifies the errors. The library itself would write a form for
+// each call, through a pipe and with an additional goroutine; it does that only for files.
 func (c *api) callOnce(ctx context.Context, method string, params, result any) error {
 	req, err := c.newRequest(ctx, method, params)
 	if err != nil {
@@ -155,7 +154,7 @@ func (c *api) callOnce(ctx context.Context, method string, params, result any) e
 	if err != nil {
 		return withoutURL(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the answer was read, or is given up
+	defer func() { _ = resp.Body.Close() }() // the answer has been read, or is given up
 	noteStatus(ctx, resp)
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
@@ -174,7 +173,7 @@ func (c *api) callOnce(ctx context.Context, method string, params, result any) e
 	return nil
 }
 
-// refusal returns the error of go-telegram/bot for an answer that is not OK.
+// refusal returns go-telegram/bot's error for an answer that is not OK.
 func (a apiAnswer) refusal(method string) error {
 	switch a.ErrorCode {
 	case http.StatusTooManyRequests:
@@ -194,12 +193,12 @@ func (a apiAnswer) refusal(method string) error {
 	return fmt.Errorf("%s was refused: %d", method, a.ErrorCode)
 }
 
-// unreachableError returns the error of a call that got no answer.
+// unreachableError returns the error for a call that got no answer.
 func unreachableError(method string, err error) error {
 	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("%s: %w", method, withoutURL(err))}
 }
 
-// refusalError returns the error of a call that the Bot API itself refused.
+// refusalError returns the error for a call that the Bot API itself refused.
 func refusalError(method string, a apiAnswer) error {
 	e := &channels.SendError{
 		Fault: channels.Retry,
@@ -224,8 +223,8 @@ func refusalError(method string, a apiAnswer) error {
 // A bufferingClient sends the requests of go-telegram/bot with buffered bodies.
 type bufferingClient struct{ http *http.Client }
 
-// Do sends one request. go-telegram/bot streams bodies through a pipe; Do holds the whole
-// body, so that a request of which nothing has left can go out on another connection.
+// Do sends one request. go-telegram/bot streams bodies through a pipe; Do buffers the whole body, so that a request
+// of which nothing has been sent can go out on another connection.
 func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -243,6 +242,6 @@ func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 }
 
 const (
-	maxTelegramWait = 30 * time.Second // longest wait between attempts after an error of Telegram's
-	maxOwnWait      = 2 * time.Second  // longest wait after an error of our own servers: people wait for it
+	maxTelegramWait = 30 * time.Second // longest wait between attempts after an error from Telegram
+	maxOwnWait      = 2 * time.Second  // longest wait after an error from our own servers: people are waiting for it
 )

@@ -9,24 +9,23 @@ import (
 	"parley/channels/backoff"
 )
 
-// maxStuckWait is the longest wait between two polls while messages cannot be stored. Meanwhile
-// Telegram is not asked to hold a poll open: it would answer at once, with the updates that are not
-// stored yet.
+// maxStuckWait is the longest wait between two polls while messages can't be stored. Until they are, Telegram is
+// not asked to hold a poll open: it would answer immediately, with the updates that are not stored yet.
 const maxStuckWait = time.Second
 
-// A backlog holds the updates that Telegram has given and that are not handled yet.
-// Telegram keeps them as well: it gives at most a hundred from the first of them on, which
-// bounds the backlog too. A chat whose message cannot be stored delays no other chat,
-// unless a hundred updates have come since.
+// A backlog holds the updates that Telegram has delivered and that have not been handled yet. Telegram keeps them
+// as well: it delivers at most a hundred, starting with the first one of them, which also limits the backlog. A
+// chat whose message can't be stored does not delay other chats until a hundred updates have come after that
+// message.
 type backlog struct {
 	publisher *publisher
 	handling  sync.WaitGroup // one goroutine for each chat in waiting
 	pause     backoff.Series // the growing wait between two polls while updates are unhandled
 
 	mu         sync.Mutex
-	next       int64                     // the id of the first update that Telegram has not given yet; 0 accepts any
-	unhandled  map[int64]bool            // by id: updates that were given and are not handled
-	waiting    map[int64][]updateContent // by chat: what its goroutine has still to handle, in order
+	next       int64                     // the id of the first update that Telegram has not delivered yet; 0 accepts any
+	unhandled  map[int64]bool            // by id: updates that were delivered and not handled
+	waiting    map[int64][]updateContent // by chat: what its goroutine still has to handle, in order
 	allHandled chan struct{}             // closed once no update is unhandled
 }
 
@@ -37,8 +36,8 @@ func newBacklog(p *publisher) *backlog {
 	return &backlog{publisher: p, unhandled: map[int64]bool{}, waiting: map[int64][]updateContent{}, allHandled: handled}
 }
 
-// add starts to handle the updates that were not given before: chats in parallel, each
-// chat in its order. Updates that are not handled when ctx ends stay unhandled.
+// add starts handling the updates that were not delivered before: chats concurrently, each chat's updates in order.
+// Updates that have not been handled when ctx ends stay unhandled.
 func (b *backlog) add(ctx context.Context, batch []update) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +48,7 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 		b.next = u.ID + 1
 		h, ok, err := u.decode()
 		if err != nil {
-			// Decoding it again later would fail in the same way.
+			// Decoding it again later would fail the same way.
 			b.publisher.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
 		}
 		if !ok {
@@ -67,7 +66,7 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 	}
 }
 
-// handleChat publishes what waits in a chat, in order, until nothing waits or ctx is done.
+// handleChat publishes the updates waiting in a chat, in order, until none is left or ctx is done.
 func (b *backlog) handleChat(ctx context.Context, chat int64) {
 	for {
 		b.mu.Lock()
@@ -93,7 +92,7 @@ func (b *backlog) handleChat(ctx context.Context, chat int64) {
 	}
 }
 
-// offset returns the id of the first unhandled update: Telegram may forget all before it.
+// offset returns the id of the first unhandled update: Telegram may forget all earlier ones.
 func (b *backlog) offset() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,16 +103,15 @@ func (b *backlog) offset() int64 {
 	return first
 }
 
-// forgetOffset makes the backlog accept any update as new. The caller knows that no update
-// is unhandled.
+// forgetOffset makes the backlog accept any update as new. The caller knows that no update is unhandled.
 func (b *backlog) forgetOffset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next = 0
 }
 
-// waitForNextPoll returns once all updates are handled, or when it is time to poll for
-// more although some are not.
+// waitForNextPoll returns once all updates have been handled, or when it is time to poll for more although some
+// have not.
 func (b *backlog) waitForNextPoll(ctx context.Context) {
 	b.mu.Lock()
 	handled := b.allHandled
@@ -128,7 +126,7 @@ func (b *backlog) waitForNextPoll(ctx context.Context) {
 	}
 }
 
-// isEmpty reports whether all updates that Telegram has given are handled.
+// isEmpty reports whether all updates that Telegram has delivered have been handled.
 func (b *backlog) isEmpty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

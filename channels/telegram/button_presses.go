@@ -14,8 +14,7 @@ import (
 	"parley/channels"
 )
 
-// inboundOfPress translates the press of a button into what the agent gets; false if the button is
-// not one of the bot's.
+// inboundOfPress translates a button press into what the agent gets; false if the button is not one of the bot's.
 func (t *translator) inboundOfPress(q *models.CallbackQuery) (bus.Inbound, bool) {
 	m := pressedMessage(q)
 	if m.Chat.ID == 0 || q.From.IsBot || strings.TrimSpace(q.Data) == "" {
@@ -39,8 +38,8 @@ func (t *translator) inboundOfPress(q *models.CallbackQuery) (bus.Inbound, bool)
 	return in, true
 }
 
-// publishPress publishes one press, and then tells the person who has pressed that it has
-// arrived, or that it has no effect. It returns false if ctx ended first.
+// publishPress publishes one press, then tells the person who pressed the button that the press has arrived, or
+// that it has no effect. It returns false if ctx ended first.
 func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) bool {
 	words := ""
 	if in, ok := p.inboundOfPress(q); ok {
@@ -52,20 +51,20 @@ func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) b
 			return false
 		}
 	}
-	// Nobody needs the answer: without one the app soon stops waiting by itself.
+	// The answer is not essential: without one, the app soon stops waiting by itself.
 	p.answering.Go(func() { p.answerPress(context.WithoutCancel(ctx), q.ID, words) })
 	return true
 }
 
-// A pressAnswer is the parameters of answerCallbackQuery.
+// A pressAnswer holds the parameters of answerCallbackQuery.
 type pressAnswer struct {
 	ID    string `json:"callback_query_id"`
 	Text  string `json:"text,omitempty"`
-	Alert bool   `json:"show_alert,omitempty"` // whether the person has to close the words
+	Alert bool   `json:"show_alert,omitempty"` // whether the person has to close the text
 }
 
-// answerPress tells Telegram that a press was handled, and shows words to the person who
-// has pressed, unless they are "".
+// answerPress tells Telegram that a press was handled, and shows words to the person who pressed the button, unless
+// they are "".
 func (p *publisher) answerPress(ctx context.Context, id, words string) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -75,6 +74,6 @@ func (p *publisher) answerPress(ctx context.Context, id, words string) {
 	}
 }
 
-// answerTimeout bounds the answer to a press. For about as long the person who has
-// pressed sees that the press is being handled.
+// answerTimeout limits the answer to a press. For about that long, the person who pressed the button sees that the
+// press is being handled.
 const answerTimeout = 10 * time.Second

@@ -6,15 +6,15 @@ import (
 	"parley/bus"
 )
 
-// maxButtons is how many buttons Telegram accepts below a message, and maxButtonData how many
-// bytes of data each can carry, which Telegram sends back when the button is pressed.
+// maxButtons is how many buttons Telegram accepts below a message, and maxButtonData how many bytes of data each
+// button can carry; Telegram sends the data back when the button is pressed.
 const (
 	maxButtons    = 100
 	maxButtonData = 64
 )
 
-// keyboard returns buttons in the form in which Telegram shows them, each in a row of its
-// own. Nil, and not an empty keyboard, shows none and removes the existing ones.
+// keyboard returns buttons in the form in which Telegram shows them, each in a row of its own. To show none, and to
+// remove existing ones, it must be nil and not an empty keyboard.
 func keyboard(buttons []bus.Button) models.ReplyMarkup {
 	if len(buttons) == 0 {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"parley/channels/markup"
 )
 
-// maxName is the longest name of a person that the model is shown, in characters.
+// maxName is the maximum length, in characters, of the name of a person that the model is shown.
 const maxName = 64
 
-// A span is a piece of a text, by the offsets of its first byte and of the byte after its last.
+// A span is a piece of a text: the offsets of its first byte and of the byte after its last one.
 type span struct{ from, to int }
 
 // textEntities returns the formatted pieces of a message's text or caption.
@@ -28,8 +28,8 @@ func textEntities(m *models.Message) []models.MessageEntity {
 	return m.CaptionEntities
 }
 
-// textWithLinks returns a text with the address of each link in brackets behind the link's words, as
-// somebody would type it. It leaves out the piece of the text at omit.
+// textWithLinks returns a text with the address of each link in brackets after the link's words, as somebody would
+// type it. It leaves out the piece of the text at omit.
 func textWithLinks(text string, marks []models.MessageEntity, omit span) string {
 	type link struct {
 		at  int
@@ -58,8 +58,7 @@ func textWithLinks(text string, marks []models.MessageEntity, omit span) string 
 	return b.String()
 }
 
-// byteOffset returns at which byte the piece of a text begins that follows its first units UTF-16
-// units.
+// byteOffset converts an offset in UTF-16 units into an offset in bytes.
 func byteOffset(text string, units int) int {
 	for i, r := range text {
 		if units <= 0 {
@@ -78,14 +77,14 @@ func units(s string) (n int) {
 	return n
 }
 
-// fullText returns a message's media in brackets, followed by its text.
+// fullText returns a description of a message's media, in brackets, followed by the message's text.
 func fullText(m *models.Message) string {
 	kind, _ := describeContent(m)
 	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), span{}))
 }
 
-// describeContent says in brackets what a message contains besides text; false if no person says
-// anything in the message, as when somebody joins or pins something.
+// describeContent says in brackets what a message contains besides text; false if nobody says anything in the
+// message, for example because somebody joins or pins something.
 func describeContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Text != "":
@@ -102,7 +101,7 @@ func describeContent(m *models.Message) (string, bool) {
 		return "[video message]", true
 	case m.Video != nil:
 		return "[video]", true
-	case m.Animation != nil: // has a Document too
+	case m.Animation != nil: // such a message has a Document too
 		return "[animation]", true
 	case m.Document != nil:
 		return bracketed("file", m.Document.FileName), true
@@ -114,11 +113,10 @@ func describeContent(m *models.Message) (string, bool) {
 	return describeRareContent(m)
 }
 
-// describeRareContent does what describeContent does, for the kinds of content that are seldom
-// sent.
+// describeRareContent does what describeContent does, for rarely sent kinds of content.
 func describeRareContent(m *models.Message) (string, bool) {
 	switch {
-	case m.Venue != nil: // has a Location too
+	case m.Venue != nil: // such a message has a Location too
 		return bracketed("venue", joinNonEmpty(m.Venue.Title, m.Venue.Address, coordinates(m.Venue.Location))), true
 	case m.Location != nil:
 		return "[location " + coordinates(*m.Location) + "]", true
@@ -140,10 +138,10 @@ func describeRareContent(m *models.Message) (string, bool) {
 	return "", false
 }
 
-// coordinates writes a place as latitude and longitude.
+// coordinates formats a location as latitude and longitude.
 func coordinates(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
 
-// joinNonEmpty joins the texts with commas, without the empty ones.
+// joinNonEmpty joins the texts that aren't empty with commas.
 func joinNonEmpty(texts ...string) string {
 	var some []string
 	for _, t := range texts {
@@ -167,7 +165,7 @@ func displayName(u *models.User) string {
 	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }
 
-// momentOf converts Telegram's Unix seconds; 0 gives the zero time.
+// momentOf converts Telegram's Unix seconds; it returns the zero time for 0.
 func momentOf(seconds int) time.Time {
 	if seconds == 0 {
 		return time.Time{}

@@ -17,12 +17,10 @@ import (
 	"parley/channels/markup"
 )
 
-// maxDownload is the largest file, in bytes, that Telegram's own server lets bots
-// download.
+// maxDownload is the size, in bytes, of the largest file that Telegram's own server lets bots download.
 const maxDownload = 20 << 20
 
-// filesOf returns the files of a message. An animation has a document with the same
-// content, which is left out.
+// filesOf returns the files of a message. It leaves out the document of an animation, which has the same content.
 func filesOf(m *models.Message) []bus.Attachment {
 	switch {
 	case len(m.Photo) > 0:
@@ -49,7 +47,7 @@ func filesOf(m *models.Message) []bus.Attachment {
 	return nil
 }
 
-// oneAttachment returns one file as a list; nil if the file has no id.
+// oneAttachment returns a list with one file; nil if the file has no id.
 func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachment {
 	if id == "" {
 		return nil
@@ -60,8 +58,8 @@ func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachme
 // downloads fetches files that people have sent.
 type downloads struct{ *api }
 
-// Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads it, up to
-// `most` bytes. The file's address contains the bot's token.
+// Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads up to `most` bytes of it.
+// The file's address contains the bot's token.
 func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most || a.Size > maxDownload && d.isOfficialServer {
 		return nil, channels.ErrTooLarge
@@ -93,7 +91,7 @@ func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, 
 	if resp.StatusCode == http.StatusOK {
 		return channels.LimitReader(resp.Body, most), nil
 	}
-	_ = resp.Body.Close() // the body of a refusal is not used
+	_ = resp.Body.Close() // nobody reads the body of a refusal
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("download: HTTP status %d", resp.StatusCode)}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden:

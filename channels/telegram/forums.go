@@ -8,7 +8,7 @@ type forums struct {
 	known map[int64]bool
 }
 
-// maxForums bounds the groups that are remembered.
+// maxForums is the maximum number of groups that are remembered.
 const maxForums = 4096
 
 // add remembers a group with topics.

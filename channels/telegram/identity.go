@@ -18,27 +18,27 @@ type Account struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"` // without @
 	Name     string `json:"first_name"`
-	// HearsGroups says whether the bot also gets messages in groups that do not mention it, which
-	// is so if its privacy mode is off.
+	// HearsGroups says whether the bot also receives messages in groups that do not mention it; it does if its
+	// privacy mode is off.
 	HearsGroups bool `json:"can_read_all_group_messages"`
 }
 
-// checkTimeout bounds the call that asks Telegram who the bot is.
+// checkTimeout limits the call that asks Telegram who the bot is.
 const checkTimeout = 10 * time.Second
 
-// An identity is who the bot is: what is known of its account from the start, and what Telegram says.
+// An identity is who the bot is: what is known about its account from the start, and what Telegram says.
 type identity struct {
 	*api
 	name string // the channel's name
-	id   int64  // the account's id, which the token contains
+	id   int64  // the account's id, which is part of the token
 
 	accountKnown chan struct{} // closed once account is set
 	accountOnce  sync.Once
 	account      atomic.Pointer[Account]
 }
 
-// Check asks Telegram who the bot is. A refused token gives a *channels.SendError of kind
-// Stop.
+// Check asks Telegram who the bot is. If Telegram refuses the token, it returns a *channels.SendError with the
+// fault Stop.
 func (i *identity) Check(ctx context.Context) (Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -53,8 +53,8 @@ func (i *identity) Check(ctx context.Context) (Account, error) {
 	return a, nil
 }
 
-// Invite returns a link that makes a person's first message to the bot "/start CODE"; ""
-// while the bot's name is not known.
+// Invite returns a link that makes a person's first message to the bot "/start CODE"; "" while the bot's name isn't
+// known.
 func (i *identity) Invite(code string) string {
 	a := i.account.Load()
 	if a == nil || a.Username == "" {
@@ -63,7 +63,7 @@ func (i *identity) Invite(code string) string {
 	return "https://t.me/" + a.Username + "?start=" + code
 }
 
-// BotName returns the bot's name, with @; "" while it is not known.
+// BotName returns the bot's name, with @; "" while it isn't known.
 func (i *identity) BotName() string {
 	if a := i.account.Load(); a != nil && a.Username != "" {
 		return "@" + a.Username
@@ -82,7 +82,7 @@ func (i *identity) learnName(ctx context.Context) {
 		}
 		refusal, ok := errors.AsType[*channels.SendError](err)
 		if ok && refusal.Fault == channels.Stop {
-			return // the poll meets the same refusal and reports it
+			return // the poll will get the same refusal and report it
 		}
 		i.log.LogAttrs(ctx, slog.LevelDebug, "the bot's own name is not known yet", slog.Any("error", err))
 		if !backoff.Sleep(ctx, wait.Next(maxTelegramWait)) {
@@ -91,8 +91,7 @@ func (i *identity) learnName(ctx context.Context) {
 	}
 }
 
-// awaitUsername waits until the bot's username is known, and returns it. It fails only when ctx
-// ends.
+// awaitUsername waits until the bot's username is known, and returns it. It fails only when ctx ends.
 func (i *identity) awaitUsername(ctx context.Context) (string, error) {
 	select {
 	case <-i.accountKnown:
@@ -102,5 +101,5 @@ func (i *identity) awaitUsername(ctx context.Context) (string, error) {
 	}
 }
 
-// personID returns the id that a Telegram user has on the bus: CHANNEL:USER.
+// personID returns a Telegram user's id on the bus: CHANNEL:USER.
 func (i *identity) personID(user int64) string { return i.name + ":" + strconv.FormatInt(user, 10) }

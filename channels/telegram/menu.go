@@ -10,22 +10,19 @@ import (
 	"parley/channels/backoff"
 )
 
-// A menuEntry is one command in the list that Telegram's apps show when somebody types a
-// slash.
+// A menuEntry is one command in the list that Telegram's apps show when somebody types a slash.
 type menuEntry struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 }
 
-// A menu is a list of commands and where it is shown: everywhere, or in chats of one
-// person with the bot.
+// A menu is a list of commands and where it is shown: everywhere, or in people's private chats with the bot.
 type menu struct {
 	Commands []menuEntry       `json:"commands"`
 	Scope    map[string]string `json:"scope"`
 }
 
-// commandMenus returns two lists of commands: the one for all chats, and the one for chats with one
-// person.
+// commandMenus returns two lists of commands: the one for all chats, and the one for private chats.
 func commandMenus() []menu {
 	everywhere := menuEverywhere()
 	alone := append(slices.Clone(everywhere), menuAlone()...)
@@ -35,11 +32,11 @@ func commandMenus() []menu {
 	}
 }
 
-// menus keeps the lists of commands at Telegram.
+// menus sets the lists of commands on Telegram's side.
 type menus struct{ *api }
 
-// showMenu makes Telegram's apps list the commands, unless the bot's owner has set a list
-// of their own, which stays. It retries until Telegram accepts or refuses the list.
+// showMenu makes Telegram's apps list the commands, unless the bot's owner has set their own list, which stays. It
+// retries until Telegram accepts or refuses the list.
 func (ms *menus) showMenu(ctx context.Context) {
 	var wait backoff.Series
 	for ctx.Err() == nil {
@@ -61,7 +58,7 @@ func (ms *menus) showMenu(ctx context.Context) {
 	}
 }
 
-// setMenusOnce makes one attempt of showMenu.
+// setMenusOnce makes one attempt to do what showMenu does.
 func (ms *menus) setMenusOnce(ctx context.Context) error {
 	for _, m := range commandMenus() {
 		var shown []menuEntry

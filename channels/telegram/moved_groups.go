@@ -10,26 +10,25 @@ import (
 	"parley/channels"
 )
 
-// A Book stores what a Channel has to know after a restart, and what all processes have to know.
+// A Book stores what a Channel must still know after a restart, and what all processes must know.
 type Book interface {
 	channels.Notes
-	// Joined reports whether people have spoken to the bot at an address, and since when.
+	// Joined reports whether people have talked to the bot at an address, and since when.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 
-// These are the subjects under which the book notes the two ids of a group that has become a
-// supergroup, which gives it a new id; one subject for each direction. Parley keeps the group's
-// conversation under the old id everywhere, and uses the new one only towards Telegram.
+// The subjects under which the book notes the two ids of a group that has become a supergroup, which gives it a new
+// id; there is one subject for each direction. Parley keeps the group's conversation under the old id everywhere,
+// and uses the new one only when talking to Telegram.
 const (
 	movedTo   = "moved to"
 	movedFrom = "moved from"
 )
 
-// unmovedKept is how long movedGroups trusts that a group has not moved before it asks the
-// book again.
+// unmovedKept is how long movedGroups assumes that a group has not moved before it asks the book again.
 const unmovedKept = time.Minute
 
-// movedGroups looks up in the book which groups have moved to another id, and caches what it finds.
+// movedGroups looks up in the book which groups have moved to a new id, and caches the answers.
 type movedGroups struct {
 	book    Book
 	channel string
@@ -38,13 +37,13 @@ type movedGroups struct {
 	cached map[string]cachedMove // by subject and chat id
 }
 
-// A cachedMove is what the book has answered about a group's move.
+// A cachedMove is the book's answer about a group's move.
 type cachedMove struct {
 	chat  string    // the other id; "" if the group has not moved
-	until time.Time // until when the answer that the group has not moved is trusted
+	until time.Time // how long the answer that the group has not moved may be used
 }
 
-// newMovedGroups makes movedGroups for the channel of that name.
+// newMovedGroups makes movedGroups for the channel with that name.
 func newMovedGroups(book Book, channel string) *movedGroups {
 	return &movedGroups{book: book, channel: channel, cached: map[string]cachedMove{}}
 }
@@ -59,8 +58,7 @@ func (m *movedGroups) originalID(ctx context.Context, chat string) (string, erro
 	return m.lookup(ctx, movedFrom, chat)
 }
 
-// lookup returns the id that the book notes for a chat under a subject, or chat itself if
-// it notes none.
+// lookup returns the id that the book notes for a chat under a subject, or chat itself if there is no such note.
 func (m *movedGroups) lookup(ctx context.Context, subject, chat string) (string, error) {
 	if !isGroup(chat) {
 		return chat, nil
@@ -83,24 +81,24 @@ func (m *movedGroups) lookup(ctx context.Context, subject, chat string) (string,
 	return found.chat, nil
 }
 
-// remember caches an answer of the book.
+// remember caches an answer from the book.
 func (m *movedGroups) remember(key string, found cachedMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cached[key] = found
 }
 
-// recordMove notes in the book that a group has a new id. Its conversation goes on under
-// the old one, unless people have spoken to the bot under the new id already: then that is
-// the group's conversation, and only messages to the old id are redirected to the new one.
+// recordMove notes in the book that a group has a new id. The group's conversation continues under the old one,
+// unless people have already talked to the bot under the new id: then that is the group's conversation, and only
+// messages to the old id are redirected to the new one.
 func (m *movedGroups) recordMove(ctx context.Context, from, to string) error {
 	old, young := m.channel+":"+from, m.channel+":"+to
 	_, spoken, err := m.book.Joined(ctx, bus.Address{Channel: m.channel, Chat: to})
 	if err != nil {
 		return fmt.Errorf("look up a group that has moved: %w", err)
 	}
-	// First messages from the new id are mapped to the old one, and only then are sends to
-	// the old id redirected to the new one.
+	// Messages from the new id must be mapped to the old one before sends to the old id are redirected to the new
+	// one.
 	if !spoken {
 		if _, err := m.book.SetNoteOnce(ctx, movedFrom, young, from); err != nil {
 			return fmt.Errorf("note that a group has moved: %w", err)
@@ -116,8 +114,8 @@ func (m *movedGroups) recordMove(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// ReplyAddress implements channels.Replier: for a group that has moved it returns its original id,
-// under which replies are published; any other address it returns as it is.
+// ReplyAddress implements channels.Replier: for a group that has moved, it returns the original id, under which
+// replies are published; it returns any other address unchanged.
 func (m *movedGroups) ReplyAddress(ctx context.Context, to bus.Address, _ string) (bus.Address, error) {
 	chat, err := m.originalID(ctx, to.Chat)
 	if err != nil {
@@ -127,7 +125,7 @@ func (m *movedGroups) ReplyAddress(ctx context.Context, to bus.Address, _ string
 	return to, nil
 }
 
-// noBook takes the place of the Book where a Channel has none: it remembers nothing.
+// noBook is used as the Book by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) SetNote(context.Context, string, string, string) error { return nil }

@@ -18,16 +18,15 @@ func inputFile(file bus.File) *models.InputFileUpload {
 	return &models.InputFileUpload{Filename: cmp.Or(file.Name, "file"), Data: bytes.NewReader(file.Data)}
 }
 
-// What Telegram accepts as a photo: its size in bytes, the pixels of both sides together,
-// and how many times longer one side may be than the other.
+// What Telegram accepts as a photo: the size in bytes, the sum of width and height in pixels, and how many times
+// longer one side may be than the other.
 const (
 	maxPhotoBytes  = 10_000_000
 	maxPhotoSides  = 10_000
 	maxPhotoAspect = 20
 )
 
-// isPhoto reports whether Telegram accepts a file as a photo: a PNG or JPEG image within
-// the limits of photos.
+// isPhoto reports whether Telegram accepts a file as a photo: a PNG or JPEG image within the limits for photos.
 func isPhoto(content []byte) bool {
 	if len(content) > maxPhotoBytes {
 		return false

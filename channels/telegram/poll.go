@@ -13,25 +13,24 @@ import (
 
 const (
 	pollSeconds = 50               // how long Telegram may hold a poll open, in seconds
-	pollGrace   = 15 * time.Second // additional time for the request's way there and back
-	// pollBatch is how many updates Telegram gives at once at most.
+	pollGrace   = 15 * time.Second // additional time for the request and the answer to travel
+	// pollBatch is the maximum number of updates that Telegram delivers at once.
 	pollBatch = 100
-	// forgetOffsetAfter is the time without updates after which the poller forgets from which
-	// update on to ask (the offset): after a week Telegram may number updates anew, even from a
-	// lower id.
+	// forgetOffsetAfter is the time without updates after which the poller forgets the offset, the id of the first
+	// update to ask for: after a week, Telegram may start numbering updates from a different id, even a lower one.
 	forgetOffsetAfter = 6 * 24 * time.Hour
-	// confirmTimeout bounds the last call at shutdown, which tells Telegram what was handled.
+	// confirmTimeout limits the last call at shutdown, which tells Telegram what has been handled.
 	confirmTimeout = 2 * time.Second
-	// codeConflict is Telegram's code while another process polls the same bot; conflictLogEvery is
-	// the least time between two log entries about that.
+	// codeConflict is Telegram's code while another process polls for the same bot; conflictLogEvery is the minimum
+	// time between two log entries about that.
 	codeConflict     = "409"
 	conflictLogEvery = time.Minute
 )
 
-// A pollReceiver receives by long polls.
+// A pollReceiver receives by long polling.
 type pollReceiver struct {
 	*api
-	isPolling    atomic.Bool           // whether polls tell that Telegram can be reached
+	isPolling    atomic.Bool           // whether polls show that Telegram can be reached
 	reachability channels.Reachability // whether the last getUpdates reached Telegram
 }
 
@@ -74,8 +73,8 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// poll asks Telegram for updates from the first unhandled one on, waiting up to that many
-// seconds for one. Telegram then forgets earlier updates.
+// poll asks Telegram for updates starting with the first unhandled one, waiting up to the given number of seconds
+// for one. Telegram then forgets the earlier updates.
 func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
 	offset := p.backlog.offset()
 	batch, err := p.polls.getUpdates(ctx, offset, limit, seconds)
@@ -85,7 +84,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 	return batch, err
 }
 
-// getUpdates asks Telegram for updates from that offset on, waiting up to that many seconds for one.
+// getUpdates asks Telegram for updates starting with the offset, waiting up to the given number of seconds for one.
 func (ps *pollReceiver) getUpdates(ctx context.Context, offset int64, limit, seconds int) (batch []update, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
 	defer cancel()
@@ -99,7 +98,7 @@ func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seconds := pollSeconds
 		if p.outageCode != "" || !p.backlog.isEmpty() {
-			seconds = 0 // learn at once that the outage is over, or which updates have come
+			seconds = 0 // find out immediately that the outage is over, or which updates have come
 		}
 		batch, err := p.poll(ctx, pollBatch, seconds)
 		switch {
@@ -128,8 +127,8 @@ func (p *poller) run(ctx context.Context) error {
 	return nil
 }
 
-// handleOutage logs, once for each outage, that polling fails, and waits before the next
-// attempt. It returns false if ctx ended.
+// handleOutage logs, once for each outage, that polling fails, and waits before the next attempt. It returns false
+// if ctx ended.
 func (p *poller) handleOutage(ctx context.Context, err error, refusal *channels.SendError) bool {
 	wait, code := p.wait.Next(maxTelegramWait), "timeout"
 	if refusal != nil {
@@ -137,7 +136,7 @@ func (p *poller) handleOutage(ctx context.Context, err error, refusal *channels.
 	}
 	if p.outageCode != code {
 		p.outageCode = code
-		// Two processes that poll one bot interrupt each other several times a second.
+		// Two processes that poll for one bot interrupt each other several times a second.
 		if now := time.Now(); code != codeConflict || now.Sub(p.conflictLogged) > conflictLogEvery {
 			p.outageLogged = true
 			p.logOutage(ctx, code, slog.Any("error", err))
@@ -176,9 +175,8 @@ func (p *poller) endOutage(ctx context.Context) {
 	p.outageLogged = false
 }
 
-// confirm tells Telegram at shutdown which updates were handled, so that the next start
-// does not get them again. If that fails, updates that come again are recognised by their
-// ids.
+// confirm tells Telegram at shutdown which updates have been handled, so that the next process does not receive
+// them again. If that fails, updates that come again are recognized by their ids.
 func (p *poller) confirm(ctx context.Context) {
 	if offset := p.backlog.offset(); offset == 0 || offset == p.confirmed {
 		return

@@ -14,17 +14,16 @@ import (
 	"parley/channels"
 )
 
-// previewEvery is the time between two previews of an answer, previewDuration how long
-// Telegram shows one, and retryPreviewsAfter how long an account that was refused a preview
-// does not try another.
+// previewEvery is the time between two previews of an answer, previewDuration is how long Telegram shows one, and
+// retryPreviewsAfter is how long an account tries no more previews after Telegram has refused it one.
 const (
 	previewEvery       = 1500 * time.Millisecond
 	previewDuration    = 30 * time.Second
 	retryPreviewsAfter = 6 * time.Hour
 )
 
-// Previews implements channels.Previewer: it returns the least time between two previews in a chat,
-// or 0 if the chat cannot show any. Telegram has previews only in chats with one person.
+// Previews implements channels.Previewer: it returns the minimum time between two previews in a chat, or 0 if the
+// chat can't show any. Telegram has previews only in private chats.
 func (s *sender) Previews(chat string) time.Duration {
 	refused := s.noPreviews.Load()
 	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < retryPreviewsAfter {
@@ -33,15 +32,15 @@ func (s *sender) Previews(chat string) time.Duration {
 	return previewEvery
 }
 
-// Preview implements channels.Previewer: it shows what there is of a turn's answer, and
-// returns for how long Telegram shows it.
+// Preview implements channels.Previewer: it shows the part of a turn's answer that exists so far, and returns how
+// long Telegram shows it.
 func (s *sender) Preview(ctx context.Context, to bus.Address, turn string, part channels.Part) (time.Duration, error) {
 	chat, thread, err := s.chatAndThread(ctx, to)
 	if err != nil {
 		return 0, err
 	}
 	draft := fnv.New32a()
-	_, _ = draft.Write([]byte(turn)) // a hash takes everything
+	_, _ = draft.Write([]byte(turn)) // writing to a hash never fails
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 		defer cancel()

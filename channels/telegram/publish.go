@@ -15,11 +15,11 @@ import (
 	"parley/channels/backoff"
 )
 
-// A publisher publishes the content of updates, for one run of Receive.
+// A publisher publishes the contents of updates, for one run of Receive.
 type publisher struct {
 	*translator
 	publish   func(context.Context, bus.Inbound) error
-	answering sync.WaitGroup // answers to presses in progress
+	answering sync.WaitGroup // answers to presses that are in progress
 }
 
 // publishReceived publishes the content of one update, retrying until that succeeds. It
@@ -57,8 +57,7 @@ func (p *publisher) publishMessage(ctx context.Context, m *models.Message, edite
 	}) == nil
 }
 
-// publishAtOrigin publishes a message under its chat's original id, if the chat is a group
-// that has moved.
+// publishAtOrigin publishes a message, under its chat's original id if the chat is a group that has moved.
 func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
 	chat, err := p.moves.originalID(ctx, in.At.Chat)
 	if err != nil {
@@ -68,8 +67,8 @@ func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
 	return p.publish(ctx, in)
 }
 
-// retryUntilStored calls store until it succeeds. It fails only when ctx ends, or with
-// ErrNotAdmitted if store returns that. subject says in the log what is stored.
+// retryUntilStored calls store until it succeeds. It fails only when ctx ends, or with ErrNotAdmitted if store
+// returns that. subject says, for the log, what is being stored.
 func (p *publisher) retryUntilStored(ctx context.Context, subject string, store func() error) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {
@@ -90,9 +89,8 @@ func (p *publisher) retryUntilStored(ctx context.Context, subject string, store 
 	}
 }
 
-// recordMessageMove records a group's move if a message reports one, retrying until the
-// book has it. handled is false if the message reports none; ok is false if ctx ended
-// first.
+// recordMessageMove records a group's move if a message reports one, retrying until the book has it. handled is
+// false if the message reports none; ok is false if ctx ended first.
 func (p *publisher) recordMessageMove(ctx context.Context, m *models.Message) (handled, ok bool) {
 	from, to := m.Chat.ID, m.MigrateToChatID
 	if m.MigrateFromChatID != 0 {

@@ -7,20 +7,19 @@ import (
 	"parley/channels/markup"
 )
 
-// maxQuote is the longest quoted text, in characters. Telegram's own bound for a message
-// is the same number of UTF-16 units; a longer text comes from elsewhere, or has many
-// links.
+// maxQuote is the maximum length of a quoted text, in characters. Telegram's own limit for a message is the same
+// number of UTF-16 units; a longer text comes from elsewhere, or contains many links.
 const maxQuote = 4096
 
-// hasOthersWords reports whether somebody else wrote a message's content: its sender has forwarded
-// it, or has chosen it among what a bot has offered them (via_bot).
+// hasOthersWords reports whether somebody else wrote a message's content: its sender has forwarded it, or picked it
+// from what a bot offered (via_bot).
 func hasOthersWords(m *models.Message) bool { return m.ForwardOrigin != nil || m.ViaBot != nil }
 
-// A quoter quotes what a message refers to.
+// A quoter quotes the messages that a message refers to.
 type quoter struct{ *identity }
 
-// quotes returns what a message contains that its sender did not write in it: the message
-// that it forwards or that a bot wrote for it, and the one that it replies to.
+// quotes returns what a message contains that its sender did not write in it: the message that it forwards or that
+// a bot wrote for the sender, and the message that it replies to.
 func (r *quoter) quotes(m *models.Message) []bus.Quote {
 	var all []bus.Quote
 	if hasOthersWords(m) {
@@ -35,10 +34,9 @@ func (r *quoter) quotes(m *models.Message) []bus.Quote {
 	return all
 }
 
-// answeredQuote returns the message to which m replies, or the part of it that its sender
-// has selected; the text is empty if there is none. Service messages have no text, so the
-// beginning of a forum's topic, to which every message of the topic seems to reply, gives
-// an empty quote.
+// answeredQuote returns the message that m replies to, or the part of it that m's sender has selected; the text is
+// empty if there is none. Service messages have no text, so it is also empty for the service message that begins a
+// forum's topic, to which every message in the topic seems to reply.
 func (r *quoter) answeredQuote(m *models.Message) bus.Quote {
 	var q bus.Quote
 	switch {
@@ -59,14 +57,14 @@ func (r *quoter) answeredQuote(m *models.Message) bus.Quote {
 	return q
 }
 
-// authorQuote returns a quote that has the author and the date of a message, but no text yet.
+// authorQuote returns a quote with a message's author and date, but no text yet.
 func (r *quoter) authorQuote(m *models.Message) bus.Quote {
 	if m.ForwardOrigin != nil {
 		return r.originQuote(m.ForwardOrigin)
 	}
 	q := bus.Quote{At: momentOf(m.Date)}
 	switch {
-	case m.ViaBot != nil: // written by a bot that the sender has called
+	case m.ViaBot != nil: // written by a bot that the sender called
 		q.From = bus.Person{ID: r.personID(m.ViaBot.ID), Name: displayName(m.ViaBot)}
 	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // written in the name of a channel
 		q.From.Name, q.Chat = markup.OneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
@@ -81,8 +79,7 @@ func (r *quoter) authorQuote(m *models.Message) bus.Quote {
 	return q
 }
 
-// originQuote returns a quote that has the author and the date of a forwarded message's original,
-// but no text yet.
+// originQuote returns a quote with the author and date of a forwarded message's original, but no text yet.
 func (r *quoter) originQuote(o *models.MessageOrigin) bus.Quote {
 	var q bus.Quote
 	switch {
@@ -103,8 +100,8 @@ func (r *quoter) originQuote(o *models.MessageOrigin) bus.Quote {
 	return q
 }
 
-// signedQuote returns a quote of a message that was written in the name of a chat; by is the name
-// of the person who signed it, or nil.
+// signedQuote returns a quote of a message that was written in the name of a chat; by is the name of the person who
+// signed it, or nil.
 func signedQuote(chat *models.Chat, by *string) bus.Quote {
 	q := bus.Quote{Chat: chatName(chat)}
 	if by != nil {
@@ -113,7 +110,7 @@ func signedQuote(chat *models.Chat, by *string) bus.Quote {
 	return q
 }
 
-// groupName returns the name that people see of a group; "" of a private chat.
+// groupName returns the name that people see for a group; "" for a private chat.
 func groupName(chat *models.Chat) string {
 	if chat.Type == models.ChatTypePrivate {
 		return ""
@@ -121,7 +118,7 @@ func groupName(chat *models.Chat) string {
 	return chatName(chat)
 }
 
-// chatName returns the name that people see of a chat.
+// chatName returns the name that people see for a chat.
 func chatName(chat *models.Chat) string {
 	if name := markup.OneLine(chat.Title, maxName); name != "" {
 		return name
@@ -132,8 +129,8 @@ func chatName(chat *models.Chat) string {
 	return markup.OneLine(chat.FirstName+" "+chat.LastName, maxName)
 }
 
-// externalMessage returns, as far as Telegram describes it, a message of another chat to which
-// somebody replies in this one.
+// externalMessage returns a message in another chat that somebody replies to in this one, as far as Telegram
+// describes it.
 func externalMessage(e *models.ExternalReplyInfo) *models.Message {
 	return &models.Message{
 		Photo: e.Photo, Sticker: e.Sticker, Voice: e.Voice, Audio: e.Audio, VideoNote: e.VideoNote, Video: e.Video,

@@ -9,10 +9,9 @@ import (
 	"parley/bus"
 )
 
-// reactionsInbound translates a change of somebody's reactions to a message into one message for
-// the agent for each reaction: first those that were removed, then those that were added. It
-// returns nil if a person reacts in the name of a group, because Telegram does not name the person
-// then. Telegram does not say whose message it is.
+// reactionsInbound translates a change to somebody's reactions to a message into one message for the agent for each
+// reaction: first those that were removed, then those that were added. It returns nil if somebody reacts in the
+// name of a group, because Telegram then does not name the person. Telegram does not say who wrote the message.
 func (t *translator) reactionsInbound(r *models.MessageReactionUpdated) []bus.Inbound {
 	if r.User == nil || r.User.IsBot {
 		return nil
@@ -44,7 +43,7 @@ func (t *translator) reactionsInbound(r *models.MessageReactionUpdated) []bus.In
 	return all
 }
 
-// emojisOf returns the reactions that are plain emoji: custom ones have only a number.
+// emojisOf returns the reactions that are plain emojis: custom ones only have a number.
 func emojisOf(all []models.ReactionType) (list []string) {
 	for _, one := range all {
 		if one.ReactionTypeEmoji != nil {

@@ -13,8 +13,8 @@ import (
 	"parley/channels"
 )
 
-// sendError classifies a failed send. It drops the texts of go-telegram/bot: Telegram's
-// descriptions can quote the message to be sent.
+// sendError classifies a failed send. It drops the texts from go-telegram/bot, because Telegram's descriptions can
+// quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		return &channels.SendError{
@@ -41,7 +41,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	return unansweredError(err, t)
 }
 
-// unansweredError classifies a failed send to which the Bot API gave no readable answer.
+// unansweredError classifies a failed send that got no readable answer from the Bot API.
 func unansweredError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	switch {
@@ -64,7 +64,7 @@ const (
 	tooLong     = "too_long"
 	empty       = "empty"
 	badPhoto    = "bad_photo"
-	badRequest  = "400" // refused for a reason that is not known
+	badRequest  = "400" // refused for an unknown reason
 	notModified = "not_modified"
 )
 
@@ -74,9 +74,9 @@ func hasCode(err error, code string) bool {
 	return ok && refusal.Code == code
 }
 
-// refusalCode returns a code for a refusal. Telegram distinguishes refusals only by a text
-// for people; for an unknown text the code is the status. Only two decisions depend on it:
-// whether a text is sent once more without markup, and whether an edit changed nothing.
+// refusalCode returns a code for a refusal. Telegram distinguishes refusals only by a text for people; if the text
+// is unknown, the code is the status. Only two decisions depend on the code: whether a text is sent once more
+// without markup, and whether an edit changed nothing.
 func refusalCode(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// A requestTrace records how far a request that is sent once came: whether bytes were sent, and
-// the answer's status.
+// A requestTrace records how far a request that must not be sent twice got: whether bytes were sent, and the
+// answer's status.
 type requestTrace struct {
 	written atomic.Bool  // whether some bytes may have left this machine
 	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
@@ -19,29 +19,28 @@ type requestTrace struct {
 // requestTraceKey is the context key of a *requestTrace.
 type requestTraceKey struct{}
 
-// withRequestTrace returns a context for one request, and the trace in which callOnce, bufferingClient
-// and net/http record whether its bytes were sent.
+// withRequestTrace returns a context for one request, and the trace in which callOnce, bufferingClient and net/http
+// record whether its bytes were sent.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport takes another connection only if nothing was sent on the first.
-		// Once it has a connection nothing is certain: writing goes on beside a
-		// cancelled call, so that "nothing written yet" may be out of date.
+		// The transport switches to another connection only if nothing was sent on the first one. Once it has a
+		// connection, nothing is certain: writing continues next to a canceled call, so "nothing written yet" may
+		// be out of date.
 		GetConn: func(string) { t.written.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t
 }
 
-// noteStatus records the status of an answer in the trace of the request's context.
+// noteStatus records an answer's status in the trace in the request's context.
 func noteStatus(ctx context.Context, resp *http.Response) {
 	if t, ok := ctx.Value(requestTraceKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 	}
 }
 
-// withoutURL returns the cause inside an error of net/http, without the URL, which
-// contains the token.
+// withoutURL returns the cause inside an error from net/http, without the URL, which contains the token.
 func withoutURL(err error) error {
 	for {
 		outer, ok := errors.AsType[*url.Error](err)

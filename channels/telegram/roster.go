@@ -10,8 +10,8 @@ import (
 	"parley/channels"
 )
 
-// A roster knows who is in the bot's groups. Telegram is sure to tell that to bots that are administrators of a group;
-// to others it may refuse it.
+// A roster knows who is in the bot's groups. Telegram reliably says so only to bots that are administrators of a
+// group; it may refuse to tell others.
 type roster struct {
 	*api
 	moves *movedGroups
@@ -34,7 +34,7 @@ func (r *roster) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	}
 	var member struct {
 		Status string `json:"status"`
-		// IsMember is whether somebody with the status restricted is in the group.
+		// IsMember says whether somebody whose status is restricted is in the group.
 		IsMember bool `json:"is_member"`
 	}
 	if err := r.call(ctx, "getChatMember", map[string]any{"chat_id": id, "user_id": user}, &member); err != nil {

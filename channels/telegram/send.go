@@ -28,12 +28,12 @@ type sender struct {
 	moves     *movedGroups
 	forums    *forums
 	sendsOnly bool
-	// noPreviews is when Telegram refused a preview, as a Unix time; 0 if it has not.
+	// noPreviews is when Telegram last refused a preview, as a Unix time; 0 if it never has.
 	noPreviews atomic.Int64
 }
 
-// Send writes one part into a chat and returns the id of the message. A text whose markup
-// Telegram cannot read is sent once more without markup.
+// Send posts one part to a chat and returns the id of the message. If Telegram can't parse a text's markup, the
+// text is sent once more without markup.
 func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	chat, thread, err := s.chatAndThread(ctx, to)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 	})
 }
 
-// SendFile sends a file with the part's text as its caption and returns the id of the
-// message. A picture is sent as a photo if Telegram accepts it as one.
+// SendFile sends a file with the part's text as its caption and returns the id of the message. It sends a picture
+// as a photo if Telegram accepts it as one.
 func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	chat, thread, err := s.chatAndThread(ctx, to)
 	if err != nil {
@@ -80,15 +80,13 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 	})
 }
 
-// MostFileBytes returns how many bytes a file may have that a bot sends by the Bot API.
+// MostFileBytes returns the size, in bytes, of the largest file that a bot can send through the Bot API.
 func (s *sender) MostFileBytes() int64 { return 50_000_000 }
 
-// CaptionLength returns the longest text that Telegram accepts beside a file, in UTF-16
-// units.
+// CaptionLength returns the length of the longest text that Telegram accepts with a file, in UTF-16 units.
 func (s *sender) CaptionLength() int { return captionLength }
 
-// Edit replaces the text and the buttons of a message. A message that has them already
-// counts as edited.
+// Edit replaces the text and the buttons of a message. It also succeeds if the message already has them.
 func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	chat, _, err := s.chatAndThread(ctx, to)
 	if err != nil {
@@ -113,8 +111,8 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 	return err
 }
 
-// sendReadable sends a part's text with its markup, and once more without if Telegram may
-// have refused the markup. A refusal means that nothing was sent.
+// sendReadable sends a part's text with its markup, and once more without it if Telegram may have refused the
+// markup. A refusal means that nothing was sent.
 func sendReadable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
 	id, err := send(part.Text, models.ParseModeHTML)
 	if part.Plain == "" || part.Plain == part.Text || !mayBeAboutMarkup(err) {
@@ -123,18 +121,17 @@ func sendReadable(part channels.Part, send func(text string, mode models.ParseMo
 	return send(part.Plain, "")
 }
 
-// mayBeAboutMarkup reports whether a call was refused for its markup, or for an unknown
-// reason.
+// mayBeAboutMarkup reports whether a call was refused because of its markup, or for an unknown reason.
 func mayBeAboutMarkup(err error) bool {
 	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
 }
 
-// A sentMessage is what is read of the Bot API's message.
+// A sentMessage contains what we read of the Bot API's message.
 type sentMessage struct {
 	ID int `json:"message_id"`
 }
 
-// sentOf converts what a call of go-telegram/bot has returned: the sent message, or the error.
+// sentOf converts the result of a call of go-telegram/bot: the sent message, or the error.
 func sentOf(m *models.Message, err error) (sentMessage, error) {
 	if err != nil {
 		return sentMessage{}, err
@@ -153,7 +150,7 @@ func (s *sender) sendMessage(ctx context.Context, chat any, timeout time.Duratio
 		err := sendError(err, t)
 		s.reached.Note(err)
 		if old, ok := chat.(int64); ok && err.MovedTo != "" {
-			// If the book cannot record the move now, the next refusal reports it again.
+			// If the book can't record the move now, the next refusal will report it again.
 			if err := s.moves.recordMove(ctx, strconv.FormatInt(old, 10), err.MovedTo); err != nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "a group has moved, which is not kept yet", slog.Any("error", err))
 			}
@@ -164,13 +161,13 @@ func (s *sender) sendMessage(ctx context.Context, chat any, timeout time.Duratio
 	return strconv.Itoa(m.ID), nil
 }
 
-// noPreview returns the option that shows no previews of links.
+// noPreview returns the option that turns off link previews.
 func noPreview() *models.LinkPreviewOptions {
 	return &models.LinkPreviewOptions{IsDisabled: new(true)}
 }
 
-// replyParameters names the message that a part replies to, or else belongs to: Telegram
-// has no threads below a message. It returns nil if there is none.
+// replyParameters names the message that a part replies to or, if there is none, the one that it belongs to,
+// because Telegram has no threads below messages. It returns nil if there is neither.
 func replyParameters(part channels.Part) *models.ReplyParameters {
 	id, err := strconv.Atoi(cmp.Or(part.ReplyTo, part.Under))
 	if err != nil {
@@ -179,15 +176,14 @@ func replyParameters(part channels.Part) *models.ReplyParameters {
 	return &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 }
 
-// Typing shows in a chat that the bot is typing, and returns for how long Telegram shows
-// it.
+// Typing shows in a chat that the bot is typing, and returns how long Telegram shows that.
 func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
 	chat, thread, err := s.chatAndThread(ctx, to)
 	if err != nil {
 		return 0, err
 	}
 	if id, ok := chat.(int64); ok && thread == 0 && s.forums.has(id) {
-		thread = generalTopic // without a topic Telegram shows it nowhere
+		thread = generalTopic // without a topic, Telegram shows it nowhere
 	}
 	ctx, cancel := context.WithTimeout(ctx, typingDuration)
 	defer cancel()
@@ -204,8 +200,8 @@ func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, err
 	return typingDuration, nil
 }
 
-// chatAndThread returns the chat and thread of an address as Telegram knows them: for a group
-// that has moved, under its current id.
+// chatAndThread returns the chat and thread of an address in Telegram's form; if a group has moved, it returns its
+// current id.
 func (s *sender) chatAndThread(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
 	if to.Chat, err = s.moves.currentID(ctx, to.Chat); err != nil {
 		return nil, 0, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
@@ -213,9 +209,9 @@ func (s *sender) chatAndThread(ctx context.Context, to bus.Address) (chat any, t
 	return parseAddress(to)
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
-// have, and how many bytes each may carry. Without a receiver nobody would learn of a
-// press, so a Channel that only sends returns 0, 0.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// of data each may carry. Without a receiver, nobody would learn of a press, so a Channel that only sends returns
+// 0, 0.
 func (s *sender) MostButtons() (count, bytes int) {
 	if s.sendsOnly {
 		return 0, 0
@@ -223,5 +219,5 @@ func (s *sender) MostButtons() (count, bytes int) {
 	return maxButtons, maxButtonData
 }
 
-// captionLength is the longest text beside a file, in the same units.
+// captionLength is the length of the longest text with a file, in UTF-16 units.
 const captionLength = 1024

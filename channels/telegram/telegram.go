@@ -1,21 +1,20 @@
-// Package telegram is the channel to one Telegram bot account.
+// Package telegram implements the channel to one Telegram bot account.
 //
-// Updates are received by a long poll of our own: Telegram forgets an update as soon as a
-// poll asks for a later one, so a poll confirms only updates that are published. Or Telegram
-// makes requests (package webhook), each of which is answered once its update is published.
-// Messages are sent through go-telegram/bot, with an HTTP client underneath that knows
-// whether a failed request had begun to leave: a request that certainly was not sent may be
-// repeated, the outcome of any other is unknown.
+// Updates are received by long polls of our own: Telegram forgets an update as soon as a poll asks for a later one,
+// so each poll confirms only updates that have been published. Alternatively, Telegram sends HTTP requests (package
+// webhook), each of which is answered once its update has been published. Messages are sent through
+// go-telegram/bot, on top of an HTTP client that knows whether any bytes of a failed request may have been sent: a
+// request that certainly was not sent may be repeated; the outcome of any other is unknown.
 //
-// The files, in reading order: telegram.go is the channel, its settings and its parts; identity.go
-// who the bot is, and api.go the calls of the Bot API, with request_trace.go, which knows how far a request
-// came, and refusals.go, which says what a refusal means. poll.go receives by polls, with the
-// unpublished updates in backlog.go, and webhook.go by requests; updates.go decodes an update, and
-// publish.go and button_presses.go publish it. translate.go, content.go, quotes.go and reaction.go translate
-// an update into a message for the agent, forums.go remembers which groups have topics, and files.go
-// fetches files; moved_groups.go follows groups whose ids change. send.go sends and edits, previews.go shows
-// unfinished answers, address.go names chats, buttons.go shows buttons, and photos.go knows which
-// files are shown as pictures; menu.go lists the commands.
+// The files, in reading order: telegram.go is the channel, its settings and its parts; identity.go knows who the
+// bot is; api.go makes the calls to the Bot API, with request_trace.go, which records how far a request got, and
+// refusals.go, which says what a refusal means. poll.go receives by polling, with the unpublished updates in
+// backlog.go, and webhook.go by HTTP requests; updates.go decodes an update, and publish.go and button_presses.go
+// publish it. translate.go, content.go, quotes.go and reaction.go translate an update into a message for the agent,
+// forums.go remembers which groups have topics, and files.go fetches files; moved_groups.go follows groups whose
+// ids change, and roster.go knows who is in a group. send.go sends and edits, previews.go shows unfinished answers,
+// address.go names chats, buttons.go shows buttons, and photos.go decides which files are shown as pictures;
+// menu.go lists the commands.
 package telegram
 
 import (
@@ -43,32 +42,32 @@ const DefaultAPIURL = "https://api.telegram.org"
 // The values of Config.RateLimit.
 const (
 	PlatformPace = "platform" // keeps to the rate limits that Telegram sets for bots; the default
-	NoPace       = "none"     // sends without rate limits, for a Bot API server of one's own
+	NoPace       = "none"     // sends without rate limits, for your own Bot API server
 )
 
-// messageLength is the longest message that Telegram accepts, in UTF-16 units of the text
-// without its tags.
+// messageLength is the length of the longest message that Telegram accepts, in UTF-16 units of the text without its
+// tags.
 const messageLength = 4096
 
 // Config says which bot account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
 	Token     string // the bot's token, as BotFather gives it
-	APIURL    string // another Bot API server; "" is DefaultAPIURL
-	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
+	APIURL    string // another Bot API server; "" means DefaultAPIURL
+	RateLimit string // PlatformPace or NoPace; "" means PlatformPace
 	SendsOnly bool   // true if no process receives for this account
-	// Webhook is the address to which Telegram makes requests; "" polls Telegram instead.
+	// Webhook is the address to which Telegram sends requests; "" means that Telegram is polled instead.
 	Webhook string
-	// Book keeps what must outlive the process; with nil nothing is remembered.
+	// Book stores what must outlive the process; if nil, nothing is remembered.
 	Book Book
-	// Mention says in which groups a message must mention the bot to be meant for it.
+	// Mention says in which groups only messages that mention the bot are meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // the client to use; with nil the Channel makes its own
+	HTTP    *http.Client // the client to use; if nil, the Channel makes its own
 }
 
-// A Channel is one Telegram bot account. Besides what every channel does, it shows typing, buttons
-// and previews, edits, sends and fetches files and makes invitations.
+// A Channel is one Telegram bot account. It also implements the optional interfaces for showing typing, buttons and
+// previews, editing, sending and fetching files, making invitations, and linking to messages.
 type Channel struct {
 	*identity
 	*movedGroups
@@ -105,7 +104,7 @@ var (
 	_ channels.UnaddressedTeller = (*Channel)(nil)
 )
 
-// New makes a Channel and checks its settings. It makes no call yet.
+// New makes a Channel and checks its settings. It doesn't call Telegram yet.
 func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("telegram: the channel has no name")
@@ -146,7 +145,7 @@ func New(c Config) (*Channel, error) {
 	}, nil
 }
 
-// newAPI makes what calls the Bot API at a server.
+// newAPI makes the api that calls the Bot API at a server.
 func newAPI(c Config, server string) (*api, error) {
 	a := &api{
 		methodBase:       server + "/bot" + c.Token + "/",
@@ -167,7 +166,7 @@ func newAPI(c Config, server string) (*api, error) {
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(server),
 		bot.WithHTTPClient(0, bufferingClient{a.http}),
-		bot.WithErrorsHandler(func(error) {}), // every error that matters is returned too
+		bot.WithErrorsHandler(func(error) {}), // every error that matters is also returned
 	)
 	if err != nil {
 		return nil, fmt.Errorf("telegram: prepare %s: %w", c.Name, err)
@@ -175,8 +174,8 @@ func newAPI(c Config, server string) (*api, error) {
 	return a, nil
 }
 
-// accountID returns the account's id, which is the part of the token before the colon. Its
-// errors say what is wrong with a token, without showing any of it.
+// accountID returns the account's id, which is the part of the token before the colon. Its errors say what is wrong
+// with a token, without showing any part of it.
 func accountID(token string) (int64, error) {
 	if token == "" {
 		return 0, errors.New("it is empty")
@@ -198,15 +197,13 @@ func accountID(token string) (int64, error) {
 	return id, nil
 }
 
-// isNoTokenRune reports whether a character cannot be in a token, which becomes part of a
-// URL's path.
+// isNoTokenRune reports whether a character can't occur in a token, which becomes part of a URL's path.
 func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
-// with an error of kind Stop: Telegram refuses the account. The first poll goes out at once; the
-// bot's name is learned in parallel.
+// Receive passes what people say to publish until ctx is done, then returns nil. It fails only with the fault Stop:
+// Telegram refuses the account. The first poll starts immediately; the bot's name is looked up concurrently.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	var learning sync.WaitGroup
 	defer learning.Wait()
@@ -226,11 +223,11 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return c.pollReceiver.receive(ctx, p)
 }
 
-// draftEvery is the time between two edits of a draft in a group, where Telegram allows 20
-// messages a minute in all.
+// draftEvery is the time between two edits of a draft in a group, where Telegram allows 20 messages a minute in
+// total.
 const draftEvery = 4 * time.Second
 
-// Limits returns the dialect, the lengths and the rate limits that Telegram demands.
+// Limits returns Telegram's dialect, its length limits and its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{
 		Dialect:    markup.TelegramHTML,
@@ -247,8 +244,7 @@ func (c *Channel) Limits() channels.Limits {
 	return l
 }
 
-// Connected reports whether Telegram was reached by the last poll or, without polls, by
-// the last call.
+// Connected reports whether the last poll reached Telegram or, without polling, whether the last call did.
 func (ps *pollReceiver) Connected() bool {
 	if ps.isPolling.Load() {
 		return ps.reachability.Connected()
@@ -256,8 +252,8 @@ func (ps *pollReceiver) Connected() bool {
 	return ps.reached.Connected()
 }
 
-// Refusal implements channels.RefusalReader: it says why a send was refused, by the codes
-// of refusalCode; "" if the code says nothing about the place.
+// Refusal implements channels.RefusalReader: it says why a send was refused, given a code from refusalCode; "" if
+// the code says nothing about the place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "chat_not_found":

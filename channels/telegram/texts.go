@@ -1,8 +1,8 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package telegram
 
-// menuEverywhere are the commands that the menus of all chats show.
+// menuEverywhere returns the commands that the menus of all chats show.
 func menuEverywhere() []menuEntry {
 	return []menuEntry{
 		{"new", "Begin a new conversation; files and memory stay"},
@@ -17,7 +17,7 @@ func menuEverywhere() []menuEntry {
 	}
 }
 
-// menuAlone are the commands about a person's own data.
+// menuAlone returns the commands about a person's own data.
 func menuAlone() []menuEntry {
 	return []menuEntry{
 		{"export", "Get a copy of what you've said to me"},

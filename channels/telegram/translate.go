@@ -14,7 +14,7 @@ import (
 	"parley/channels"
 )
 
-// A translator translates what Telegram tells into messages for the agent.
+// A translator translates what Telegram delivers into messages for the agent.
 type translator struct {
 	*identity
 	mention channels.MentionIn
@@ -25,9 +25,9 @@ type translator struct {
 	forums      *forums
 }
 
-// messageInbound translates a message into what the agent gets; false if no person says anything to
-// the bot in it. A message with an @name has to wait until the bot's own name is known. It fails
-// only when ctx ends or the book fails.
+// messageInbound translates a message into what the agent gets; false if nobody says anything to the bot in it. A
+// message with an @name has to wait until the bot's own name is known. It fails only when ctx ends or the book
+// fails.
 func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus.Inbound, bool, error) {
 	if m.From == nil || m.From.IsBot || m.IsAutomaticForward || m.Chat.Type == models.ChatTypeChannel {
 		return bus.Inbound{}, false, nil
@@ -52,8 +52,8 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	}
 	in := t.withoutText(m)
 	in.Mentioned = everything
-	// What was forwarded, or written by another bot, is not said by the sender: its text
-	// becomes a quote, and the names and commands in it call nobody here.
+	// The sender did not write what they forwarded or what another bot wrote: that text becomes a quote, and its
+	// names and commands address nobody here.
 	if !hasOthersWords(m) {
 		text := m.Text + m.Caption // a message has only one of them
 		call, own, err := t.findAddressee(ctx, text, private)
@@ -70,7 +70,8 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	return in, true, nil
 }
 
-// withoutText translates everything of a message but its text, and whether the bot is meant.
+// withoutText translates everything in a message except its text, and does not decide whether it is meant for the
+// bot.
 func (t *translator) withoutText(m *models.Message) bus.Inbound {
 	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
 	in := bus.Inbound{
@@ -88,7 +89,7 @@ func (t *translator) withoutText(m *models.Message) bus.Inbound {
 	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
 		in.Answers = strconv.Itoa(r.ID)
 	}
-	// Outside of forums message_thread_id names a chain of replies.
+	// Outside of forums, message_thread_id identifies a chain of replies.
 	if m.IsTopicMessage && m.MessageThreadID != generalTopic && m.MessageThreadID != 0 {
 		in.At.Thread = strconv.Itoa(m.MessageThreadID)
 	}
@@ -98,13 +99,13 @@ func (t *translator) withoutText(m *models.Message) bus.Inbound {
 	return in
 }
 
-// messageID returns the id that a message of a chat has on the bus.
+// messageID returns a message's id on the bus.
 func (t *translator) messageID(chat, message string) string {
 	return t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":" + message
 }
 
-// mentionIn returns which messages the bot answers in a group. A group that is not among the
-// channel's chats may be there by the id that it had before it became a supergroup.
+// mentionIn returns which messages in a group are meant for the bot. The channel's list of chats may contain a
+// group under the id that it had before it became a supergroup.
 func (t *translator) mentionIn(ctx context.Context, chat string) (channels.Mention, error) {
 	if mention := t.mention.In(chat); mention != channels.MentionNowhere {
 		return mention, nil
@@ -116,18 +117,18 @@ func (t *translator) mentionIn(ctx context.Context, chat string) (channels.Menti
 	return t.mention.In(old), nil
 }
 
-// splitLength is the length in UTF-16 units from which a text is probably the beginning of
-// a longer one: people's apps split a long text after at most 4,096, at a space or a
-// line's end if there is one nearby.
+// splitLength is the length, in UTF-16 units, from which on a text is probably the beginning of a longer one:
+// people's apps split a long text after at most 4,096 units, at a space or the end of a line if there is one
+// nearby.
 const splitLength = 4000
 
-// hasContinuation reports whether further messages belong to this one: it is one of an
-// album, or the app has split a long text.
+// hasContinuation reports whether more messages belong to this one, because it is part of an album or because the
+// app has split a long text.
 func hasContinuation(m *models.Message) bool {
 	return m.MediaGroupID != "" || len(m.Text) >= splitLength && units(m.Text) >= splitLength
 }
 
-// An addressee says whether a text calls this bot by name, another bot, or nobody.
+// An addressee says whom a text calls by name: this bot, another bot, or nobody.
 type addressee int
 
 const (
@@ -136,8 +137,8 @@ const (
 	other            // another bot, by a command
 )
 
-// findAddressee returns whom a text calls by name, and the span of the text that is only
-// the call: a name at the beginning, or the name in a command's /name@bot.
+// findAddressee returns whom a text calls by name, and the span of the text that only serves to call them: a name
+// at the beginning, or the name in a command of the form /name@bot.
 func (t *translator) findAddressee(ctx context.Context, text string, private bool) (addressee, span, error) {
 	command := text
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
@@ -170,8 +171,8 @@ func (t *translator) findAddressee(ctx context.Context, text string, private boo
 	return byName, span{}, nil
 }
 
-// findMention returns where @name stands by itself in a text, in upper or lower case; -1
-// if nowhere. Names are ASCII.
+// findMention returns where @name occurs in a text as a word of its own, in upper or lower case; -1 if nowhere.
+// Names are ASCII.
 func findMention(text, name string) int {
 	for from := 0; ; {
 		i := strings.IndexByte(text[from:], '@')
@@ -196,10 +197,10 @@ func isNameByte(b byte) bool {
 	return b == '_' || (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')
 }
 
-// pointsAtBot reports whether a message is meant for the bot without naming it: it replies
-// to one of the bot's messages, or has a link to the bot.
+// pointsAtBot reports whether a message is meant for the bot without naming it: it replies to one of the bot's
+// messages, or contains a link to the bot.
 func (t *translator) pointsAtBot(m *models.Message) bool {
-	// In a forum every message without a reply seems to reply to the topic's beginning.
+	// In a forum, every message that replies to nothing seems to reply to the topic's beginning.
 	if r := m.ReplyToMessage; r != nil && r.From != nil && r.From.ID == t.id && r.ForumTopicCreated == nil {
 		return true
 	}
@@ -211,8 +212,8 @@ func (t *translator) pointsAtBot(m *models.Message) bool {
 	return false
 }
 
-// asEdit turns the translation of a message into the report that it was edited. Telegram
-// dates edits only by the second, so the id contains a hash of the text too.
+// asEdit turns the translation of a message into a report that the message was edited. Telegram gives the time of
+// an edit only in whole seconds, so the id also contains a hash of the text.
 func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
 	sum := sha256.Sum256([]byte(in.Text))
 	in.Kind, in.Of, in.More = bus.Edited, in.ID, false

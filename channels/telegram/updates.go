@@ -10,8 +10,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// An update holds its message undecoded: a message that we cannot decode must not keep the
-// other updates from being read.
+// An update holds its message undecoded: a message that we can't decode must not keep the other updates from being
+// read.
 type update struct {
 	ID       int64           `json:"update_id"`
 	Message  json.RawMessage `json:"message"`
@@ -20,19 +20,17 @@ type update struct {
 	Reaction json.RawMessage `json:"message_reaction"`
 }
 
-// An updateContent is what one update brings: a message, a press of a button, or a change of
-// reactions.
+// An updateContent is the content of one update: a message, a button press, or a change to reactions.
 type updateContent struct {
 	update   int64
 	chat     int64
 	message  *models.Message
 	edited   bool                           // whether the message is an older one whose text has changed
-	press    *models.CallbackQuery          // set instead of the message
-	reaction *models.MessageReactionUpdated // set instead of the message
+	press    *models.CallbackQuery          // set instead of message
+	reaction *models.MessageReactionUpdated // set instead of message
 }
 
-// decode decodes an update; false if it contains neither a message nor a press nor a
-// reaction.
+// decode decodes an update; false if it contains neither a message nor a press nor a reaction.
 func (u update) decode() (updateContent, bool, error) {
 	h := updateContent{update: u.ID}
 	switch {
@@ -60,9 +58,8 @@ func (u update) decode() (updateContent, bool, error) {
 	return h, true, nil
 }
 
-// readMessage decodes a message. Its origin, or the message that it replies to, may be of
-// a kind newer than this release; then the rest is decoded, and a forwarded message counts
-// as one of unknown origin.
+// readMessage decodes a message. Its origin, or the message that it replies to, may be of a newer kind than this
+// release knows. In that case the rest is decoded, and a forwarded message counts as one of unknown origin.
 func readMessage(raw json.RawMessage) (*models.Message, error) {
 	m := new(models.Message)
 	err := json.Unmarshal(raw, m)
@@ -86,13 +83,12 @@ func readMessage(raw json.RawMessage) (*models.Message, error) {
 	return m, nil
 }
 
-// pressedMessage returns the message with the pressed button, as far as Telegram describes
-// it.
+// pressedMessage returns the message that contains the pressed button, as far as Telegram describes it.
 func pressedMessage(q *models.CallbackQuery) *models.Message {
 	switch {
 	case q.Message.Message != nil:
 		return q.Message.Message
-	case q.Message.InaccessibleMessage != nil: // the message is too old to be described
+	case q.Message.InaccessibleMessage != nil: // the message is too old for Telegram to describe
 		return &models.Message{ID: q.Message.InaccessibleMessage.MessageID, Chat: q.Message.InaccessibleMessage.Chat}
 	}
 	return new(models.Message) // the message of a chat that the bot is not in

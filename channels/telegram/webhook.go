@@ -20,48 +20,48 @@ import (
 )
 
 const (
-	// webhookSecret is the subject under which the book keeps the secret of a channel's
-	// webhook, the same for all processes.
+	// webhookSecret is the subject under which the book keeps the secret of a channel's webhook, which is the same
+	// for all processes.
 	webhookSecret = "webhook secret"
 	// webhookCheckEvery is how often a process checks that Telegram still has the webhook.
 	webhookCheckEvery = 5 * time.Minute
-	// publishTimeout is how long publishing is tried before Telegram is asked to repeat the
-	// request: less than the time that the request waits.
+	// publishTimeout is how long publishing is tried before Telegram is asked to repeat the request. It is less
+	// than the time that the request waits.
 	publishTimeout = 20 * time.Second
-	// maxRequests is how many requests Telegram may have open at a time.
+	// maxRequests is how many requests Telegram may have open at the same time.
 	maxRequests = 100
 )
 
-// allowedUpdates returns the kinds of updates that Telegram is asked to send.
+// allowedUpdates returns the kinds of updates that we ask Telegram to send.
 func allowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction,
 	}
 }
 
-// A webhookReceiver receives by requests that Telegram makes.
+// A webhookReceiver receives updates by HTTP requests from Telegram.
 type webhookReceiver struct {
 	*identity
-	webhook    string                 // the address to which Telegram makes requests; "" polls
-	deliveries chan webhook.Delivery  // the updates of those requests
-	secret     atomic.Pointer[string] // the secret by which they are recognised
+	webhook    string                 // the address to which Telegram sends requests; "" means that Telegram is polled
+	deliveries chan webhook.Delivery  // receives the updates in those requests
+	secret     atomic.Pointer[string] // the secret by which those requests are recognized
 	book       Book
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by Telegram's requests if it
-// has a webhook.
+// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by HTTP requests if it has a webhook.
 func (rs *webhookReceiver) ReceivesHTTP() bool { return rs.webhook != "" }
 
-// ServeHTTP implements channels.HTTPReceiver: it answers one request of Telegram's.
+// ServeHTTP implements channels.HTTPReceiver: it verifies and answers a request from Telegram, and passes on its
+// update.
 func (rs *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rs.handler().ServeHTTP(w, r)
 }
 
-// Admits reports whether the header of a request has the secret that Telegram was given. Others are
-// answered without their body.
+// Admits reports whether a request's header contains the secret that Telegram was given. Other requests are
+// answered without reading their body.
 func (rs *webhookReceiver) Admits(header http.Header) bool { return rs.handler().Admits(header) }
 
-// handler returns what answers requests, with the secret in force.
+// handler returns the Handler that answers requests, with the current secret.
 func (rs *webhookReceiver) handler() *webhook.Handler {
 	h := &webhook.Handler{Deliveries: rs.deliveries}
 	if secret := rs.secret.Load(); secret != nil {
@@ -87,8 +87,8 @@ func (rs *webhookReceiver) receive(ctx context.Context, p *publisher) error {
 	return err
 }
 
-// sharedSecret returns the secret by which Telegram's requests are recognised. The first process
-// makes it for all others. It retries until the book answers, and fails only when ctx ends.
+// sharedSecret returns the secret by which Telegram's requests are recognized. The first process makes it for all
+// others. It retries until the book answers, and fails only when ctx ends.
 func (rs *webhookReceiver) sharedSecret(ctx context.Context) (string, error) {
 	var wait backoff.Series
 	for {
@@ -103,8 +103,8 @@ func (rs *webhookReceiver) sharedSecret(ctx context.Context) (string, error) {
 	}
 }
 
-// handleRequests publishes the updates of Telegram's requests until ctx is done. Telegram
-// makes no second request for a chat before the first is answered.
+// handleRequests publishes the updates in Telegram's requests until ctx is done. Telegram sends no second request
+// for a chat before the first one is answered.
 func (rs *webhookReceiver) handleRequests(ctx context.Context, p *publisher) {
 	var working sync.WaitGroup
 	defer func() {
@@ -121,8 +121,8 @@ func (rs *webhookReceiver) handleRequests(ctx context.Context, p *publisher) {
 	}
 }
 
-// publishUpdate publishes the update in one request, and reports whether Telegram may forget it: it
-// is published, or never could be because it cannot be decoded or nobody has said anything in it.
+// publishUpdate publishes the update in one request, and reports whether Telegram may forget it: it has been
+// published, or it never can be, because it can't be decoded or nobody says anything in it.
 func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -156,8 +156,8 @@ type WebhookState struct {
 	FailedAt  int64  `json:"last_error_date"`
 }
 
-// keepWebhook sets the bot's webhook, and sets it again whenever it was changed, until ctx
-// is done or Telegram refuses the account. Every process does so with the same values.
+// keepWebhook sets the bot's webhook, and sets it again whenever it has been changed, until ctx is done or Telegram
+// refuses the account. Every process does so with the same values.
 func (rs *webhookReceiver) keepWebhook(ctx context.Context, secret string) error {
 	var wait backoff.Series
 	var failedAt int64
@@ -192,8 +192,8 @@ func (rs *webhookReceiver) keepWebhook(ctx context.Context, secret string) error
 	return nil
 }
 
-// checkWebhook sets the webhook, unless this process has set it before (set) and Telegram still has
-// it. It returns the webhook's state.
+// checkWebhook sets the webhook, unless this process has set it before (set) and Telegram still has it. It returns
+// the webhook's state.
 func (rs *webhookReceiver) checkWebhook(ctx context.Context, secret string, set bool) (WebhookState, error) {
 	var state WebhookState
 	if set {
@@ -217,9 +217,9 @@ func (rs *webhookReceiver) Webhook(ctx context.Context) (WebhookState, error) {
 	return state, rs.call(ctx, "getWebhookInfo", nil, &state)
 }
 
-// removeWebhook removes the webhook that a process of Parley's has set earlier: while
-// there is one, Telegram refuses polls. It retries until the webhook is removed or
-// Telegram refuses the account. A webhook that another program has set stays.
+// removeWebhook removes a webhook that a Parley process has set earlier, because Telegram refuses polls while there
+// is one. It retries until the webhook is removed or Telegram refuses the account. A webhook that another program
+// has set stays.
 func (rs *webhookReceiver) removeWebhook(ctx context.Context) error {
 	var wait backoff.Series
 	for {
