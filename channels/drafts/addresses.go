@@ -2,8 +2,8 @@ package drafts
 
 import "time"
 
-// Block stops the drafts at an address whose mail is about to be sent, and waits for the
-// call under way, so that people see the mail below the draft.
+// Block stops the drafts at an address whose mail is about to be sent, and waits for the call in progress there, so
+// that people see the mail below the draft.
 func (d *Drafts) Block(key string) {
 	if d == nil {
 		return
@@ -17,8 +17,7 @@ func (d *Drafts) Block(key string) {
 	}
 }
 
-// Unblock lets drafts continue at an address. If mail is left there (leftOver), that is sent
-// first.
+// Unblock lets drafts continue at an address. If mail is left over there, that is sent first.
 func (d *Drafts) Unblock(key string, leftOver bool) {
 	if d == nil {
 		return
@@ -35,7 +34,7 @@ func (d *Drafts) Unblock(key string, leftOver bool) {
 	d.releaseHeld(key)
 }
 
-// releaseHeld wakes the schedule if a draft at the address waits for something that is over now.
+// releaseHeld wakes the schedule if a draft at the address was waiting for something that is over now.
 func (d *Drafts) releaseHeld(key string) {
 	if d.waiting[key] {
 		delete(d.waiting, key)
@@ -51,8 +50,8 @@ func (d *Drafts) wakeFor(x *draft) {
 	}
 }
 
-// dueAt returns when to call the platform for a draft; false if no call is needed, or its address
-// is busy.
+// dueAt returns when to call the platform for a draft; false if no call is needed, or if the draft's address is
+// busy.
 func (d *Drafts) dueAt(x *draft) (time.Time, bool) {
 	if !x.needsCall() {
 		return time.Time{}, false

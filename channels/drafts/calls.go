@@ -12,17 +12,17 @@ import (
 	"parley/channels"
 )
 
-// A draftCall is one call of the platform that shows a draft.
+// A draftCall is one call to the platform that shows a draft.
 type draftCall struct {
 	*draft
 	id, text string
-	length   int // how long the model's text is so far, in characters
+	length   int // the length of the model's text so far, in characters
 	growth   channels.Growth
 	unknown  bool // before the call: find out whether an earlier process has posted the draft
 	last     bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
-// makeCall makes one call, and finishes it even when ctx is done, so that its outcome is known.
+// makeCall makes one call, and completes it even if ctx is done, so that its outcome is known.
 func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -66,7 +66,7 @@ func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 	if !d.isStillOurs(ctx, work, one) {
 		return
 	}
-	if same { // the draft already says how the turn has ended
+	if same { // the draft already says how the turn ended
 		d.closeDraft(work, one.draft, one.id)
 		return
 	}
@@ -88,18 +88,17 @@ func (d *Drafts) preview(ctx, work context.Context, one draftCall, to bus.Addres
 	case fault.Fault == channels.Rejected:
 		d.log.Info("answers are not shown as previews", slog.String("code", fault.Code))
 		d.update(one.draft, func(x *draft) { x.previews, x.shown, x.dirty = 0, "", true })
-	default: // after an unknown outcome too: repeating a preview does no harm
+	default: // even if the outcome is unknown: repeating a preview does no harm
 		d.handleDraftError(one, fault)
 	}
 }
 
-// moreNoteLength is the room that is kept free for the note that says how long the answer is, in
-// the unit of Limits.Length.
+// moreNoteLength is the room that is kept free for the note that says how long the answer is, in the unit of
+// Limits.Length.
 const moreNoteLength = 120
 
-// draftPart returns what to show of a draft. Of an answer longer than one message it shows
-// the beginning and the present length, so that people see it grow. The text fits into an
-// edit, because a draft is edited.
+// draftPart returns what to show as a draft. If an answer is longer than one message, the draft shows its beginning
+// and its current length, so that people see it grow. The text fits into an edit, because a draft will be edited.
 func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(ID(one.turn), 0)}
 	if d.limits.Streams && !d.conf.EditOnly && !one.last && (one.id != "" || d.mayGrow(work)) {
@@ -114,7 +113,7 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 		return part
 	}
 	if d.limits.Length < 2*moreNoteLength {
-		return part // there is hardly room for more
+		return part // there is hardly room for the note
 	}
 	first := max(d.limits.EditBytes-moreNoteLength, 0)
 	start := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
@@ -127,18 +126,18 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	return part
 }
 
-// mayGrow reports whether a draft may be begun as a message that grows.
+// mayGrow reports whether a draft may start as a message that grows.
 func (d *Drafts) mayGrow(work context.Context) bool {
 	return d.conf.MayGrow == nil || d.conf.MayGrow(work)
 }
 
-// isStillOurs looks up, before an edit, whether this process may still edit the draft: after a
-// pause another one may have replaced it with the answer, which the edit would overwrite.
+// isStillOurs looks up, before an edit, whether this process may still edit the draft: if this process was paused,
+// another one may have replaced the draft with the answer, which the edit would overwrite.
 func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	asked := time.Now()
 	known, err := d.conf.Book.Lookup(work, ID(one.turn))
 	switch {
-	case errors.Is(err, channels.ErrNoSend): // it was erased
+	case errors.Is(err, channels.ErrNoSend): // the record was erased
 		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		return false
 	case err == nil && known.Parts[0].State != channels.Drafted:
@@ -147,7 +146,7 @@ func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	case err != nil || mayHaveLostHold(ctx, asked):
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(bookPause) })
 		return false
-	case known.Parts[0].PlatformID == "": // its id could not be recorded when it was posted
+	case known.Parts[0].PlatformID == "": // the id could not be recorded when the draft was posted
 		d.mark(work, one.draft, channels.SentPart{State: channels.Drafted, PlatformID: one.id})
 	}
 	return true
@@ -157,11 +156,11 @@ func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 func (d *Drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
 	asked := time.Now()
 	if _, err := d.conf.Book.Lookup(work, bus.ReplyID(one.turn)); err == nil {
-		d.update(one.draft, func(x *draft) { x.state = draftClosed }) // the event of the turn's end was missed
+		d.update(one.draft, func(x *draft) { x.state = draftClosed }) // the event that the turn ended was missed
 		return
 	}
-	// Mail that an earlier holder of the channel has left is sent first: the answer that
-	// replaces the draft would otherwise appear above it.
+	// If an earlier holder of the channel has left mail, that is sent first: otherwise the answer that replaces the
+	// draft would appear above it.
 	if has, err := d.conf.Mail.HasMail(work, bus.OutboundTopic(d.conf.Name), one.key); err != nil || has {
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(d.limits.DraftEvery) })
 		return
@@ -176,7 +175,7 @@ func (d *Drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 		d.log.Debug("turn has had its draft", slog.String("turn", one.turn), slog.String("state", known.State()))
 		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		if p := known.Parts[0]; p.State == channels.Drafted && p.PlatformID == "" {
-			d.resolveUnknown(work, one.draft) // this process has sent it without getting an answer
+			d.resolveUnknown(work, one.draft) // this process has sent the draft without getting an answer
 		}
 		return
 	}
@@ -228,8 +227,8 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 	}
 }
 
-// handleDraftError handles an error of the platform: it pauses the chat for as long as the
-// platform asks, and closes a draft that cannot be edited.
+// handleDraftError handles an error from the platform: it pauses the chat for as long as the platform asks, and
+// closes a draft that can't be edited.
 func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	d.log.Info("draft was not shown", slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))
@@ -243,8 +242,8 @@ func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	})
 }
 
-// isSettledByAnother reports whether another process has meanwhile found out what became of a
-// draft. What that process has recorded stays.
+// isSettledByAnother reports whether another process has, in the meantime, found out what became of a draft.
+// Whatever that process has recorded stays.
 func (d *Drafts) isSettledByAnother(work context.Context, one draftCall) bool {
 	known, err := d.conf.Book.Lookup(context.WithoutCancel(work), ID(one.turn))
 	if err != nil || known.Parts[0].State == channels.Drafted && known.Parts[0].PlatformID == "" {

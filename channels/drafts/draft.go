@@ -14,29 +14,29 @@ import (
 const (
 	textBlock  = "text"   // the kind of a block that holds text for people
 	draftBytes = 16 << 10 // how many bytes of one answer are kept; no platform shows more in one message
-	draftLine  = 80       // how many characters a draft shows about what a tool does
+	draftLine  = 80       // how many characters a draft shows about what a tool is doing
 )
 
 // A draft is what one turn shows before it has answered.
 type draft struct {
 	turn    string
-	session string // "" for a draft of an earlier process
+	session string // "" for a draft from an earlier process
 	to      bus.Address
 	key     string // the key of the address's mailbox
 
 	blocks    []saidBlock // what the model has said in its newest answer, block by block
 	omitted   int         // how many characters of that answer are not kept
-	answers   int         // how many answers the turn had begun before it
-	openBlock int         // the block that the model is saying; -1 means none
-	steps     int         // how many tool calls the turn has begun
-	toolText  string      // what the newest tool call is about
+	answers   int         // how many answers the turn had begun before this one
+	openBlock int         // the block that the model is writing; -1 means none
+	steps     int         // how many tool calls the turn has started
+	toolText  string      // what the newest tool call does
 	toolLine  string      // toolText as Markdown, on one line
-	toolRan   bool        // a tool has run since the model last said something
+	toolRan   bool        // whether a tool has run since the model last wrote something
 	todo      todoList    // the turn's list of tasks
 	lastHeard time.Time
 
-	// previews is the least time between two previews, of which nothing is recorded; 0
-	// means that the draft is a message.
+	// previews is the minimum time between two previews, which are not recorded; 0 means that the draft is a
+	// message.
 	previews        time.Duration
 	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade
 
@@ -45,9 +45,9 @@ type draft struct {
 	nextCall   time.Time
 	state      draftState
 	phase      turnPhase
-	left       bool // whether a message is still to be posted that keeps what a preview has shown of a stopped turn
+	left       bool // whether a message must still be posted to keep what a preview has shown of a turn that was stopped
 	dirty      bool // whether something new is not shown yet
-	tries      int  // how often the last edit of a turn that ended without an answer was attempted
+	tries      int  // how many times the last edit was attempted, for a turn that ended without an answer
 }
 
 // A saidBlock is the text of one block of the model's answer.
@@ -56,16 +56,16 @@ type saidBlock struct {
 	text  string
 }
 
-// A draftState says whether new text of a turn may be shown in its draft.
+// A draftState says whether new text from a turn may be shown in its draft.
 type draftState int
 
 const (
 	draftShown   draftState = iota // it may, now or as soon as there is something to show
 	draftUnknown                   // not yet: first find out whether an earlier process has posted the draft
-	draftClosed                    // nothing new of this turn is shown any more
+	draftClosed                    // nothing new from this turn will be shown
 )
 
-// A turnPhase says how far the turn itself is.
+// A turnPhase says how far the turn itself has come.
 type turnPhase int
 
 const (
@@ -78,9 +78,9 @@ func newDraft(turn string, to bus.Address) *draft {
 	return &draft{turn: turn, to: to, key: to.String(), openBlock: -1}
 }
 
-// apply updates the draft by an event of its turn.
+// apply updates the draft with an event from its turn.
 func (x *draft) apply(e bus.Event) {
-	x.phase = turnRuns // a parked turn has continued
+	x.phase = turnRuns // the turn was parked and has continued
 	switch e.Type {
 	case bus.TurnStart:
 		x.blocks, x.omitted, x.openBlock = nil, 0, -1
@@ -111,8 +111,8 @@ func (x *draft) apply(e bus.Event) {
 	x.dirty = true
 }
 
-// appendText adds a piece of the model's answer. Text too long to be shown is only counted.
-// What the model says after a tool has run begins a new answer.
+// appendText adds a piece of the model's answer. Text that is too long to be shown is only counted. What the model
+// writes after a tool has run begins a new answer.
 func (x *draft) appendText(block int, text string) {
 	if x.toolRan {
 		x.blocks, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
@@ -132,7 +132,7 @@ func (x *draft) appendText(block int, text string) {
 	x.blocks[len(x.blocks)-1].text += text
 }
 
-// length returns how many characters the model has said.
+// length returns how many characters the model has written.
 func (x *draft) length() int {
 	n := x.omitted
 	for _, s := range x.blocks {
@@ -141,7 +141,7 @@ func (x *draft) length() int {
 	return n
 }
 
-// texts returns what the model has said, block by block.
+// texts returns what the model has written, block by block.
 func (x *draft) texts() (texts []string) {
 	for _, s := range x.blocks {
 		if text := strings.TrimSpace(strings.ToValidUTF8(s.text, "")); text != "" {
@@ -151,12 +151,12 @@ func (x *draft) texts() (texts []string) {
 	return texts
 }
 
-// growth returns how far the answer has come, for channels on which a message grows with it.
+// growth returns the answer so far, for channels on which a message grows with it.
 func (x *draft) growth() channels.Growth {
 	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }
 
-// needsCall reports whether the platform has to be called for a draft.
+// needsCall reports whether the platform must be called for a draft.
 func (x *draft) needsCall() bool {
 	switch {
 	case x.state == draftUnknown:
@@ -164,7 +164,7 @@ func (x *draft) needsCall() bool {
 	case x.left:
 		return x.state == draftShown
 	case x.phase == turnSilent && x.platformID != "":
-		return true // even a closed draft shows that the turn has stopped
+		return true // even a closed draft must show that the turn was stopped
 	case x.previews > 0:
 		return (x.dirty || x.shown != "") && x.phase == turnRuns && x.state == draftShown
 	}
@@ -177,7 +177,7 @@ func (x *draft) markdown() string {
 	switch {
 	case x.phase == turnSilent && len(texts) > 0:
 		texts = append(texts, "_(Stopped.)_")
-	case x.phase == turnSilent: // who has stopped it is told "Stopped." in a message
+	case x.phase == turnSilent: // whoever stopped it is told "Stopped." in a message
 		if x.toolLine != "" {
 			texts = append(texts, "· "+x.toolLine)
 		}
@@ -190,7 +190,7 @@ func (x *draft) markdown() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// briefLine returns what a tool call is about on one short line, as Markdown.
+// briefLine returns a short description of a tool call on one line, as Markdown.
 func briefLine(about string) string {
 	if utf8.RuneCountInString(about) > draftLine {
 		about = string([]rune(about)[:draftLine]) + "…"
@@ -198,15 +198,15 @@ func briefLine(about string) string {
 	return markup.Verbatim(about)
 }
 
-// todoTool is the name of the tool whose progress text is the turn's list of tasks: a first
-// line that says how far it is, and one line for each task.
+// todoTool is the name of the tool whose progress text is the turn's list of tasks: a first line that says how far
+// it has come, and one line for each task.
 const todoTool = "todo_write"
 
-// A todoList is a turn's newest list of tasks by todoTool; its text may arrive in pieces.
+// A todoList is a turn's newest list of tasks from todoTool; its text may arrive in pieces.
 type todoList struct{ call, text string }
 
-// update adds a progress event of the tool to the list, and returns what the draft shows on the
-// line about the tool.
+// update adds a progress event from the tool to the list, and returns what the draft shows on the line about the
+// tool.
 func (l *todoList) update(e bus.Event) string {
 	if e.Tool != todoTool || e.Type != bus.ToolProgress {
 		return e.Delta

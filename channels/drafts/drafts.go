@@ -1,10 +1,10 @@
-// Package drafts shows people what a turn does and says before its answer is sent.
+// Package drafts shows people what a turn is doing and writing before its answer is sent.
 //
-// Read drafts.go first: what a channel's drafts are made of. draft.go is what one turn shows, and events.go
-// follows what turns say. addresses.go lets the mail of an address go first, schedule.go decides what to show
-// when, and calls.go calls the platform; hold.go is how a call finds out whether this process may still make
-// it. replace.go is how a message takes the place of a draft. left.go reads the drafts that earlier processes
-// have left, and unknown.go finds out whether a draft was posted when the book does not say.
+// Read drafts.go first: what a channel's drafts consist of. draft.go decides what one turn shows, and events.go
+// follows the events of turns. addresses.go lets an address's mail go first, schedule.go decides what to show when,
+// and calls.go calls the platform; hold.go finds out for a call whether this process may still make it. replace.go
+// lets a message replace a draft. left.go reads the drafts that earlier processes have left, and unknown.go finds
+// out whether a draft was posted when the book does not say.
 package drafts
 
 import (
@@ -21,77 +21,74 @@ import (
 )
 
 const (
-	// draftDelay is the age of a turn at which its draft appears; faster turns need none.
+	// draftDelay is the age of a turn at which its draft appears; turns that are faster don't need one.
 	draftDelay   = time.Second
-	draftTimeout = 10 * time.Second // the longest time that one call of the platform may take
-	draftsAtOnce = 16               // how many calls of the platform may run at once
+	draftTimeout = 10 * time.Second // the maximum time that one call to the platform may take
+	draftsAtOnce = 16               // how many calls to the platform may run at the same time
 	draftTries   = 3                // how many times closing a draft is attempted
-	bookPause    = 5 * time.Second  // how long a draft waits after a failure of the book
+	bookPause    = 5 * time.Second  // how long a draft waits after an error from the book
 	draftPause   = 50 * time.Millisecond
-	// A turn without events is forgotten after draftIdle, or after draftKept if it has a
-	// draft.
+	// A turn without events is forgotten after draftIdle, or after draftKept if it has a draft.
 	draftIdle = 10 * time.Minute
 	draftKept = 24 * time.Hour
 )
 
-// Config says what drafts are shown of, and by what means.
+// Config says which channel the drafts are for, and what they need.
 type Config struct {
 	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Book    channels.Sends
-	// Recorded lists the drafts that the book has, those of earlier processes too. Where it is nil,
+	// Recorded lists the drafts that the book has recorded, including those from earlier processes. If it is nil,
 	// no drafts are shown.
 	Recorded channels.Drafts
-	// Write repeats a write to the book until it succeeds, or there is no more time for it.
+	// Write repeats a write to the book until it succeeds or there is no time left for it.
 	Write func(work context.Context, write func(context.Context) error) error
-	// Mail tells whether messages wait for an address.
+	// Mail reports whether messages are waiting for an address.
 	Mail interface {
 		HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error)
 	}
 	Pace     *pacing.Pacer
 	Renderer *markup.Renderer
-	// Moved returns the present id of a chat that may have moved.
+	// Moved returns the current id of a chat that may have moved.
 	Moved func(chat string) string
-	// EditOnly shows drafts as messages that are edited, also where the platform has something
-	// better: previews, or messages that grow.
+	// EditOnly shows drafts as messages that are edited, even if the platform has something better: previews, or
+	// messages that grow.
 	EditOnly bool
-	// MayGrow, if set, reports whether a draft may be begun as a message that grows.
+	// MayGrow, if set, reports whether a draft may start as a message that grows.
 	MayGrow func(ctx context.Context) bool
-	// Workers is how many addresses mail is sent to at the same time.
+	// Workers is the number of addresses to which mail is sent at the same time.
 	Workers int
 	Log     *slog.Logger
-	// Point, if set, is called with a name wherever a crash would matter.
+	// Point, if set, is called with a name at each line where a crash would matter.
 	Point func(name string)
 }
 
-// Drafts shows unfinished answers: one message for each turn, posted once the turn has
-// taken a moment, edited in place, and replaced by the turn's first message to the same
-// address. It shows them only as far as that delays no message: ordinary mail always comes
-// first.
+// Drafts shows unfinished answers: one message for each turn, posted once the turn has taken a moment, edited in
+// place, and replaced by the turn's first message to the same address. It shows them only if that delays no
+// message: ordinary mail always comes first.
 //
-// One goroutine decides what to show, a few others call the platform. For each address
-// either its mail is worked on or a draft call runs, never both.
+// One goroutine decides what to show, and a few others call the platform. For each address, either its mail is
+// being sent or a draft call is running, never both.
 type Drafts struct {
 	conf   Config
 	limits channels.Limits
 	log    *slog.Logger // names the channel
 	editor channels.Editor
-	// previewer shows answers as previews instead of messages; nil if the channel cannot or
-	// should not.
+	// previewer shows answers as previews instead of messages; nil if the channel can't or shouldn't.
 	previewer channels.Previewer
 	alarm     pacing.Alarm // rings when a call may be due earlier than the schedule expects
 
 	mu         sync.Mutex
 	turns      map[string]*draft
-	quietUntil map[string]time.Time     // chats in which no draft is shown before that time
-	calls      map[string]chan struct{} // addresses for which a call is under way
-	working    map[string]int           // addresses whose mail is being sent, with the number of goroutines that do so
+	quietUntil map[string]time.Time     // by chat: until when no draft is shown there
+	calls      map[string]chan struct{} // addresses with a call in progress
+	working    map[string]int           // addresses whose mail is being sent, with the number of goroutines that are sending it
 	leftOver   map[string]bool          // addresses with mail that could not be sent yet
 	waiting    map[string]bool          // addresses where a draft waits because of mail or a call
 	wakesAt    time.Time                // when the schedule wakes by itself; zero means never
 }
 
-// New returns nil where the channel shows no drafts. A nil Drafts accepts all calls but Start, Heard
+// New returns nil if the channel shows no drafts. On a nil Drafts, all methods may be called except Start, Heard
 // and Missed.
 func New(c Config) *Drafts {
 	limits := c.Channel.Limits()
@@ -119,26 +116,25 @@ func (d *Drafts) crashPoint(name string) {
 	}
 }
 
-// forgetIfDone forgets a turn that has ended and has no draft to replace.
+// forgetIfDone forgets a turn that has ended and has no draft left to replace.
 func (d *Drafts) forgetIfDone(x *draft) {
 	if x.phase != turnRuns && x.platformID == "" && !x.left && x.state != draftUnknown && d.calls[x.key] == nil {
 		delete(d.turns, x.turn)
 	}
 }
 
-// update calls change with a draft while it holds the mutex.
+// update calls change with a draft, holding the mutex.
 func (d *Drafts) update(x *draft, change func(*draft)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change(x)
 }
 
-// mark records in the book the state of a draft. If that fails, the next process finds the
-// draft as it was before.
+// mark records a draft's state in the book. If that fails, the next process finds the draft in its earlier state.
 func (d *Drafts) mark(work context.Context, x *draft, now channels.SentPart) {
 	err := d.conf.Write(work, func(ctx context.Context) error {
 		err := d.conf.Book.Mark(ctx, ID(x.turn), 0, now)
-		if errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) { // the record was erased, or another process has closed it
+		if errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) { // the record was erased, or another process has closed the draft
 			return nil
 		}
 		return err

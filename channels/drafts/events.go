@@ -6,8 +6,8 @@ import (
 	"parley/bus"
 )
 
-// Missed implements bus.Listener: after lost events it drops the text of all answers, because it
-// would be shown with pieces missing.
+// Missed implements bus.Listener: after lost events it drops the text of all answers, because the text would be
+// shown with pieces missing.
 func (d *Drafts) Missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,13 +49,13 @@ func (d *Drafts) Heard(e bus.Event) {
 	d.wakeFor(x)
 }
 
-// handleTurnEnd handles the end of a turn: its message will replace the draft, or, if the turn has
-// no message, the draft itself says that the turn has stopped.
+// handleTurnEnd handles the end of a turn: either the turn's message will replace the draft or, if the turn has no
+// message, the draft itself says that the turn was stopped.
 func (d *Drafts) handleTurnEnd(x *draft, e bus.Event) {
 	x.phase = turnOver
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
 		x.phase, x.nextCall = turnSilent, time.Now()
-		if x.previews > 0 && x.shown != "" && len(x.texts()) > 0 { // the preview fades, and what people have read would with it
+		if x.previews > 0 && x.shown != "" && len(x.texts()) > 0 { // when the preview fades, the text that people have read would disappear
 			x.previews, x.shown, x.left = 0, "", true
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"parley/channels"
 )
 
-// mayHaveLostHold reports whether, since that time, this process stood still so long that others
-// may send through the channel, or has given up the channel's name.
+// mayHaveLostHold reports whether this process has given up the channel's name, or was paused since then for so
+// long that others may be sending through the channel.
 func mayHaveLostHold(held context.Context, since time.Time) bool {
 	return held.Err() != nil || time.Since(since) > channels.LeasePatience
 }
 
-// channelLeaseCheck returns the lease check for drafts: this process may show them until held, its
-// hold of the channel, ends. The timer that ends it fires late after a pause, so the check waits.
+// channelLeaseCheck returns the lease check for drafts: this process may show them until held, its hold on the
+// channel's name, ends. After a pause, the timer that ends it fires late, so the check waits.
 func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseCheck {
 	return channels.LeaseCheck{Asked: asked, Ask: func(context.Context) error {
 		select {
@@ -26,5 +26,5 @@ func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseChec
 	}}
 }
 
-// alarmDelay is much longer than it takes a timer that is due to fire.
+// alarmDelay is much longer than it takes a due timer to fire.
 const alarmDelay = 100 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	"parley/channels/pacing"
 )
 
-// loadLeft returns from the book the drafts that earlier processes have left. It repeats until the
-// book answers: a message that should replace one of them must not be sent before.
+// loadLeft reads from the book the drafts that earlier processes have left. It retries until the book answers: a
+// message that should replace one of them must not be sent before that.
 func (d *Drafts) loadLeft(ctx context.Context) []*draft {
 	for wait := new(backoff.Series); ; {
 		known, err := d.conf.Recorded.Drafts(ctx, d.conf.Name)
@@ -29,8 +29,7 @@ func (d *Drafts) loadLeft(ctx context.Context) []*draft {
 	}
 }
 
-// adoptDrafts turns recorded drafts into drafts of this process, and closes those that are too
-// old.
+// adoptDrafts turns recorded drafts into drafts of this process, and closes those that are too old.
 func (d *Drafts) adoptDrafts(ctx context.Context, known []channels.Send) []*draft {
 	var left []*draft
 	for _, send := range known {

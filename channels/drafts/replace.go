@@ -9,13 +9,12 @@ import (
 	"parley/channels"
 )
 
-// ToReplace returns the platform's id of the draft that a message replaces: the draft of its
-// turn at its address, or "" if there is none. The caller must have blocked the address.
+// ToReplace returns the platform's id of the draft that a message replaces, which is the draft of its turn at its
+// address; "" if there is none. The caller must have blocked the address.
 //
-// A draft is replaced only if the book still has it as a draft. What this process remembers is not
-// enough: the process that sent for the channel before may have finished a send after this one read
-// the drafts, and so have replaced the draft by another message of the turn, which would now be
-// overwritten.
+// A draft is replaced only if it is still recorded in the book as a draft. What this process remembers is not
+// enough: after this process read the drafts, the process that sent for the channel before may have completed a
+// send, and so have replaced the draft with another message of the turn, which would now be overwritten.
 func (d *Drafts) ToReplace(work context.Context, out bus.Outbound) (string, error) {
 	x := d.draftFor(out)
 	if x == nil {
@@ -38,7 +37,7 @@ func (d *Drafts) ToReplace(work context.Context, out bus.Outbound) (string, erro
 	}
 	known, err := d.conf.Book.Lookup(work, ID(x.turn))
 	switch {
-	case errors.Is(err, channels.ErrNoSend): // the record was erased, the draft stands there still
+	case errors.Is(err, channels.ErrNoSend): // the record was erased, but the draft is still there
 		return id, nil
 	case err != nil:
 		return "", fmt.Errorf("look for the draft of the turn: %w", err)
@@ -49,8 +48,8 @@ func (d *Drafts) ToReplace(work context.Context, out bus.Outbound) (string, erro
 	return "", nil
 }
 
-// CloseUnposted keeps the turn of an answer from showing a draft from now on. It returns false if the
-// turn shows one already, or may, which the answer has to replace.
+// CloseUnposted keeps the turn of an answer from showing a draft from now on. It returns false if the turn already
+// shows one, or may, because the answer must then replace it.
 func (d *Drafts) CloseUnposted(out bus.Outbound) bool {
 	x := d.draftFor(out)
 	if x == nil {
@@ -65,8 +64,8 @@ func (d *Drafts) CloseUnposted(out bus.Outbound) bool {
 	return true
 }
 
-// NoteFinished records that a message of its turn is completely sent or given up. A message about a
-// subject that did not replace the draft leaves the draft for the turn's next message.
+// NoteFinished records that a message of its turn has been completely sent or given up. If a message about a
+// subject did not replace the draft, the draft remains for the turn's next message.
 func (d *Drafts) NoteFinished(work context.Context, out bus.Outbound) {
 	if x := d.draftFor(out); x != nil && out.Subject == "" {
 		d.mu.Lock()
@@ -76,8 +75,8 @@ func (d *Drafts) NoteFinished(work context.Context, out bus.Outbound) {
 	}
 }
 
-// Release records that a message of its turn has replaced the draft with that platform id, or
-// is about to. The id "" means that the message is finished without replacing one.
+// Release records that a message of its turn has replaced the draft with that platform id, or is about to. If id is
+// "", the message is finished without having replaced one.
 func (d *Drafts) Release(work context.Context, out bus.Outbound, id string) {
 	x := d.draftFor(out)
 	if x == nil {
@@ -96,8 +95,7 @@ func (d *Drafts) Release(work context.Context, out bus.Outbound, id string) {
 	d.forgetIfDone(x)
 }
 
-// draftFor returns the draft of a message's turn, if the draft is at the message's address;
-// else nil.
+// draftFor returns the draft of a message's turn, if the draft is at the message's address; otherwise nil.
 func (d *Drafts) draftFor(out bus.Outbound) *draft {
 	if d == nil || out.Turn == "" {
 		return nil

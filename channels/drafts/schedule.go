@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Start adopts the drafts that earlier processes have left, and then calls the platform for drafts
-// until ctx is done, and a little longer with work, in goroutines of wg. It may be called again
-// when those have ended.
+// Start adopts the drafts that earlier processes have left, then calls the platform for drafts until ctx is done.
+// Calls in progress continue until work ends. It starts goroutines in wg, and may be called again once those have
+// ended.
 func (d *Drafts) Start(ctx, work context.Context, wg *sync.WaitGroup) {
 	left := d.loadLeft(ctx)
 	d.mu.Lock()
@@ -34,8 +34,7 @@ func (d *Drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
 	})
 }
 
-// dueCalls returns the calls to make now, and for how long nothing more is due; 0 means until
-// the alarm rings.
+// dueCalls returns the calls to make now, and how long to wait until more are due; 0 means until the alarm rings.
 func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +50,7 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 	for _, x := range all {
 		at, due := d.dueAt(x)
 		switch {
-		case !due: // another draft uses the address now
+		case !due: // another draft is using the address now
 			continue
 		case at.After(now):
 		case len(d.calls) >= draftsAtOnce:
@@ -75,8 +74,8 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 	return ready, max(d.wakesAt.Sub(now), draftPause)
 }
 
-// prepareCall prepares the call that shows a draft, and reports false if there is nothing to show
-// or the rate limit has no room.
+// prepareCall prepares the call that shows a draft. It returns false if there is nothing to show or the rate limit
+// has no room.
 func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {
@@ -87,7 +86,7 @@ func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 			return false
 		}
 		every := cmp.Or(x.previews, d.limits.DraftEvery)
-		// With all workers busy there may be mail for this address too.
+		// If all workers are busy, there may be mail for this address too.
 		if len(d.working) >= d.conf.Workers || !d.conf.Pace.TakeIfSpare(d.conf.Moved(x.to.Chat), now) {
 			x.nextCall = now.Add(every)
 			x.repeatPreviewAt = x.nextCall
@@ -101,7 +100,7 @@ func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 	return true
 }
 
-// forgetIdle forgets turns without events for a long time, and pauses that are over.
+// forgetIdle forgets turns that have had no events for a long time, and pauses that are over.
 func (d *Drafts) forgetIdle(now time.Time) {
 	for turn, x := range d.turns {
 		idle := now.Sub(x.lastHeard)

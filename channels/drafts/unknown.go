@@ -10,8 +10,8 @@ import (
 	"parley/channels/backoff"
 )
 
-// resolveUnknown finds out whether an earlier process has posted a draft. If nobody can tell, the
-// draft is neither posted again nor replaced by the answer.
+// resolveUnknown finds out whether an earlier process has posted a draft. If nobody can tell, the draft is neither
+// posted again nor replaced by the answer.
 func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.conf.Channel); can {
@@ -20,7 +20,7 @@ func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 		// The context of the call that was cut off may have timed out.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
 		wanted := channels.Part{Key: channels.PartKey(ID(x.turn), 0)}
-		if d.limits.Streams { // also if the setting has changed since
+		if d.limits.Streams { // even if the setting has changed since
 			wanted.Growing = new(channels.Growth)
 		}
 		id, sent, err := findSent(asking, r, to, wanted)
@@ -44,8 +44,8 @@ func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 	})
 }
 
-// belongsToOtherTurn reports whether a message is the draft of another turn: messages that grow
-// have no key by which FindSent could tell them apart.
+// belongsToOtherTurn reports whether a message is the draft of another turn: messages that grow have no key by
+// which FindSent could distinguish them.
 func (d *Drafts) belongsToOtherTurn(x *draft, id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *Drafts) belongsToOtherTurn(x *draft, id string) bool {
 	return false
 }
 
-// findSent asks the platform whether a part was sent, and repeats that if asked to wait.
+// findSent asks the platform whether a part was sent, and asks again if it is told to wait.
 func findSent(ctx context.Context, r channels.Reconciler, to bus.Address, part channels.Part) (id string, sent bool, err error) {
 	for waits := (backoff.Series{}); ; {
 		id, sent, err = r.FindSent(ctx, to, part)
