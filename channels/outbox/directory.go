@@ -10,16 +10,15 @@ import (
 	"parley/tools/spelling"
 )
 
-// An UnknownError says that a message's destination names a target or a channel that is not
-// configured.
+// An UnknownError says that a message's destination names a target or a channel that isn't configured.
 type UnknownError struct {
 	What    string // "target" or "channel"
 	Name    string
-	Nearest string   // the known name that may have been meant, or ""
+	Nearest string   // the existing name that may have been meant, or ""
 	Known   []string // the names that exist
 }
 
-// Error says which channels and targets there are instead.
+// Error says which channels and targets exist instead.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
 	switch {
@@ -31,15 +30,14 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
 }
 
-// A Directory finds the addresses for the names that people, programs and models give as
-// destinations.
+// A Directory finds the addresses behind the names that people, programs and models give as destinations.
 type Directory struct {
 	Targets  map[string][]bus.Address // by name
 	Channels []string                 // the names of channels that have addresses
 }
 
-// Find returns the addresses that a name stands for: a target's name, or an address
-// written as CHANNEL:CHAT[/THREAD]. Its errors are *UnknownError and *InvalidError.
+// Find returns the addresses for a name, which is a target's name or an address written as CHANNEL:CHAT[/THREAD].
+// Its errors are *UnknownError and *InvalidError.
 func (d Directory) Find(name string) ([]bus.Address, error) {
 	if to, ok := d.Targets[name]; ok {
 		return to, nil
@@ -57,7 +55,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 	return []bus.Address{a}, nil
 }
 
-// CheckChannel returns an *UnknownError if there is no channel of that name.
+// CheckChannel returns an *UnknownError if there is no channel with that name.
 func (d Directory) CheckChannel(name string) error {
 	if slices.Contains(d.Channels, name) {
 		return nil

@@ -1,12 +1,11 @@
 // Package outbox accepts messages that programs want to send, and reports whether they
 // were delivered.
 //
-// A request is recorded as a submission and then published, one outbound message for each
-// destination, under ids made of the submission's; a message to one destination in the same
-// write, where the book and the bus have one in common. If the process dies between the two,
-// the record is left; the same request under the same Idempotency-Key finds it and
-// publishes again what the bus may not have, so that nothing is lost and nothing is said
-// twice. The state of a message is in the book that its Dispatcher keeps; an Outbox only
+// A request is recorded as a submission and then published as one outbound message for each destination, under ids
+// derived from the submission's. If there is only one destination, and the book and the bus can share a write, both
+// happen in the same write. If the process dies between the two, only the record exists: the same request under the
+// same Idempotency-Key then finds it, and publishes again what the bus may not have, so that nothing is lost and
+// nothing is sent twice. The state of a message is in the book, where its Dispatcher records it; an Outbox only
 // reads it.
 package outbox
 
@@ -24,14 +23,13 @@ import (
 	"parley/channels"
 )
 
-// FallbackTarget is the name of the target to which messages go that cannot be delivered where
-// they were sent.
+// FallbackTarget is the name of the target that receives messages that can't be delivered where they were sent.
 const FallbackTarget = "fallback"
 
 // idPrefix begins the id of every submission.
 const idPrefix = "m_"
 
-// A Request is a text to be sent to one or several places.
+// A Request is a text to be sent to one or more places.
 type Request struct {
 	Origin string   // the token's or webhook's name, or "owner"
 	To     []string // targets by name, or addresses: CHANNEL:CHAT[/THREAD]
@@ -40,57 +38,55 @@ type Request struct {
 	// Subject links the request to earlier messages of the same origin: see bus.Outbound.
 	Subject string
 	Expires time.Time // zero means never
-	Urgent  bool      // it may exceed the cap of a mailbox, by bus.UrgentBeyond messages
-	NoBound bool      // if it is urgent, it may exceed the cap by any number
-	// Key is the Idempotency-Key, by which a repeated request is recognised; "" for none. Digest
-	// stands for the whole request: the same key with another digest gives channels.ErrOtherBody.
+	Urgent  bool      // whether it may exceed the cap of a mailbox, by bus.UrgentBeyond messages
+	NoBound bool      // whether an urgent request may exceed the cap by any number of messages
+	// Key is the Idempotency-Key, by which a repeated request is recognized; "" if there is none. Digest is a hash
+	// of the whole request: the same key with another digest causes channels.ErrOtherBody.
 	Key    string
 	Digest string
-	// Answer is set if an operator answers in a session: then To is empty.
+	// Answer is set if an operator answers in a session; To is then empty.
 	Answer *Answer
 }
 
-// An Answer is what an operator says in the conversation of a session in person. The text says so, the
-// session is told, and it goes to no fallback, because it is for the people there.
+// An Answer is what an operator personally says in a session's conversation. The text says that an operator wrote
+// it, the session is told, and it goes to no fallback, because it is meant for the people in that conversation.
 type Answer struct {
 	Session string
 	At      bus.Address // where the conversation takes place
 	By      bus.Person  // Name is shown there, if it is set
 }
 
-// A Book is the part of the channels' book, the record of sends, chats, people and asks, that an Outbox needs.
+// A Book is the part of the channels' book (the record of sends, chats, people and asks) that an Outbox needs.
 type Book interface {
 	channels.Submissions
-	// Lookup returns the Dispatcher's record of a message; channels.ErrNoSend if it has
-	// not begun with it.
+	// Lookup returns the Dispatcher's record of a message; channels.ErrNoSend if the Dispatcher has not started
+	// with it.
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
-// An Outbox accepts submissions and reports their states. Its functions are called each
-// time, so that their results may change while it is in use.
+// An Outbox accepts submissions and reports their states. Its functions are called each time their results are
+// needed, so the results may change while it is in use.
 type Outbox struct {
 	Bus  bus.Bus
 	Book Book
-	// Dead, if set, is searched for messages that became dead letters without a record in
-	// the book.
+	// Dead, if set, is searched for messages that became dead letters without a record in the book.
 	Dead bus.DeadLetters
 	// Channels lists the configured channels.
 	Channels func() []string
-	// Targets are the named lists of addresses; the one named FallbackTarget
-	// takes what cannot be delivered elsewhere.
+	// Targets returns the named lists of addresses; the one named FallbackTarget receives what can't be delivered
+	// elsewhere.
 	Targets func() map[string][]bus.Address
-	Now     func() time.Time // nil is time.Now
+	Now     func() time.Time // nil means time.Now
 
 	large sync.Mutex // held while a large file is published
 }
 
-// A FullError says for which destinations too many messages wait already. For all others the
-// request was accepted; the same request with the same Idempotency-Key completes it.
+// A FullError says for which destinations too many messages are already waiting. For all others the request was
+// accepted; repeating it with the same Idempotency-Key completes it.
 type FullError struct {
-	ID   string // the submission's
+	ID   string // the submission's id
 	Full []bus.Address
-	// TooMuch says that the limit is reached in bytes, not in messages, for some of them
-	// at least.
+	// TooMuch says that at least some of them have reached the limit in bytes, not in messages.
 	TooMuch bool
 }
 
@@ -111,16 +107,15 @@ func (e *FullError) Unwrap() error {
 	return bus.ErrFull
 }
 
-// Accept records a request and publishes it to each destination. When it returns nil all of that
-// is durable. When the same request comes again under the same key, it is published again under
-// the same ids, and the result is the same but for the state of the messages, which is that of
-// now. A request that has expired is recorded as failed, and not published.
+// Accept records a request and publishes it to each destination. When it returns nil, all of that is durable. If
+// the same request comes again under the same key, it is published again under the same ids, and the result is the
+// same except for the messages' states, which are the current ones. A request that has expired is recorded as
+// failed, and not published.
 //
-// Mailboxes have no transaction in common, so with several destinations some may be full and
-// others not: the rest is accepted all the same, and the *FullError (a bus.ErrFull) names those
-// that are full. Other errors are *UnknownError, *InvalidError, channels.ErrOtherBody and
-// bus.ErrInvalid. Any further error means that it is not known whether the request is durable:
-// then the caller should accept the same request again.
+// Mailboxes have no transaction in common, so if there are several destinations, only some of them may be full. The
+// request is then accepted for the others, and the *FullError (a bus.ErrFull) names those that are full. Other
+// errors are *UnknownError, *InvalidError, channels.ErrOtherBody and bus.ErrInvalid. Any other error means that it
+// is not known whether the request is durable; the caller should then call Accept with the same request again.
 func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	to, err := o.destinations(r)
 	if err != nil {
@@ -137,7 +132,7 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 		return Status{}, err
 	}
 	if o.expired(p) && !published {
-		return o.status(ctx, p) // nothing is published that nobody is to see
+		return o.status(ctx, p) // nothing is published that nobody should see
 	}
 	if !published {
 		if err := o.publish(ctx, r, p); err != nil {
@@ -147,14 +142,13 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// recordAndPublishIfPossible records a request as Record does. In the same write it publishes the
-// request's message, if the book can do that and the request has one message, which is not urgent; it
-// reports whether it has.
+// recordAndPublishIfPossible records a request as Record does. If the book can do so, and the request has only one
+// message, which is not urgent, it publishes the message in the same write; it reports whether it did.
 func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)
 	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.expired(p) {
-		// What cannot be encoded is refused when publish tries.
+		// If the message can't be encoded, publish will refuse it.
 		if m, err := bus.OutboundMessage(o.outbound(r, p, 0)); err == nil {
 			known, published, err = book.AcceptAndPublish(ctx, p, bus.OutboundTopic(to[0].Channel), m)
 			return known, published, recordError(err)
@@ -164,14 +158,14 @@ func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to [
 	return known, false, recordError(err)
 }
 
-// Record records a request with its destinations and publishes nothing, because the caller does
-// that. If there is a record under the same key, it returns that one instead.
+// Record records a request with its destinations, and publishes nothing, because the caller does that. If there is
+// already a record under the same key, it returns that one instead.
 func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
 	known, _, err := o.Book.Accept(ctx, o.submission(r, to))
 	return known, recordError(err)
 }
 
-// submission returns a new submission of a request.
+// submission returns a new submission for a request.
 func (o *Outbox) submission(r Request, to []bus.Address) channels.Submission {
 	return channels.Submission{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
@@ -186,9 +180,8 @@ func recordError(err error) error {
 	return nil
 }
 
-// publish publishes a submission to all destinations at once: each publication waits for
-// the disk, and they wait together. Large files go one after the other, so that few
-// copies of them are in memory at a time.
+// publish publishes a submission to all destinations concurrently, because each publication waits for the disk.
+// Large files are published one after another, so that only a few copies of them are in memory at the same time.
 func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) error {
 	errs := make([]error, len(p.Destinations))
 	switch {
@@ -215,8 +208,7 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) 
 	return joinErrors(p, errs)
 }
 
-// joinErrors returns one error for the errors of the publications to a submission's
-// destinations.
+// joinErrors combines the errors from publishing to a submission's destinations into one.
 func joinErrors(p channels.Submission, errs []error) error {
 	full := &FullError{ID: p.ID}
 	var failed error
@@ -246,7 +238,7 @@ func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission
 	return bus.PublishOutbound(ctx, o.Bus, out)
 }
 
-// outbound returns the message to a submission's nth destination.
+// outbound returns the message to the destination with index n of a submission.
 func (o *Outbox) outbound(r Request, p channels.Submission, n int) bus.Outbound {
 	to := p.Destinations[n]
 	if a := r.Answer; a != nil {

@@ -9,27 +9,27 @@ import (
 	"parley/channels/markup"
 )
 
-// An InvalidError says why a request could never be sent.
+// An InvalidError says why a request can never be sent.
 type InvalidError struct {
 	Code    string // for programs
 	Message string // what is wrong and what to do
 }
 
-// Error returns the message.
+// Error returns Message.
 func (e *InvalidError) Error() string { return e.Message }
 
 const (
-	// MaxDestinations is how many addresses one request may have.
+	// MaxDestinations is the maximum number of addresses in one request.
 	MaxDestinations = 100
 
 	maxSubject  = 256 // bytes of a Request's Subject
 	maxFileName = 255 // bytes
 
-	// maxCopies is how many bytes one request's file may take on the bus, where each
-	// destination has a copy.
+	// maxCopies is how many bytes the file of one request may take up on the bus, where each destination has a
+	// copy.
 	maxCopies = 100 << 20
-	// largeFile is the size, in bytes, above which a file's copies are published one after the
-	// other, and not side by side.
+	// largeFile is the size, in bytes, above which a file's copies are published one after another instead of
+	// concurrently.
 	largeFile = 256 << 10
 )
 
@@ -45,7 +45,7 @@ func check(r Request) error {
 	return nil
 }
 
-// checkCopies refuses a file that is too large for so many destinations.
+// checkCopies refuses a file that is too large for the number of destinations.
 func checkCopies(f *bus.File, destinations int) error {
 	if f == nil || len(f.Data) == 0 || len(f.Data) <= maxCopies/destinations {
 		return nil
@@ -55,14 +55,14 @@ func checkCopies(f *bus.File, destinations int) error {
 		len(f.Data), maxCopies/len(f.Data), destinations)}
 }
 
-// isFileName reports whether a name can be a file's: it is not a path, and can do no harm in the
-// headers in which it is sent to platforms.
+// isFileName reports whether a file may have this name: it is not a path, and can do no harm in the headers in
+// which it is sent to platforms.
 func isFileName(name string) bool {
 	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 
-// destinations returns the addresses to which a request goes.
+// destinations returns the addresses that a request goes to.
 func (o *Outbox) destinations(r Request) ([]bus.Address, error) {
 	if r.Answer == nil {
 		return o.Resolve(r.To)
@@ -73,8 +73,7 @@ func (o *Outbox) destinations(r Request) ([]bus.Address, error) {
 	return []bus.Address{r.Answer.At}, nil
 }
 
-// Resolve returns the addresses that names stand for, each once, in the order of their
-// first mention.
+// Resolve returns the addresses for a list of names, each address once, in the order in which they first occur.
 func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}

@@ -11,7 +11,7 @@ import (
 	"parley/channels"
 )
 
-// Codes that say why a message was not sent, besides those of the platforms.
+// Codes that say why a message was not sent, in addition to the platforms' codes.
 const (
 	codeExpired = "expired"
 	codeGivenUp = "given_up"
@@ -25,18 +25,17 @@ type Status struct {
 	Origin       string        `json:"-"` // the origin of the request
 }
 
-// A Destination is one address to which a message was posted, and the message's state
-// there.
+// A Destination is one address that a message was posted to, with the message's state there.
 type Destination struct {
 	Address string       `json:"address"`
 	State   string       `json:"state"` // queued, sent, failed or unknown
 	Error   *bus.Failure `json:"error,omitempty"`
-	At      time.Time    `json:"at"` // when it got into this state
+	At      time.Time    `json:"at"` // when the message got into this state
 	// Fallback is where the message went instead, if it could not be delivered.
 	Fallback *Fallback `json:"fallback,omitempty"`
 }
 
-// A Fallback is an address to which an undeliverable message went, and its state there.
+// A Fallback is an address that an undeliverable message went to, with the message's state there.
 type Fallback struct {
 	Address string `json:"address"`
 	State   string `json:"state"`
@@ -60,7 +59,7 @@ func (o *Outbox) Find(ctx context.Context, id string) (channels.Submission, erro
 	return p, nil
 }
 
-// queuedStatus returns the status of a submission that was just accepted.
+// queuedStatus returns the status of a submission that has just been accepted.
 func queuedStatus(p channels.Submission) Status {
 	s := Status{ID: p.ID, Origin: p.Origin, Destinations: make([]Destination, len(p.Destinations))}
 	for n, to := range p.Destinations {
@@ -79,9 +78,8 @@ func (o *Outbox) status(ctx context.Context, p channels.Submission) (Status, err
 	return s, nil
 }
 
-// lookUp reads the state of one message from the book into d. If the book does not have the
-// message, it still waits, unless it has expired or the Dispatcher could not read it and has made
-// it a dead letter.
+// lookUp reads the state of one message from the book into d. If the book does not have the message, it is still
+// waiting, unless it has expired, or the Dispatcher could not read it and has made it a dead letter.
 func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	send, err := o.newest(ctx, id)
 	switch {
@@ -108,8 +106,8 @@ func (o *Outbox) expired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
-// newest returns the book's record of the sending of a message; if it was replayed from the dead
-// letters and sent anew, that of its last replay.
+// newest returns the book's record of a message; if the message was replayed from the dead letters, the record of
+// its last replay.
 func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 	send, err := o.Book.Lookup(ctx, id)
 	for n := 1; err == nil && send.State() == channels.Failed; n++ {
@@ -124,11 +122,11 @@ func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 
 const (
 	buriedAfter = time.Minute // messages younger than this are not looked for among the dead letters
-	buriedMost  = 1000        // how many dead letters are looked through
+	buriedMost  = 1000        // how many dead letters are searched
 )
 
-// findDead looks among the dead letters for a message that the book does not have: the
-// Dispatcher puts there what it cannot even read.
+// findDead looks among the dead letters for a message that the book does not have: that is where the Dispatcher
+// puts messages that it can't even read.
 func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
 		return nil
@@ -146,8 +144,8 @@ func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string,
 	return nil
 }
 
-// fillFallback fills in the state of a message that went to the fallback target instead. Of the
-// target's addresses it takes the one where the message got furthest.
+// fillFallback fills in the state of a message that went to the fallback target instead. Of the target's addresses,
+// it picks the one where the message got furthest.
 func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) error {
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
@@ -157,7 +155,7 @@ func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) er
 			if n >= places {
 				return nil
 			}
-			continue // not begun yet
+			continue // not started yet
 		}
 		if err != nil {
 			return err
@@ -170,8 +168,8 @@ func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) er
 	return nil
 }
 
-// failure returns why a message was not sent, or that nobody can tell whether it was; nil if it
-// was sent or still waits.
+// failure returns why a message was not sent, or that nobody can tell whether it was; nil if it was sent or is
+// still waiting.
 func failure(s channels.Send) *bus.Failure {
 	switch s.State() {
 	case channels.Unsure:

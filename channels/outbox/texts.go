@@ -1,10 +1,10 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package outbox
 
 import "parley/channels/markup"
 
-// operatorText returns what people read if an operator answers in place of the agent.
+// operatorText returns the text that people read when an operator answers in place of the agent.
 func operatorText(name, text string) string {
 	who := "Operator"
 	if name != "" {
