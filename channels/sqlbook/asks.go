@@ -13,11 +13,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-const keepAsks = 30 * 24 * time.Hour // how long asks that have ended are kept
+const keepAsks = 30 * 24 * time.Hour // how long asks are kept after they have ended
 
-// schemaAsks adds the asks for which parked turns wait, and what each running process
-// understands. The body of an ask is what people were asked, as JSON, and its answer is
-// what they said.
+// schemaAsks adds the asks that parked turns wait for, and which formats each running process can read. An ask's
+// body is what people were asked, as JSON, and its answer is what they answered.
 const schemaAsks = `
 CREATE TABLE asks (
 	id       TEXT PRIMARY KEY,
@@ -107,8 +106,8 @@ func (a *asks) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
 	return ask, nil
 }
 
-// EndAsk implements channels.Asks: one statement both checks that the ask is open and ends it, so
-// of two concurrent answers one finds the ask ended.
+// EndAsk implements channels.Asks: a single statement checks that the ask is open and ends it, so if there are two
+// answers at the same time, the second one finds that the ask has ended.
 func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
 	said := ""
 	if state == bus.AskAnswered {
@@ -120,8 +119,7 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	}
 	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := stamp(time.Now())
-		// The session is not told of a withdrawn ask, because whoever withdraws an ask
-		// knows.
+		// The session is not told that an ask was withdrawn, because whoever withdraws an ask knows it.
 		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = CASE WHEN granted < 0 THEN granted ELSE ? END WHERE id = ? AND state = 'open'`
 		args := append(textArgs(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
 			bit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
@@ -159,12 +157,12 @@ func (a *asks) NoteTold(ctx context.Context, id string) error {
 	return nil
 }
 
-// OpenAsks implements channels.Asks: it lists the open asks, the oldest first.
+// OpenAsks implements channels.Asks: it lists the open asks, oldest first.
 func (a *asks) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
 	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
 }
 
-// OldestAsks returns those open asks that were opened first, at most limit, and how many there are.
+// OldestAsks returns the open asks that were opened first, at most limit of them, and the number of all open asks.
 func (a *asks) OldestAsks(ctx context.Context, limit int) (oldest []bus.Ask, count int, err error) {
 	if count, err = a.OpenAskCount(ctx); err != nil || count == 0 {
 		return nil, count, err
@@ -188,8 +186,7 @@ func (a *asks) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, err
 	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
 }
 
-// Granted implements channels.Asks: it looks for an approval that still holds for the whole
-// session.
+// Granted implements channels.Asks: it looks for an approval for the whole session that is still valid.
 func (a *asks) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
 	err = a.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
 		append(textArgs(session, hash), stamp(since))...).Scan(&by)
@@ -203,9 +200,9 @@ func (a *asks) Granted(ctx context.Context, session, hash string, since time.Tim
 	return by, true, nil
 }
 
-// EndGrants implements channels.Asks: it sets the column granted to -1 in the session's approvals that
-// hold for the whole session, and in its open asks. An ask keeps that value when it ends, so an answer
-// that comes later approves one call at most.
+// EndGrants implements channels.Asks: it sets the column granted to -1 in the session's valid approvals for the
+// whole session, and in its open asks. An ask keeps that value when it ends, so a later answer approves at most one
+// call.
 func (a *asks) EndGrants(ctx context.Context, session string) error {
 	if _, err := a.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)
@@ -220,9 +217,9 @@ func pruneAsks(tx *sqldb.Tx, now time.Time) error {
 	return err
 }
 
-// removeAnswerer removes a person's id from some answers of which other sessions are not told yet:
-// these answers must stay, because turns wait for them. It returns how many it has found, at most
-// `most`, and adds to changed how many it has changed.
+// removeAnswerer removes a person's id from answers that other sessions have not been told of yet: these answers
+// must stay, because turns wait for them. It returns how many it has found, at most `most`, and adds to changed how
+// many it has changed.
 func removeAnswerer(tx *sqldb.Tx, changed *int64, person string, most int) (n int, err error) {
 	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0 LIMIT ?`, sqldb.Text(person), most)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Begin implements channels.Sends: it inserts the send and its parts in one transaction. If the
-// answer of an earlier Begin was lost, the send that it may have recorded counts as recorded by
-// this call.
+// Begin implements channels.Sends: it inserts the send and its parts in one transaction. If the answer of an
+// earlier Begin was lost, a send that that call may have recorded counts as recorded by this call.
 func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
 	if known, ok := s.early.take(send.ID); ok {
 		return known, true, nil
@@ -30,8 +29,8 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 		known, err = s.read(ctx, send.ID)
 	}
 	doubted := s.doubts.recordOutcome(send.ID, now, err)
-	// If an earlier Begin committed but its answer was lost, this send is still ours:
-	// that caller sent nothing, and nobody has changed the send since.
+	// If an earlier Begin committed but its answer was lost, this send is still ours: the caller sent nothing, and
+	// nobody has changed the send since.
 	fresh = fresh || err == nil && doubted && untouched(known, now)
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
@@ -40,7 +39,7 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 	return known, fresh, nil
 }
 
-// begin inserts a send with its parts; fresh is false if its id is known.
+// begin inserts a send with its parts; fresh is false if the id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
 	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, writer, begun) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session, send.Writer), stamp(now))...)
@@ -71,8 +70,7 @@ WITH made AS (
 )
 SELECT EXISTS (SELECT 1 FROM made)`
 
-// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if its id is
-// known.
+// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if the id is known.
 func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Time) (fresh bool, err error) {
 	column := func(of func(channels.SentPart) string) []string {
 		list := make([]string, len(send.Parts))
@@ -117,8 +115,8 @@ func recordOf(send channels.Send, now time.Time) channels.Send {
 	return send
 }
 
-// untouched reports whether a send is still as Begin recorded it at that time, so that certainly
-// nothing of it was sent since.
+// untouched reports whether a send is still as Begin recorded it at that time, so that certainly nothing of it has
+// been sent.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""

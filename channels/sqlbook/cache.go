@@ -2,19 +2,19 @@ package sqlbook
 
 import "sync"
 
-// A readCache keeps what queries have found, until something is written that they read. If it is
-// nil, it keeps nothing.
+// A readCache caches the results of queries until something that they read is written. A nil readCache caches
+// nothing.
 type readCache[K comparable, V any] struct {
 	mu    sync.Mutex
 	found map[K]V
 	round int // counts calls of clear
 }
 
-// maxReadCache bounds how many answers a readCache keeps.
+// maxReadCache is the maximum number of results in a readCache.
 const maxReadCache = 2048
 
-// get returns what was found under a key. If nothing is kept, it calls query, which reports whether
-// to keep what it finds.
+// get returns the cached result for a key. If there is none, it calls query, which also reports whether its result
+// may be cached.
 func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error)) (V, error) {
 	if r == nil {
 		found, _, err := query()
@@ -33,7 +33,7 @@ func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.round != round { // what was found may be older than what was written meanwhile
+	if r.round != round { // the result may be older than what has been written in the meantime
 		return found, nil
 	}
 	if r.found == nil || len(r.found) >= maxReadCache {

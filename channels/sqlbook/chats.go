@@ -13,7 +13,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// chats stores where people have spoken to the bot, and in which sessions.
+// chats stores where people have talked to the bot, and in which sessions.
 type chats struct{ db *sqldb.DB }
 
 // Meet implements channels.Chats: it inserts the chat, or updates its person and name.
@@ -44,8 +44,8 @@ func (c *chats) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
 }
 
-// SessionsBefore lists at most limit of the sessions that have a chat which was met before a time: those
-// whose keys come after one, in their order.
+// SessionsBefore lists sessions that have a chat that was first seen before a time. They are sorted by key and
+// start after the key `after`; there are at most limit of them.
 func (c *chats) SessionsBefore(ctx context.Context, before time.Time, after string, limit int) ([]string, error) {
 	return queryAll(ctx, c.db.Read, func(scan func(...any) error) (key string, err error) {
 		err = scan(&key)
@@ -54,8 +54,8 @@ func (c *chats) SessionsBefore(ctx context.Context, before time.Time, after stri
 	}, `SELECT DISTINCT session FROM chats WHERE session > ? AND seen < ? ORDER BY session LIMIT ?`, sqldb.Text(after), stamp(before), limit)
 }
 
-// Names returns the names that people have on their platforms, by id, for those whose private chat
-// the book knows. It reads few rows where Chats would read all.
+// Names returns people's names on their platforms, by id. It includes only those whose private chat the book knows.
+// It reads few rows, whereas Chats would read all of them.
 func (c *chats) Names(ctx context.Context, people ...string) (map[string]string, error) {
 	names := map[string]string{}
 	if len(people) == 0 {
@@ -81,17 +81,17 @@ func (c *chats) Assign(ctx context.Context, chat channels.Chat) error {
 	return nil
 }
 
-// SessionAt implements channels.Chats: it reads the session from the row of the chat.
+// SessionAt implements channels.Chats: it reads the session from the chat's row.
 func (c *chats) SessionAt(ctx context.Context, at bus.Address) (string, error) {
 	return c.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
 }
 
-// ChatOfThread returns the chat in which a thread of that id is on a channel; "" if none is known.
+// ChatOfThread returns the chat that contains the thread with that id on a channel; "" if none is known.
 func (c *chats) ChatOfThread(ctx context.Context, channel, thread string) (chat string, err error) {
 	return c.sessionBy(ctx, `SELECT chat FROM chats WHERE channel = ? AND thread = ? AND thread <> '' LIMIT 1`, channel, thread)
 }
 
-// AloneAt implements channels.Chats: it reads the first row of the chat that is not shared.
+// AloneAt implements channels.Chats: it reads the chat's first row that is not a group's.
 func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error) {
 	err = c.db.Read.QueryRowContext(ctx, `SELECT person FROM chats WHERE channel = ? AND chat = ? AND shared = 0 ORDER BY thread LIMIT 1`,
 		textArgs(at.Channel, at.Chat)...).Scan(&person)
@@ -105,8 +105,8 @@ func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alo
 	return person, true, nil
 }
 
-// ChatAt returns what is known of the chat of an address, whose thread does not matter; false if nobody who is
-// admitted has spoken there. Like AloneAt, it takes a chat for private if one of its threads is.
+// ChatAt returns what is known about the chat at an address, ignoring the thread; false if no admitted person has
+// talked there. Like AloneAt, it treats a chat as private if one of its threads is.
 func (c *chats) ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error) {
 	found, err := queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
 		WHERE channel = ? AND chat = ? ORDER BY shared, thread LIMIT 1`, textArgs(at.Channel, at.Chat)...)
@@ -119,8 +119,7 @@ func (c *chats) ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat,
 	return found[0], true, nil
 }
 
-// SessionOf implements channels.Chats: it finds the sent part with that id, and returns the
-// session of its send.
+// SessionOf implements channels.Chats: it finds the sent part with that id, and returns the session of its send.
 func (c *chats) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
 	return c.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)
@@ -148,8 +147,7 @@ func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	return c, err
 }
 
-// Joined reports whether somebody who is admitted has spoken to the bot in a thread, and
-// when first.
+// Joined reports whether an admitted person has talked to the bot in a thread, and since when.
 func (c *chats) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	var seen int64
 	err = c.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
@@ -163,8 +161,7 @@ func (c *chats) Joined(ctx context.Context, at bus.Address) (since time.Time, jo
 	return timeOf(seen), true, nil
 }
 
-// Threads lists the threads of a chat in which somebody who is admitted has spoken to the
-// bot, the earliest first.
+// Threads lists the threads of a chat in which an admitted person has talked to the bot, earliest first.
 func (c *chats) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
 	return queryAll(ctx, c.db.Read, func(scan func(...any) error) (bus.Address, error) {
 		at := bus.Address{Channel: chat.Channel, Chat: chat.Chat}

@@ -12,14 +12,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// At every pruneEvery-th write to a table that grows, at most pruneLimit of its old rows are deleted.
+// Old rows are deleted from a growing table at every pruneEvery-th write to it, at most pruneLimit of them.
 const (
 	pruneEvery = 256
 	pruneLimit = 512
 )
 
-// textArgs returns the strings as arguments of a statement, in a form that every database can
-// store.
+// textArgs returns the strings as arguments for a statement, in a form that every database can store.
 func textArgs(list ...string) []any {
 	held := make([]any, len(list))
 	for i, s := range list {
@@ -35,8 +34,8 @@ func restoreTexts(list ...*string) {
 	}
 }
 
-// stamp returns a time in its stored form. 0 means no time, so the first microsecond of
-// 1970 is stored as the second.
+// stamp returns a time in its stored form. 0 means no time, so the first microsecond of 1970 is stored as the
+// second one.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -44,7 +43,7 @@ func stamp(t time.Time) int64 {
 	return cmp.Or(t.UnixMicro(), 1)
 }
 
-// timeOf returns the time of a stored stamp.
+// timeOf returns the time that a stored stamp represents.
 func timeOf(stamp int64) time.Time {
 	if stamp == 0 {
 		return time.Time{}
@@ -71,7 +70,7 @@ func nameText(name string) string {
 // longestName is how much of a name is stored.
 const longestName = 128 // bytes
 
-// queryAll runs a query and returns what scan makes of each row.
+// queryAll runs a query and returns the results of scan for its rows.
 func queryAll[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -80,7 +79,7 @@ func queryAll[T any](ctx context.Context, db *sql.DB, scan func(func(...any) err
 	return readAll(rows, scan)
 }
 
-// readAll returns what scan makes of each row that a query has found, and closes the rows.
+// readAll returns the results of scan for the rows that a query has found, and closes the rows.
 func readAll[T any](rows *sql.Rows, scan func(func(...any) error) (T, error)) (all []T, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxDoubts is how many sends uncertainSends remembers at most.
+// maxDoubts is the maximum number of sends that uncertainSends remembers.
 const maxDoubts = 100_000
 
-// uncertainSends remembers the sends whose Begin failed in this process, although it may have
-// committed. Each is kept with the time of its first Begin.
+// uncertainSends remembers the sends for which Begin failed in this process although it may have committed, each
+// with the time of its first Begin.
 type uncertainSends struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -27,7 +27,7 @@ func (d *uncertainSends) beginTime(id string, now time.Time) time.Time {
 	return now
 }
 
-// recordOutcome records the outcome of a Begin, and reports whether an earlier one was in doubt.
+// recordOutcome records the outcome of a Begin, and reports whether the outcome of an earlier one was unknown.
 func (d *uncertainSends) recordOutcome(id string, at time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,15 +8,14 @@ import (
 	"parley/channels"
 )
 
-// mostEarly is from how many sends on that were recorded by a BeginShare and wait for their Begin no
-// more are recorded so: the platform does not keep up with the answers, so a write more or less
-// delays none of them.
+// mostEarly is the maximum number of sends that BeginShare has recorded and that are waiting for their Begin. If
+// there are this many, the platform can't keep up with the answers, so that one write more or less delays none of
+// them.
 const mostEarly = 1024
 
-// earlySends remembers the sends that were recorded by a BeginShare and that nobody has begun to
-// send yet. One that it does not remember is found as cut off, like one of a process that has died.
-// It keeps those whose messages are removed from the bus unsent, which are few, until the book is
-// closed.
+// earlySends remembers the sends that were recorded by BeginShare and that nobody has started to send yet. A send
+// that it does not remember counts as cut off, like one from a process that has died. If messages are removed from
+// the bus unsent, which is rare, their sends stay here until the book is closed.
 type earlySends struct {
 	mu    sync.Mutex
 	sends map[string]channels.Send
@@ -39,7 +38,7 @@ func (e *earlySends) add(send channels.Send) {
 	e.sends[send.ID] = send
 }
 
-// take returns the send with that id, once.
+// take removes and returns the send with that id.
 func (e *earlySends) take(id string) (send channels.Send, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

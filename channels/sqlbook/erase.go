@@ -9,34 +9,31 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// An Erasure says what to erase from the book. Pairings stay, because they are nothing that
-// a person said.
+// An Erasure says what to erase from the book. Pairings stay, because they are not something that a person said.
 type Erasure struct {
-	// Sends are the ids of sends to erase whatever their states: their messages have been
-	// taken off the bus.
+	// Sends are the ids of sends to erase no matter what their states are: their messages have been taken off the
+	// bus.
 	Sends []string
-	// Waiting are the ids of the messages that were on the bus at the time Asked. A send from
-	// before Asked that is unfinished and whose message is not among them will never be
-	// finished, so it is erased. If Asked is zero, nobody has looked at the bus, and no such
-	// send is erased.
+	// Waiting are the ids of the messages that were on the bus at the time Asked. An unfinished send from before
+	// Asked whose message is not among them will never be finished, so it is erased. If Asked is zero, nobody has
+	// looked at the bus, and no such sends are erased.
 	Waiting []string
 	Asked   time.Time
-	// At are addresses to which finished sends are erased, whoever wrote them.
+	// At are addresses; finished sends to them are erased, whoever wrote them.
 	At []bus.Address
-	// Sessions are keys of sessions, of which four things are erased: the finished sends that
-	// they wrote, the record of the chats in which people spoke to the bot, the asks, and the
-	// ratings of answers.
+	// Sessions are keys of sessions, for each of which four things are erased: the finished sends that it wrote,
+	// the record of its chats, its asks, and the ratings of its answers.
 	Sessions []string
-	// Places are the addresses of Sessions. Finished sends to them are erased if it is not
-	// known which session wrote them: an earlier release may have recorded them.
+	// Places are the addresses of Sessions. Finished sends to them are erased if it is not known which session
+	// wrote them, because an earlier release may have recorded them.
 	Places []bus.Address
-	// Person is CHANNEL:USER. Erased are the person's name, the notes about them, the asks
-	// in their turns, their answers to asks, their ratings, the memories of them and their
-	// links. "" means nobody.
+	// Person is CHANNEL:USER. The person's name is erased, as well as the notes about them, the asks in their
+	// turns, their answers to asks, their ratings, the memories of them and their links. "" means nobody.
 	Person string
 	// Origin is a token or a webhook whose submissions are erased. "" means none.
 	Origin string
-	// Before is a time; finished sends from before it are erased.
+	// Before is a time. Finished sends, asks that have ended, ratings, memories of people, submissions and subjects
+	// from before it are erased.
 	Before time.Time
 }
 
@@ -52,8 +49,8 @@ type Erased struct {
 	Memories int64 `json:"memories,omitempty"`
 }
 
-// schemaErasing adds the indexes by which an erasure finds what it erases. Without them it would read
-// whole tables, some of them once for each session. An answer adds to two of them.
+// schemaErasing adds the indexes with which an erasure finds what to erase. Without them it would read whole
+// tables, some of them once for each session. Each answer adds an entry to two of these indexes.
 const schemaErasing = `
 CREATE INDEX sends_by_session ON sends (session, id) WHERE session <> '';
 CREATE INDEX sends_by_writer ON sends (writer, id) WHERE writer <> '';
@@ -66,15 +63,15 @@ CREATE INDEX ratings_by_age ON ratings (rated);
 CREATE INDEX memories_by_age ON memories (changed) WHERE scope = 'person';
 CREATE INDEX posts_by_origin ON posts (origin)`
 
-// schemaPlaces replaces the index of the sends that nobody's session wrote, by their addresses, by one
-// of all sends: by it those are found that were sent to somebody's private chat, whoever wrote them.
+// schemaPlaces replaces the index, by address, of the sends that no session wrote by an index of all sends. It
+// finds the sends to somebody's private chat, whoever wrote them.
 const schemaPlaces = `
 CREATE INDEX sends_by_place ON sends (channel, chat, thread, id);
 DROP INDEX sends_by_address`
 
-// An erasure works in steps. Each is a transaction that ends after stepTime or stepUnits, so that
-// those who write meanwhile, such as for a message that arrives, wait for one step at most. A unit is
-// short: no statement changes more than unitRows rows.
+// An erasure works in steps. Each step is a transaction that ends after stepTime or stepUnits, so that other
+// writers, for example for a message that arrives, wait for at most one step. A unit is short: no statement changes
+// more than unitRows rows.
 const (
 	stepTime  = 10 * time.Millisecond
 	stepUnits = 100
@@ -86,16 +83,15 @@ type eraser struct {
 	people *people
 	sends  *sends
 
-	// now is the clock by which a step of an erasure ends, and afterStep, if set, is called after each:
-	// tests set them.
+	// now is the clock that limits the steps of an erasure, and afterStep, if set, is called after each step: tests
+	// set them.
 	now       func() time.Time
 	afterStep func()
 }
 
-// Erase erases what the Erasure names, and removes the traces of deleted texts from the
-// database's files. It does so in many transactions, so that others can write in between. If it is
-// interrupted, the same call erases what is left: the record of a session's chats goes last, by which
-// the rest of it is found.
+// Erase erases what the Erasure names, and removes the traces of deleted texts from the database's files. It does
+// so in many transactions, so that others can write in between. If it is interrupted, the same call erases the
+// rest: the record of a session's chats, by which the rest is found, is erased last.
 func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
 	sent, err := e.sentTo(ctx, what.At)
 	if err == nil {
@@ -111,8 +107,8 @@ func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err erro
 	return done, nil
 }
 
-// inSteps does the units one after the other, as many in one transaction as its bounds allow, and adds
-// to done what was erased by those that are durable.
+// inSteps does the units one after another, as many in one transaction as the limits of a step allow, and adds to
+// done what the durable transactions have erased.
 func (e *eraser) inSteps(ctx context.Context, done *Erased, units unitList) error {
 	for at, after := 0, ""; at < units.n; {
 		var erased Erased
@@ -143,7 +139,7 @@ func (e *eraser) inSteps(ctx context.Context, done *Erased, units unitList) erro
 	return nil
 }
 
-// add adds what else was erased.
+// add adds the counts of what else was erased.
 func (e *Erased) add(more Erased) {
 	e.Sends += more.Sends
 	e.Posts += more.Posts
@@ -153,8 +149,9 @@ func (e *Erased) add(more Erased) {
 	e.Memories += more.Memories
 }
 
-// sentTo returns the ids of the sends to some addresses, in their stored form. What is sent there later is
-// not what somebody asked to have erased, and no time can part the two: the clocks of those who send differ.
+// sentTo returns the ids of the sends to some addresses, in their stored form. It is called before the erasure
+// begins because nobody asked to erase what is sent there later, and a time can't separate the two: the clocks of
+// the senders differ.
 func (e *eraser) sentTo(ctx context.Context, addresses []bus.Address) (ids []string, err error) {
 	for _, at := range addresses {
 		to, err := sqldb.Column(e.people.db.Read.QueryContext(ctx,

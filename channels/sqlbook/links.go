@@ -17,8 +17,7 @@ import (
 // links stores which people are the same human.
 type links struct{ people *people }
 
-// schemaPeople adds the links between people, and what agents remember beyond a
-// conversation.
+// schemaPeople adds the links between people, and what agents remember beyond a conversation.
 const schemaPeople = `
 CREATE TABLE links (
 	person  TEXT PRIMARY KEY,
@@ -47,7 +46,7 @@ CREATE TABLE memories (
 
 const linkCodeLifetime = 10 * time.Minute
 
-// OfferLink implements channels.Links: it returns the code of the same Cause, or makes one.
+// OfferLink implements channels.Links: it returns the code with the same Cause, or makes one.
 func (ls *links) OfferLink(ctx context.Context, o channels.LinkRequest) (code string, err error) {
 	made := strings.ToLower(rand.Text()[:10])
 	now := time.Now()
@@ -86,7 +85,7 @@ func (ls *links) Link(ctx context.Context, l channels.Linking) (all []channels.L
 			return err
 		}
 		if slices.ContainsFunc(all, func(o channels.Link) bool { return o.Person == l.Person && o.Cause == l.Cause }) {
-			return nil // the command was done before, and its answer was lost
+			return nil // the command has already been carried out, and its answer was lost
 		}
 		var first, chat string
 		err = tx.Get(`SELECT person, chat FROM link_codes WHERE code = ? AND expires > ? AND person <> ?`,
@@ -111,7 +110,7 @@ func (ls *links) Link(ctx context.Context, l channels.Linking) (all []channels.L
 	return all, nil
 }
 
-// joinAccounts puts all people of an account onto the account of first, who made the code.
+// joinAccounts moves all people in an account to the account of first, the person who made the code.
 func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]channels.Link, error) {
 	if _, err := tx.Exec(`DELETE FROM link_codes WHERE code = ?`, sqldb.Text(l.Code)); err != nil {
 		return nil, err
@@ -139,8 +138,7 @@ func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string)
 	return linkedTo(tx, to)
 }
 
-// Unlink implements channels.Links: it separates the person, and both sides keep the
-// memories.
+// Unlink implements channels.Links: it separates the person, and both sides keep the memories.
 func (ls *links) Unlink(ctx context.Context, person string) (others []channels.Link, err error) {
 	err = ls.people.write(ctx, func(tx *sqldb.Tx) error {
 		if err := ls.people.lockPeople(tx); err != nil {
@@ -155,9 +153,8 @@ func (ls *links) Unlink(ctx context.Context, person string) (others []channels.L
 	return others, nil
 }
 
-// splitAccount separates a person from the others of their account, and returns these. With keep
-// each side keeps the memories; otherwise they stay with the person, and the others have
-// none.
+// splitAccount separates a person from the others in their account, and returns those. If keep is true, both sides
+// keep the memories; otherwise the person keeps them, and the others have none.
 func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err error) {
 	account, err := accountOf(tx, person)
 	if err != nil {
@@ -170,7 +167,7 @@ func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Lin
 	if len(others) == 0 {
 		return nil, nil
 	}
-	left := account // left is the person whose name the others' account has from now on
+	left := account // the person whose name the others' account has from now on
 	if account == person {
 		left = others[0].Person
 	}
@@ -197,7 +194,7 @@ func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Lin
 	return others, nil
 }
 
-// Linked implements channels.Links: it lists all people of the person's account.
+// Linked implements channels.Links: it lists all people in the person's account.
 func (ls *links) Linked(ctx context.Context, person string) ([]channels.Link, error) {
 	all, err := queryAll(ctx, ls.people.db.Read, scanLink, `SELECT person, account, chat, cause FROM links
 		WHERE account = (SELECT account FROM links WHERE person = ?) ORDER BY linked, person`, sqldb.Text(person))
@@ -230,8 +227,7 @@ func scanLink(scan func(...any) error) (l channels.Link, err error) {
 	return l, err
 }
 
-// Account returns the person under whose name a person is counted: themselves if they have
-// no links.
+// Account returns the person under whose name a person is counted: the person themselves if they have no links.
 func (ls *links) Account(ctx context.Context, person string) (string, error) {
 	found, err := queryAll(ctx, ls.people.db.Read, func(scan func(...any) error) (account string, err error) {
 		err = scan(&account)
@@ -256,7 +252,7 @@ func linkedTo(tx *sqldb.Tx, account string) ([]channels.Link, error) {
 	return readAll(rows, scanLink)
 }
 
-// erasePeople deletes the memories of a person, which it adds to erased, and the person's links.
+// erasePeople deletes the memories of a person, adding their number to erased, and the person's links.
 func erasePeople(tx *sqldb.Tx, erased *int64, person string) error {
 	account, err := accountOf(tx, person)
 	if err != nil {

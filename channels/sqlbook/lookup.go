@@ -21,7 +21,7 @@ func (s *sends) Lookup(ctx context.Context, id string) (channels.Send, error) {
 	return send, nil
 }
 
-// read reads a send and its parts by one query, so that both are of the same moment.
+// read reads a send and its parts with one query, so that both are from the same time.
 func (s *sends) read(ctx context.Context, id string) (send channels.Send, err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.writer, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
@@ -56,7 +56,7 @@ func (s *sends) read(ctx context.Context, id string) (send channels.Send, err er
 	return send, nil
 }
 
-// A sendRow is one row of read: a send with one of its parts, or with none.
+// A sendRow is one row that read gets: a send with one of its parts, or without any.
 type sendRow struct {
 	to                                           bus.Address
 	session, writer                              string
@@ -81,7 +81,7 @@ func (r *sendRow) part() channels.SentPart {
 	}
 }
 
-// Drafts implements channels.Drafts: it lists a channel's drafts, the oldest first.
+// Drafts implements channels.Drafts: it lists a channel's drafts, oldest first.
 func (s *sends) Drafts(ctx context.Context, channel string) ([]channels.Send, error) {
 	ids, err := queryAll(ctx, s.db.Read, func(scan func(...any) error) (id string, err error) {
 		err = scan(&id)
@@ -94,7 +94,7 @@ func (s *sends) Drafts(ctx context.Context, channel string) ([]channels.Send, er
 	drafts := make([]channels.Send, 0, len(ids))
 	for _, id := range ids {
 		draft, err := s.Lookup(ctx, id)
-		if errors.Is(err, channels.ErrNoSend) { // erased meanwhile
+		if errors.Is(err, channels.ErrNoSend) { // erased in the meantime
 			continue
 		}
 		if err != nil {
@@ -105,14 +105,14 @@ func (s *sends) Drafts(ctx context.Context, channel string) ([]channels.Send, er
 	return drafts, nil
 }
 
-// A channelCount is a number of messages of one channel.
+// A channelCount is a number of messages on one channel.
 type channelCount struct {
 	channel string
 	n       int
 }
 
-// UnknownSends counts, for each channel, the messages about which nobody can tell whether they were
-// sent. It leaves out channels without any.
+// UnknownSends counts, for each channel, the messages for which nobody can tell whether they were sent. It leaves
+// out channels that have none.
 func (s *sends) UnknownSends(ctx context.Context) (map[string]int, error) {
 	counts, err := queryAll(ctx, s.db.Read, func(scan func(...any) error) (t channelCount, err error) {
 		err = scan(&t.channel, &t.n)

@@ -15,7 +15,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// keptCalls is how many of the calls that wrote a memory are remembered with it.
+// keptCalls is how many of the tool calls that wrote a memory are remembered with it.
 const keptCalls = 50
 
 // memories stores what agents remember beyond a conversation.
@@ -25,10 +25,10 @@ type memories struct{ people *people }
 type memoryRow struct {
 	content   string
 	untrusted bool
-	calls     []string // the keys of the tool calls that wrote it, the newest last
+	calls     []string // the keys of the tool calls that wrote it, newest last
 }
 
-// Recall implements channels.Memories: it reads one memory by RecallFor.
+// Memory implements channels.Memories: it reads one memory with MemoriesFor.
 func (m *memories) Memory(ctx context.Context, scope, owner string) (string, bool, error) {
 	agent, person := owner, ""
 	if scope == channels.OfPerson {
@@ -41,10 +41,10 @@ func (m *memories) Memory(ctx context.Context, scope, owner string) (string, boo
 	return ofAgent.Content, ofAgent.Untrusted, err
 }
 
-// longestRead is how long the memories of an agent and a person may be that are kept in memory.
+// longestRead is the maximum length, in bytes, of an agent's and a person's memories together that are cached.
 const longestRead = 2048
 
-// RecallFor implements channels.Memories: it reads both memories by one query.
+// MemoriesFor implements channels.Memories: it reads both memories with one query.
 func (m *memories) MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
 	found, err := m.people.memories.get([2]string{agent, person}, func() ([2]channels.Memory, bool, error) {
 		both, err := m.readMemories(ctx, agent, person)
@@ -80,14 +80,14 @@ func (m *memories) readMemories(ctx context.Context, agent, person string) (both
 	return both, err
 }
 
-// RecallQuery returns a query that finds on PostgreSQL, as one text, what RecallFor returns: NULL if
-// nothing is remembered. Its arguments are numbered from first on.
+// MemoriesQuery returns a query for PostgreSQL that returns, as one text, what MemoriesFor returns: NULL if nothing
+// is remembered. Its parameters are numbered starting with first.
 func (m *memories) MemoriesQuery(agent, person string, first int) (query string, args []any) {
 	return fmt.Sprintf(`SELECT json_agg(json_build_array(scope, content, untrusted::text))::text FROM memories WHERE (scope = 'agent' AND owner = $%[1]d)
 		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = $%[2]d), $%[2]d))`, first, first+1), textArgs(agent, person)
 }
 
-// DecodeRecalled decodes what a query of RecallQuery has returned; "" stands for NULL.
+// DecodeMemories decodes the result of a query from MemoriesQuery; "" means NULL.
 func (m *memories) DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error) {
 	if text == "" {
 		return ofAgent, ofPerson, nil
@@ -107,8 +107,7 @@ func (m *memories) DecodeMemories(text string) (ofAgent, ofPerson channels.Memor
 	return ofAgent, ofPerson, nil
 }
 
-// Remember implements channels.Memories: it reads, changes and writes the memory in one
-// transaction.
+// Remember implements channels.Memories: it reads, changes and writes the memory in one transaction.
 func (m *memories) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {
 	var refused error
 	err := m.people.write(ctx, func(tx *sqldb.Tx) error {
@@ -139,14 +138,14 @@ func (m *memories) Remember(ctx context.Context, scope, owner, call string, over
 	return refused
 }
 
-// Forget implements channels.Memories: it deletes the memory and purges the database. If there is
-// none, it purges nothing, because others wait for that and everybody may call it.
+// Forget implements channels.Memories: it deletes the memory and purges the database. If there is no memory, it
+// does not purge, because others have to wait for that and anybody may call Forget.
 func (m *memories) Forget(ctx context.Context, scope, owner string) error {
 	return m.ForgetIf(ctx, scope, owner, func(string) error { return nil })
 }
 
-// ForgetIf is Forget for a memory that is only deleted if may, which gets its text, returns no error. It
-// returns may's error as it is.
+// ForgetIf implements channels.EditableMemories: it deletes a memory like Forget, but only if may, which is passed
+// the memory's text, returns no error. Otherwise it returns may's error unchanged.
 func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(content string) error) error {
 	there := false
 	var refused error
@@ -182,8 +181,8 @@ func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(c
 	return refused
 }
 
-// KeptMemories lists the memories that hold something, without their texts, by scope and owner. It
-// begins after that owner's in that scope.
+// KeptMemories implements channels.EditableMemories: it lists the memories that aren't empty, without their texts,
+// sorted by scope and owner. The list starts after the memory with the given scope and owner.
 func (m *memories) KeptMemories(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
 	found, err := queryAll(ctx, m.people.db.Read, func(scan func(...any) error) (k channels.KeptMemory, err error) {
 		var untrusted int
@@ -216,8 +215,7 @@ func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
 	return m, json.Unmarshal([]byte(calls), &m.calls)
 }
 
-// writeMemory stores the memory of an owner, and the keys of the newest keptCalls calls that wrote
-// it.
+// writeMemory stores the memory of an owner, and the keys of the newest keptCalls calls that wrote it.
 func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	calls, err := plainjson.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
 	if err != nil { // texts always marshal
@@ -229,8 +227,7 @@ func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	return err
 }
 
-// mergeMemories moves the memory of one account to another, and appends it to the memory that that
-// one has.
+// mergeMemories moves one account's memory to another account, whose own memory it is appended to.
 func mergeMemories(tx *sqldb.Tx, from, to string) error {
 	if err := copyMemories(tx, from, to); err != nil {
 		return err
@@ -239,7 +236,7 @@ func mergeMemories(tx *sqldb.Tx, from, to string) error {
 	return err
 }
 
-// copyMemories adds the memory of one account to that of another.
+// copyMemories adds one account's memory to that of another.
 func copyMemories(tx *sqldb.Tx, from, to string) error {
 	old, err := readMemory(tx, channels.OfPerson, from)
 	if err != nil || old.content == "" {

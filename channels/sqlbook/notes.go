@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS notes (
 	PRIMARY KEY (subject, about)
 )`
 
-// notes stores what the bot has told people, and the like.
+// notes stores what the bot has told people, and similar facts.
 type notes struct{ db *sqldb.DB }
 
 // SetNote implements channels.Notes: it replaces or deletes a value.
@@ -36,8 +36,8 @@ func (n *notes) SetNote(ctx context.Context, subject, about, value string) error
 	return nil
 }
 
-// SetNoteOnce implements channels.Notes: it inserts a value unless there is one, and returns
-// the stored value.
+// SetNoteOnce implements channels.Notes: it inserts a value unless there already is one, and returns the stored
+// value.
 func (n *notes) SetNoteOnce(ctx context.Context, subject, about, value string) (string, error) {
 	args := append(textArgs(subject, about, value), stamp(time.Now()))
 	if _, err := n.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
@@ -56,8 +56,7 @@ func (n *notes) Noted(ctx context.Context, subject, about string) (channels.Note
 	return found[0], nil
 }
 
-// AllNoted implements channels.Notes: it lists a subject's notes, sorted by what they are
-// about.
+// AllNoted implements channels.Notes: it lists a subject's notes, sorted by About.
 func (n *notes) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
 	return queryAll(ctx, n.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
 }

@@ -19,7 +19,7 @@ const (
 	requestLifetime = time.Hour
 	offerLifetime   = time.Hour
 	maxRequests     = 1000
-	// alphabet has no characters that people take for one another.
+	// alphabet contains no characters that people confuse.
 	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 	codeLength = 8
 )
@@ -27,7 +27,7 @@ const (
 // pairings stores who may talk to the bot, and who asks to.
 type pairings struct {
 	people   *people
-	doubtful sync.Map // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
+	doubtful sync.Map // by channels.Admission: the channels.Pairing that was written, for a commit whose answer was lost and that may have succeeded
 }
 
 const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
@@ -88,8 +88,8 @@ func (ps *pairings) Ask(ctx context.Context, person, chat string) (asked channel
 	return asked, nil
 }
 
-// makeRoom deletes expired requests, and as many of the oldest others as needed for one
-// more to stay within maxRequests.
+// makeRoom deletes expired requests, and as many of the oldest others as necessary to stay within maxRequests after
+// one more is added.
 func makeRoom(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, stamp(now)); err != nil {
 		return err
@@ -103,7 +103,7 @@ func makeRoom(tx *sqldb.Tx, now time.Time) error {
 	return err
 }
 
-// newCode makes a code of 39 random bits: too many to guess within its hour.
+// newCode makes a code with 39 random bits: too many to guess within the code's hour.
 func newCode() string {
 	code := make([]byte, 0, codeLength)
 	var random [2 * codeLength]byte
@@ -111,7 +111,7 @@ func newCode() string {
 		_, _ = rand.Read(random[:]) // never fails
 		for _, r := range random {
 			if int(r) >= 256/len(alphabet)*len(alphabet) {
-				continue // beyond the last whole multiple: it would favour some letters
+				continue // beyond the last whole multiple, which would favor some letters
 			}
 			if code = append(code, alphabet[int(r)%len(alphabet)]); len(code) == codeLength {
 				return string(code)
@@ -120,14 +120,13 @@ func newCode() string {
 	}
 }
 
-// normalizeCode returns a code in its stored form, whatever case, spaces and dashes a
-// person used.
+// normalizeCode returns a code in its stored form, no matter which case, spaces and dashes a person used.
 func normalizeCode(code string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 }
 
-// Admit implements channels.Pairings: it uses up the code. A code said in a chat can only be an
-// owner's code: nobody approves their own request.
+// Admit implements channels.Pairings: it uses up the code. A code that is said in a chat can only be an owner's
+// code, because nobody may approve their own request.
 func (ps *pairings) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normalizeCode(by.Code)
 	if by.Code == "" {
@@ -149,8 +148,8 @@ func (ps *pairings) Admit(ctx context.Context, by channels.Admission) (channels.
 	return channels.Pairing{}, channels.ErrNoCode
 }
 
-// admit uses up a code and stores the admission; good says whether the code was valid. If it
-// returns good together with an error, the commit's outcome is unknown and the code may be used up.
+// admit uses up a code and stores the admission; good says whether the code was valid. If it returns good together
+// with an error, the outcome of the commit is unknown, and the code may have been used up.
 func (ps *pairings) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approveRequest
 	if by.Person != "" {
@@ -169,9 +168,8 @@ func (ps *pairings) admit(ctx context.Context, by channels.Admission) (admitted 
 	return admitted, good, err
 }
 
-// committedEarlier reports whether an admission was stored by a commit of this process
-// whose answer was lost, and returns the pairing. The person must still be paired as that
-// commit wrote it.
+// committedEarlier reports whether an admission was stored by a commit in this process whose answer was lost, and
+// returns the pairing. The person must still be paired in the way that that commit wrote.
 func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
 	was, ok := ps.doubtful.Load(by)
 	if !ok {
@@ -186,8 +184,8 @@ func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission)
 	return is, true
 }
 
-// isOwnersCode reports whether a code is an owner's code of the channel. It only reads, so
-// that guessing codes causes no writes.
+// isOwnersCode reports whether a code is an owner's code for the channel. It only reads, so that guessing codes
+// causes no writes.
 func (ps *pairings) isOwnersCode(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
@@ -199,7 +197,7 @@ func (ps *pairings) isOwnersCode(ctx context.Context, by channels.Admission) (bo
 	return n > 0, nil
 }
 
-// approveRequest approves the request that has the code; good is false if there is none.
+// approveRequest approves the request with the code; good is false if there is none.
 func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
 		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
@@ -215,8 +213,8 @@ func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channel
 	return p, true, putPairing(tx, p)
 }
 
-// makeOwner uses up an owner's code and makes the person who said it an owner; good is
-// false if the code is not valid.
+// makeOwner uses up an owner's code and makes the person who said it an owner; good is false if the code is not
+// valid.
 func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,
@@ -234,7 +232,7 @@ func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.P
 	return p, true, putPairing(tx, p)
 }
 
-// OfferOwner implements channels.Pairings: it stores a new code, too long to be guessed.
+// OfferOwner implements channels.Pairings: it stores a new code, which is too long to guess.
 func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, error) {
 	code := rand.Text()
 	_, err := ps.people.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
@@ -246,8 +244,8 @@ func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, err
 	return code, nil
 }
 
-// StandingOffer implements channels.Pairings: it returns the present code by which somebody becomes
-// the owner, or a new one if that has expired.
+// StandingOffer implements channels.Pairings: it returns the channel's current owner's code, or a new one if that
+// has expired.
 func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
 	old := stamp(now.Add(-offerLifetime))
@@ -261,12 +259,12 @@ func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code str
 	return code, nil
 }
 
-// Pairings implements channels.Pairings: it lists admissions and open requests, by person.
+// Pairings implements channels.Pairings: it lists admissions and open requests, sorted by person.
 func (ps *pairings) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 	return queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
 }
 
-// Paired implements channels.Pairings: one query reads a person's admission and account.
+// Paired implements channels.Pairings: a single query reads a person's admission and account.
 func (ps *pairings) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
 	p, err = ps.people.paired.get(person, func() (channels.Pairing, bool, error) {
 		found, err := ps.readPaired(ctx, person)
@@ -278,7 +276,7 @@ func (ps *pairings) Paired(ctx context.Context, person string) (p channels.Pairi
 	return p, p.Approved, nil
 }
 
-// readPaired reads a person's admission, if there is one, and account.
+// readPaired reads a person's admission, if there is one, and their account.
 func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pairing, error) {
 	const query = `SELECT coalesce(p.person, ''), coalesce(p.chat, ''), coalesce(p.code, ''), coalesce(p.approved, 0), coalesce(p.owner, 0),
 			coalesce(p.changed, 0), coalesce(p.expires, 0), coalesce(p.name, ''), coalesce(l.account, who.id)
@@ -288,7 +286,7 @@ func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pai
 	var account string
 	p, err := scanPairing(func(dest ...any) error {
 		args, dest := textArgs(person), append(dest, &account)
-		if ps.people.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
+		if ps.people.db.Postgres() { // on PostgreSQL, it shares a round trip with other statements from the channel
 			_, err := ps.people.db.Group(ctx, query, args, dest...)
 			return err
 		}
@@ -312,7 +310,7 @@ func (ps *pairings) Revoke(ctx context.Context, person string) error {
 	return nil
 }
 
-// schemaNames adds the names of people on their platforms, which lists for the owner show.
+// schemaNames adds people's names on their platforms, which the owner's lists show.
 const schemaNames = `
 ALTER TABLE pairings ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE chats ADD COLUMN person TEXT NOT NULL DEFAULT '';
@@ -328,7 +326,7 @@ func (ps *pairings) SetName(ctx context.Context, person, name string) error {
 	return nil
 }
 
-// eraseName deletes the name that a person's pairing has.
+// eraseName deletes the name in a person's pairing.
 func eraseName(tx *sqldb.Tx, person string) error {
 	_, err := tx.Exec(`UPDATE pairings SET name = '' WHERE person = ? AND name <> ''`, sqldb.Text(person))
 	return err

@@ -9,28 +9,26 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// people is the database of what is recorded about people: pairings, links and memories. It keeps in
-// memory what each message asks of that.
+// people is the database of what is recorded about people: pairings, links and memories. It caches what is read for
+// each message.
 type people struct {
 	db *sqldb.DB
 
-	// Nil if other processes may write to the database.
+	// These are nil if other processes may write to the database.
 	paired   *readCache[string, channels.Pairing]      // by person: what Paired has found
-	memories *readCache[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
+	memories *readCache[[2]string, [2]channels.Memory] // by agent and person: what MemoriesFor has found
 }
 
-// write is sqldb.DB.Write for a transaction that may write to pairings, links or memories.
-// What was read of them is forgotten once the transaction has ended, however it has: SQLite's
-// writer answers only then.
+// write does what sqldb.DB.Write does, for a transaction that may write to pairings, links or memories. It clears
+// the caches once the transaction has ended, no matter how: SQLite's writer answers only then.
 func (p *people) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
 	defer p.paired.clear()
 	defer p.memories.clear()
 	return p.db.Write(ctx, fn)
 }
 
-// lockPairings makes transactions that change pairings run one after the other, so that
-// what a transaction reads of them stays true until it commits. Reads outside of
-// transactions do not wait. SQLite has only one writer anyway.
+// lockPairings makes transactions that change pairings run one after another, so that what a transaction reads from
+// them stays true until it commits. Reads outside of transactions do not wait. SQLite has only one writer anyway.
 func (p *people) lockPairings(tx *sqldb.Tx) error {
 	if !p.db.Postgres() {
 		return nil
@@ -39,7 +37,7 @@ func (p *people) lockPairings(tx *sqldb.Tx) error {
 	return err
 }
 
-// lockPeople makes transactions that change links or memories run one after the other.
+// lockPeople makes transactions that change links or memories run one after another.
 func (p *people) lockPeople(tx *sqldb.Tx) error {
 	if !p.db.Postgres() {
 		return nil
@@ -48,8 +46,7 @@ func (p *people) lockPeople(tx *sqldb.Tx) error {
 	return err
 }
 
-// accountOf returns the name of a person's account: the person themselves if they have no
-// links.
+// accountOf returns the name of a person's account: the person themselves if they have no links.
 func accountOf(tx *sqldb.Tx, person string) (string, error) {
 	var account string
 	err := tx.Get(`SELECT account FROM links WHERE person = ?`, textArgs(person), &account)

@@ -8,10 +8,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// keepProcesses is how long the record of a process is kept that has not removed it at its end.
+// keepProcesses is how long a process's record is kept if the process did not remove it when it ended.
 const keepProcesses = 90 * 24 * time.Hour
 
-// processes stores what running processes understand.
+// processes stores which formats the running processes can read.
 type processes struct{ db *sqldb.DB }
 
 // NoteProcess implements channels.Processes: it replaces the process's record, and deletes
@@ -33,8 +33,7 @@ func (p *processes) NoteProcess(ctx context.Context, name string, understands in
 	return nil
 }
 
-// Understand implements channels.Processes: it looks for names with too low a number, or
-// none.
+// Understand implements channels.Processes: it looks for names whose number is too low, or that have none.
 func (p *processes) Understand(ctx context.Context, names []string, least int) (bool, error) {
 	able, err := queryAll(ctx, p.db.Read, func(scan func(...any) error) (name string, err error) {
 		err = scan(&name)

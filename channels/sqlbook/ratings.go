@@ -9,8 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaRatings adds the ratings of answers, and an index that finds an answer by its id on
-// the platform.
+// schemaRatings adds the ratings of answers, and an index that finds an answer by its id on the platform.
 const schemaRatings = `
 ALTER TABLE sends ADD COLUMN session TEXT NOT NULL DEFAULT '';
 CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> '';
@@ -31,8 +30,7 @@ CREATE INDEX ratings_by_session ON ratings (session)`
 // ratings stores what people think of answers.
 type ratings struct{ db *sqldb.DB }
 
-// Rate implements channels.Ratings in one transaction: it finds the answer and stores the
-// rating.
+// Rate implements channels.Ratings: in one transaction, it finds the answer and stores the rating.
 func (rs *ratings) Rate(ctx context.Context, r channels.Rating) (kept channels.Rating, changed bool, err error) {
 	err = rs.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		kept, changed = r, false
@@ -52,7 +50,7 @@ func (rs *ratings) Rate(ctx context.Context, r channels.Rating) (kept channels.R
 	return kept, changed, nil
 }
 
-// Rated implements channels.Ratings: it finds the answer to which a message belongs.
+// Rated implements channels.Ratings: it finds the answer that contains a message.
 func (rs *ratings) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
 	err = rs.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		found = r
@@ -65,9 +63,9 @@ func (rs *ratings) Rated(ctx context.Context, r channels.Rating) (found channels
 	return found, ok, nil
 }
 
-// findAnswer looks for the answer to which the message that r names belongs, and fills in r's
-// session, turn and thread; known is false if the message belongs to none. A draft has the same id
-// on the platform as the answer that replaced it, but is a send of its own.
+// findAnswer looks for the answer that contains r's message, and fills in r's session, turn and thread; known is
+// false if no answer contains it. A draft has the same id on the platform as the answer that replaced it, but is a
+// send of its own.
 func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	rows, err := tx.Query(`SELECT s.id, s.thread, s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> ''`, textArgs(r.Message, r.At.Channel, r.At.Chat)...)
@@ -89,8 +87,7 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	return known, rows.Err()
 }
 
-// Unrate implements channels.Ratings: it deletes the rating if its opinion is still the
-// same.
+// Unrate implements channels.Ratings: it deletes the rating if it still expresses the same opinion.
 func (rs *ratings) Unrate(ctx context.Context, r channels.Rating) error {
 	_, err := rs.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
 		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
@@ -100,12 +97,12 @@ func (rs *ratings) Unrate(ctx context.Context, r channels.Rating) error {
 	return nil
 }
 
-// Ratings implements channels.Ratings: it lists a session's ratings, the oldest first.
+// Ratings implements channels.Ratings: it lists a session's ratings, oldest first.
 func (rs *ratings) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
 	return rs.ratings(ctx, "session", session)
 }
 
-// RatingsBy implements channels.Ratings: it lists a person's ratings, the oldest first.
+// RatingsBy implements channels.Ratings: it lists a person's ratings, oldest first.
 func (rs *ratings) RatingsBy(ctx context.Context, person string) ([]channels.Rating, error) {
 	return rs.ratings(ctx, "person", person)
 }

@@ -64,6 +64,5 @@ CREATE TABLE IF NOT EXISTS chats (
 	PRIMARY KEY (channel, chat, thread)
 )`
 
-// asPostgres changes a schema so that PostgreSQL sorts texts by their bytes, as SQLite
-// does.
+// asPostgres changes a schema so that PostgreSQL sorts texts by their bytes, as SQLite does.
 func asPostgres(schema string) string { return strings.ReplaceAll(schema, "TEXT", `TEXT COLLATE "C"`) }

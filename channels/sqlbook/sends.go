@@ -24,16 +24,16 @@ type sends struct {
 	early  earlySends
 }
 
-// pruneSends deletes old sends, in one of pruneEvery calls.
+// pruneSends deletes old sends, at every pruneEvery-th call.
 func (s *sends) pruneSends(now time.Time) {
 	if s.begins.Add(1)%pruneEvery == 0 {
-		s.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // the next pruning deletes what this one leaves
+		s.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // the next call deletes what this one leaves
 	}
 }
 
-// Mark implements channels.Sends: it updates the part in one statement. A finished part loses its
-// texts and is never moved back to sending, because the caller may have been paused while another
-// process finished the part. For the same reason a sent part stays sent, and interruptions only grow.
+// Mark implements channels.Sends: it updates the part in one statement. A finished part loses its texts and never
+// goes back to sending, because the caller may have been paused while another process finished the part. For the
+// same reason, a sent part stays sent, and the number of interruptions never gets lower.
 func (s *sends) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
 	const open = ` AND state NOT IN ('sent', 'failed', 'unknown')`
@@ -59,8 +59,8 @@ func (s *sends) Mark(ctx context.Context, id string, part int, now channels.Sent
 	return nil
 }
 
-// prune deletes finished sends that began more than keepSends ago, at most pruneLimit of them. It
-// runs after every pruneEvery sends, which are fewer, so that none are left behind for long.
+// prune deletes finished sends that began more than keepSends ago, at most pruneLimit of them. Because pruneLimit
+// is greater than pruneEvery, old sends do not pile up.
 func prune(tx *sqldb.Tx, now time.Time) error {
 	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
 		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`
@@ -68,18 +68,18 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneLimit); err != nil {
 		return err
 	}
-	// Old sends without parts are those whose parts were just deleted.
+	// Old sends without parts are the ones whose parts have just been deleted.
 	_, err := tx.Exec(`DELETE FROM sends WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before)
 	return err
 }
 
-// schemaWriters records of other messages than answers, too, which session wrote them, so that
-// they can be erased with it.
+// schemaWriters records which session wrote a message even if the message is not an answer, so that it can be
+// erased with the session.
 const schemaWriters = `ALTER TABLE sends ADD COLUMN writer TEXT NOT NULL DEFAULT ''`
 
-// schemaCompact keeps sends and parts in a tree each, ordered by their keys, where there
-// were two, so that each send writes fewer pages of a SQLite file. They stay for 30 days,
-// and their texts until they are sent, so there is little to copy.
+// schemaCompact stores sends and parts in one tree each, ordered by key, instead of two, so that each send writes
+// fewer pages of a SQLite file. Sends are kept for 30 days, and their texts until they are sent, so there is little
+// to copy.
 const schemaCompact = `
 CREATE TABLE compact_sends (
 	id      TEXT PRIMARY KEY,
@@ -116,7 +116,7 @@ CREATE INDEX parts_unknown ON parts (send) WHERE state = 'unknown';
 CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `';
 CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> ''`
 
-// schemaDrafts adds an index of the few parts that are drafts.
+// schemaDrafts adds an index of those few parts that are drafts.
 const schemaDrafts = `CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `'`
 
 // checkPart returns channels.ErrNoSend if the book has no such part.

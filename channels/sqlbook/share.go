@@ -9,10 +9,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// BeginShare returns what Begin writes for a send as a share in the write that publishes the
-// message. If that recorded the send, the first Begin of the same id in this process writes nothing
-// and returns the send as fresh: nothing of it was sent before. It returns false if already so many
-// sends wait for their Begin that this one is better left to its own.
+// BeginShare returns, as a share, what Begin would write for a send, so that it can be part of the write that
+// publishes the message. If that write recorded the send, the first Begin with the same id in this process writes
+// nothing and returns the send as fresh, because nothing of it has been sent. BeginShare returns false if so many
+// sends are already waiting for their Begin that this one should rather be recorded by its own.
 func (s *sends) BeginShare(send channels.Send) (sqldb.Share, bool) {
 	if !s.early.hasRoom() {
 		return nil, false
@@ -24,13 +24,12 @@ func (s *sends) BeginShare(send channels.Send) (sqldb.Share, bool) {
 type beginShare struct {
 	sends *sends
 	send  channels.Send
-	known channels.Send // the send as the last Write has recorded it
-	fresh bool          // whether the last Write has recorded the send
+	known channels.Send // the send as the last Write recorded it
+	fresh bool          // whether the last Write recorded the send
 }
 
-// Write implements sqldb.Share: it records the send, unless its id is known. The send begins now
-// and not when the share was made: an erasure takes an older one that the bus does not have for one
-// that nobody will ever send.
+// Write implements sqldb.Share: it records the send, unless its id is known. The send begins now, and not when the
+// share was made: an erasure would assume that an older send whose message is not on the bus will never be sent.
 func (s *beginShare) Write(tx *sqldb.Tx) (refused, err error) {
 	now := time.Now()
 	s.known = recordOf(s.send, now)
@@ -46,18 +45,17 @@ func (s *beginShare) End(durable bool) {
 	}
 }
 
-// forgetErased forgets the early sends that an erasure has erased. Their messages were taken off the
-// bus before.
+// forgetErased forgets the early sends that an erasure has erased. Their messages were taken off the bus before
+// that.
 func (s *sends) forgetErased(ctx context.Context) {
 	for _, id := range s.early.ids() {
-		if _, err := s.Lookup(ctx, id); err != nil { // if it is there after all, it is found as cut off
+		if _, err := s.Lookup(ctx, id); err != nil { // if the send exists after all, it counts as cut off
 			s.early.take(id)
 		}
 	}
 }
 
-// requeueEarly records of the early sends that nothing of them was sent, for the process that opens
-// the book next.
+// requeueEarly records that nothing of the early sends has been sent, for the process that opens the book next.
 func (s *sends) requeueEarly(ctx context.Context) error {
 	ids := s.early.ids()
 	if len(ids) == 0 {

@@ -15,8 +15,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaSignIns has the browsers in which people have signed in to the web page, and the codes with
-// which others can. Secrets and codes are stored as hashes.
+// schemaSignIns adds the browsers in which people have signed in to the web page, and the codes with which more
+// browsers can sign in. Secrets and codes are stored as hashes.
 const schemaSignIns = `
 CREATE TABLE sign_in_codes (
 	code   TEXT PRIMARY KEY,
@@ -36,26 +36,26 @@ CREATE UNIQUE INDEX sign_ins_by_id ON sign_ins (id);
 CREATE INDEX sign_ins_by_use ON sign_ins (seen, id)`
 
 const (
-	// seenEvery is how often at most it is written that a browser was seen.
+	// seenEvery is the minimum time between two writes that record that a browser was seen.
 	seenEvery = time.Hour
-	// mostSignIns is how many browsers of one caller are remembered: whoever may sign in can do so again
-	// and again, and must not sign others out by that.
+	// mostSignIns is how many browsers are remembered for one caller. Somebody who may sign in can do so again and
+	// again, and should not sign others out that way.
 	mostSignIns = 100
-	// mostListed is how many sign-ins are listed.
+	// mostListed is the maximum number of sign-ins that are listed.
 	mostListed = 10_000
 )
 
 // signIns stores who has signed in to the web page.
 type signIns struct{ db *sqldb.DB }
 
-// hashOf returns the form in which a secret or a code is stored. Both are random and long, so that
-// nobody can find them by trying hashes.
+// hashOf returns the form in which a secret or a code is stored. Both are random and long, so that nobody can find
+// them by trying out hashes.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// OfferSignIn implements channels.SignIns. It deletes the codes that nobody has used.
+// OfferSignIn implements channels.SignIns. It also deletes the expired codes that nobody has used.
 func (s *signIns) OfferSignIn(ctx context.Context, caller string) (string, error) {
 	code, now := rand.Text(), time.Now()
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -71,8 +71,8 @@ func (s *signIns) OfferSignIn(ctx context.Context, caller string) (string, error
 	return code, nil
 }
 
-// RedeemSignIn implements channels.SignIns: whoever deletes the code has it. A code that is wrong costs no
-// write: anybody may try.
+// RedeemSignIn implements channels.SignIns: the caller that deletes the code gets it. A wrong code causes no write,
+// because anybody may try one.
 func (s *signIns) RedeemSignIn(ctx context.Context, code string) (caller string, err error) {
 	args := []any{hashOf(strings.ToUpper(strings.TrimSpace(code))), stamp(time.Now().Add(-channels.SignInCodeLasts))}
 	err = s.db.Read.QueryRowContext(ctx, `SELECT caller FROM sign_in_codes WHERE code = ? AND made > ?`, args...).Scan(&caller)
@@ -89,8 +89,8 @@ func (s *signIns) RedeemSignIn(ctx context.Context, code string) (caller string,
 	return caller, nil
 }
 
-// BeginSignIn implements channels.SignIns. It deletes those that have ended, and of the caller's the ones
-// that were not used for longest if there are too many.
+// BeginSignIn implements channels.SignIns. It also deletes sign-ins that have ended and, if the caller has too
+// many, the ones that have not been used for the longest time.
 func (s *signIns) BeginSignIn(ctx context.Context, in channels.SignIn) (string, channels.SignIn, error) {
 	secret, now := rand.Text()+rand.Text(), time.Now()
 	in.ID, in.Began, in.Seen = strings.ToLower(rand.Text()), timeOf(stamp(now)), timeOf(stamp(now))
@@ -114,7 +114,7 @@ func (s *signIns) BeginSignIn(ctx context.Context, in channels.SignIn) (string, 
 // signInFields are the columns that scanSignIn reads.
 const signInFields = `id, caller, proof, device, began, seen`
 
-// scanSignIn reads a row with signInFields.
+// scanSignIn reads a row with the columns signInFields.
 func scanSignIn(scan func(...any) error) (in channels.SignIn, err error) {
 	var began, seen int64
 	err = scan(&in.ID, &in.Caller, &in.Proof, &in.Device, &began, &seen)
@@ -138,7 +138,7 @@ func (s *signIns) FindSignIn(ctx context.Context, secret string) (channels.SignI
 		return in, nil
 	}
 	in.Seen = timeOf(stamp(now))
-	// Nobody waits for this write: who comes to look why the disk is full is let in.
+	// Nobody waits for this write, so that somebody who wants to find out why the disk is full can still get in.
 	s.db.Start(func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`UPDATE sign_ins SET seen = ? WHERE secret = ?`, stamp(now), hash)
 		return err

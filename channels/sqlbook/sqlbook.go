@@ -1,21 +1,22 @@
-// Package sqlbook stores the channels' book in a SQL database: what was sent, and what is known of chats, people and asks.
+// Package sqlbook stores the channels' book in a SQL database: what was sent, and what is known about chats, people
+// and asks.
 //
-// Several processes may have the same database open: each reads at once what another has
-// written, so that a command may approve a pairing while the bot serves. A book that Use opens
-// belongs to one process, and keeps in memory what each message asks of it.
+// Several processes may have the same database open: each immediately reads what another one has written, so that a
+// command can approve a pairing while the bot is running. A book that Use opens belongs to one process, and caches
+// what is read for each message.
 //
-// The files, in reading order: sqlbook.go opens the book, which consists of parts, and copies it to
-// another database; schema.go has its tables. Each part has a file: sends.go records what is sent,
-// part by part (begin.go before anything is sent, doubts.go where the answer to that was lost,
-// share.go and early.go with the message's publication; lookup.go reads it); submissions.go what
-// programs have posted; pairings.go who may talk to the bot; links.go which people are the same
-// human; memories.go what agents remember of them; chats.go where people have spoken to the bot;
-// cursors.go how far chats were read; asks.go what parked turns wait for; notes.go what the bot has
-// told people; ratings.go what people think of answers; processes.go what running processes
-// understand; sign_ins.go who has signed in to the web page. erase.go erases from all of them, in steps of which units.go has the statements.
+// The files, in reading order: sqlbook.go opens the book, which consists of parts, and copies it to another
+// database; schema.go lists its tables. Each part has its own file: sends.go records what is sent, part by part
+// (begin.go before anything is sent; doubts.go if the answer to that was lost; share.go and early.go together with
+// the message's publication; lookup.go reads it); submissions.go, what programs have posted; pairings.go, who may
+// talk to the bot; links.go, which people are the same human; memories.go, what agents remember; chats.go, where
+// people have talked to the bot; cursors.go, how far chats have been read; asks.go, what parked turns wait for;
+// notes.go, what the bot has told people; ratings.go, what people think of answers; processes.go, which formats the
+// running processes can read; sign_ins.go, who has signed in to the web page. erase.go erases from all of them, in
+// steps whose statements are in units.go.
 //
-// Pairings, links and memories are read for each message: people.go lets the parts that write them
-// forget what cache.go has kept of it. columns.go has the forms in which values are stored.
+// Pairings, links and memories are read for each message: people.go lets the parts that write them clear what
+// cache.go has cached. columns.go defines the forms in which values are stored.
 package sqlbook
 
 import (
@@ -28,8 +29,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Book is a channels.Book in one database. It consists of a part for each of the things that it
-// remembers.
+// A Book is a channels.Book in one database. It consists of one part for each of the things that it remembers.
 type Book struct {
 	db *sqldb.DB
 
@@ -48,8 +48,8 @@ type Book struct {
 	eraser
 }
 
-// Open opens the book at place: in a PostgreSQL database by its URL, or else in
-// the SQLite file of that path, which it creates if need be.
+// Open opens the book at place: in a PostgreSQL database, given its URL, or otherwise in the SQLite file with that
+// path, which it creates if necessary.
 func Open(ctx context.Context, place string) (*Book, error) {
 	db, err := sqldb.OpenAt(ctx, place, Schema())
 	if err != nil {
@@ -58,11 +58,11 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	return use(ctx, db, false)
 }
 
-// OnLost has report called when writes that nobody waits for are lost; see [sqldb.DB].
+// OnLost sets report to be called when writes that nobody waits for are lost; see [sqldb.DB].
 func (b *Book) OnLost(report func(writes int, err error)) { b.db.OnLost(report) }
 
-// Use opens the book in a database that was opened with its Schema, and in which no other Book
-// writes to the book's tables. The caller closes the database after the book.
+// Use opens the book in a database that was opened with the book's Schema, and in which no other Book writes to the
+// book's tables. The caller closes the database after the book.
 func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	return use(ctx, db.Lend(), !db.Postgres())
 }
@@ -89,11 +89,11 @@ func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
 	return b, nil
 }
 
-// closeTimeout is how long Close waits at most for what it writes.
+// closeTimeout is the maximum time that Close waits for its own writes.
 const closeTimeout = 5 * time.Second
 
-// Close waits for the writes under way, and closes the database unless it was lent to the book.
-// Nobody may send messages any more.
+// Close waits for the writes in progress, and closes the database unless it was opened by the caller of Use. Nobody
+// may send messages anymore.
 func (b *Book) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -105,8 +105,7 @@ func CheckEmpty(ctx context.Context, to *Book) error {
 	return sqldb.CheckEmpty(ctx, Schema(), to.db)
 }
 
-// Copy copies a whole book from SQLite to PostgreSQL, or nothing of it; see
-// [sqldb.Transfer].
+// Copy copies a whole book from SQLite to PostgreSQL, or nothing of it; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Book, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
 	return sqldb.Transfer(ctx, Schema(), from.db, to.db, within)
 }

@@ -21,10 +21,9 @@ const (
 	keepSubjects    = 30 * 24 * time.Hour
 )
 
-// schemaPosts adds the tables of submissions: what programs have posted, their idempotency
-// keys and their subjects; and the columns of parts that edit another, belong to another,
-// or carry a file. Keys have a table of their own, because a key may be used again after a
-// day.
+// schemaPosts adds the tables for submissions (what programs have posted), for their idempotency keys and for their
+// subjects; and the columns for parts that edit another part, belong to another part, or contain a file. Keys have
+// a table of their own because a key may be used again after a day.
 const schemaPosts = `
 CREATE TABLE posts (
 	id           TEXT PRIMARY KEY,
@@ -59,38 +58,38 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
-// A Sharer publishes messages in the writes of others: it is a bus that keeps its messages in the
-// book's database.
+// A Sharer is a bus that keeps its messages in the book's database, and so can publish a message in one of the
+// book's writes.
 type Sharer interface {
-	// Share returns the publication of a message as a share in a write of the book, or an error if
-	// the message can never be published.
+	// Share returns the publication of a message as a share in a write of the book, or an error if the message can
+	// never be published.
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
 }
 
-// submissions stores what programs have posted, and what was last said about each of their subjects.
+// submissions stores what programs have posted, and the last message about each of their subjects.
 type submissions struct {
 	db      *sqldb.DB
-	sharer  Sharer        // publishes messages in the book's writes; nil if it cannot
+	sharer  Sharer        // publishes messages in the book's writes; nil if there is no such bus
 	changes atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
 }
 
-// PublishBy lets the book publish a submission's message together with the submission. It must be
-// called before anything is submitted, with what uses the same database.
+// PublishBy lets the book publish a submission's message together with the submission, through a bus in the same
+// database. It must be called before anything is submitted.
 func (s *submissions) PublishBy(c Sharer) { s.sharer = c }
 
-// Accept implements channels.Submissions: it records the submission in one transaction. Of two
-// requests with one key the second waits for the first and then finds its submission.
+// Accept implements channels.Submissions: it records the submission in one transaction. If there are two requests
+// with the same key, the second waits for the first and then finds its submission.
 func (s *submissions) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
 	known, fresh, _, err = s.accept(ctx, p, nil)
 	return known, fresh, err
 }
 
-// AcceptAndPublish implements channels.SubmissionPublisher: the transaction that records the
-// submission stores the message too.
+// AcceptAndPublish implements channels.SubmissionPublisher: the transaction that records the submission also stores
+// the message.
 func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
 	var share sqldb.Share
 	if s.sharer != nil && !m.Urgent && m.NotBefore.IsZero() {
-		// If it can never be published, the caller learns why when it tries.
+		// If it can never be published, the caller will learn why when it tries to publish it.
 		share, _ = s.sharer.Share(string(topic), m.Key, m.ID, m.Body)
 	}
 	known, _, published, err = s.accept(ctx, p, share)
@@ -100,8 +99,7 @@ func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submissio
 	return known, published, err
 }
 
-// accept records a submission, and writes the share if the submission is new. If it fails, nothing
-// is published.
+// accept records a submission, and writes the share if the submission is new. If it fails, nothing is published.
 func (s *submissions) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (known channels.Submission, fresh, published bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
@@ -130,7 +128,7 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	return known, fresh, published, nil
 }
 
-// record writes a submission to places in a transaction, unless it or its key is known already.
+// record records a submission to places in a transaction, unless the submission or its key is already known.
 func record(tx *sqldb.Tx, p channels.Submission, places string) (known channels.Submission, fresh bool, err error) {
 	id, err := claimKey(tx, p)
 	if err != nil {
@@ -148,8 +146,8 @@ func record(tx *sqldb.Tx, p channels.Submission, places string) (known channels.
 	return known, false, err
 }
 
-// claimKey returns the id of the submission that owns p's key: p itself, unless another
-// submission has used the key within a day.
+// claimKey returns the id of the submission that owns p's key: p itself, unless another submission has used the key
+// within the last day.
 func claimKey(tx *sqldb.Tx, p channels.Submission) (id string, err error) {
 	if p.Key == "" {
 		return p.ID, nil
@@ -217,7 +215,7 @@ func (s *submissions) Bound(ctx context.Context, origin, subject string, at bus.
 	return platformID, nil
 }
 
-// pruneSometimes starts to delete old submissions in the background, at every pruneEvery-th call.
+// pruneSometimes starts deleting old submissions in the background, at every pruneEvery-th call.
 func (s *submissions) pruneSometimes() {
 	if s.changes.Add(1)%pruneEvery == 0 {
 		s.db.Start(func(tx *sqldb.Tx) error { return pruneSubmissions(tx, time.Now()) }) // the next call deletes what this one leaves

@@ -12,19 +12,19 @@ import (
 // finishedCondition is the SQL condition that every part of a send is in a final state.
 const finishedCondition = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
 
-// A unit is a short part of an erasure within a transaction. It goes on after the place that an earlier
-// call has reached, which is "" for the first, and returns the place that it has reached and whether
-// there may be more.
+// A unit is a short part of an erasure within a transaction. It continues after the position that an earlier call
+// has reached, which is "" for the first call, and returns the position that it has reached and whether there may
+// be more.
 type unit func(tx *sqldb.Tx, after string, done *Erased) (reached string, more bool, err error)
 
-// A unitList is a number of units.
+// A unitList is a sequence of units.
 type unitList struct {
 	n  int
 	do func(i int, tx *sqldb.Tx, after string, done *Erased) (reached string, more bool, err error)
 }
 
-// units returns the units of the whole erasure in the order in which they are done. sent are the ids of
-// the sends to the addresses At, in their stored form.
+// units returns the units of the whole erasure, in the order in which they are done. sent are the ids of the sends
+// to the addresses At, in their stored form.
 func (what Erasure) units(sent []string) unitList {
 	var other []unit
 	if !what.Asked.IsZero() {
@@ -93,8 +93,8 @@ func unitsBefore(before time.Time) []unit {
 	}, submissionUnits(`made < ?`, `used < ?`, at)...)
 }
 
-// submissionUnits returns the units that erase the submissions, and their keys, for which the SQL
-// condition is true, and the subjects for which subjectCondition is.
+// submissionUnits returns the units that erase the submissions for which the SQL condition is true, with their
+// keys, and the subjects for which subjectCondition is true.
 func submissionUnits(condition, subjectCondition string, args ...any) []unit {
 	return []unit{
 		rowsUnit(nil, `DELETE FROM post_keys WHERE (origin, idem) IN (SELECT origin, idem FROM post_keys WHERE `+condition+` LIMIT ?)`, args...),
@@ -104,7 +104,7 @@ func submissionUnits(condition, subjectCondition string, args ...any) []unit {
 	}
 }
 
-// These functions return the count of an Erased to which the rows of a unit are added.
+// Each of these functions returns the count in an Erased to which a unit adds its rows.
 func asksOf(e *Erased) *int64 { return &e.Asks }
 
 func ratingsOf(e *Erased) *int64 { return &e.Ratings }
@@ -115,8 +115,9 @@ func postsOf(e *Erased) *int64 { return &e.Posts }
 
 func chatsOf(e *Erased) *int64 { return &e.Chats }
 
-// rowsUnit returns a unit of a statement that changes as many rows as its last argument says, and
-// afterwards no longer finds these. counted returns where they are counted; nil if nowhere.
+// rowsUnit returns a unit that runs a statement. The statement changes at most as many rows as its last argument
+// says, and does not find those rows again afterward. counted returns the count to which they are added; nil if
+// they are not counted.
 func rowsUnit(counted func(*Erased) *int64, query string, args ...any) unit {
 	return func(tx *sqldb.Tx, _ string, done *Erased) (string, bool, error) {
 		more, err := eraseRows(tx, done, counted, query, args...)
@@ -140,8 +141,8 @@ func sendsUnit(condition string, args ...any) unit {
 	}
 }
 
-// eraseSends erases some finished sends for which the SQL condition is true, of those whose ids come
-// after one. It returns the last id, and whether there may be more.
+// eraseSends erases some of the finished sends for which the SQL condition is true and whose ids are greater than
+// after. It returns the last id, and whether there may be more.
 func eraseSends(tx *sqldb.Tx, done *Erased, condition, after string, args ...any) (last string, more bool, err error) {
 	ids, err := sqldb.Column(tx.Query(`SELECT id FROM sends WHERE `+condition+` AND id > ?`+finishedCondition+` ORDER BY id LIMIT ?`, append(slices.Clip(args), after, unitRows)...))
 	if err != nil || len(ids) == 0 {
@@ -155,8 +156,8 @@ func eraseSends(tx *sqldb.Tx, done *Erased, condition, after string, args ...any
 	return ids[len(ids)-1], len(ids) == unitRows, nil
 }
 
-// eraseSendsBefore erases some finished sends that began before a time, the oldest first. It begins
-// with those that began at the time that an earlier call has reached.
+// eraseSendsBefore erases some of the finished sends that began before a time, oldest first. It starts with those
+// that began at the time that an earlier call has reached.
 func eraseSendsBefore(tx *sqldb.Tx, done *Erased, reached string, before int64) (last string, more bool, err error) {
 	from := int64(0)
 	if reached != "" {
@@ -179,11 +180,12 @@ func eraseSendsBefore(tx *sqldb.Tx, done *Erased, reached string, before int64) 
 	return strconv.FormatInt(from, 10), len(ids) == unitRows, nil
 }
 
-// eraseOfSession erases some of what the book has of one session: the finished sends that it wrote,
-// asks and ratings; then the record of its chats, by which whoever was interrupted finds the rest.
+// eraseOfSession erases some of what the book has about one session: the finished sends that it wrote, asks and
+// ratings, and then the record of its chats, by which an erasure that was interrupted finds the rest.
 func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, more bool, err error) {
 	for _, condition := range []string{`session = ? AND session <> ''`, `writer = ? AND writer <> ''`} {
-		// Those that were seen are gone, or not finished and few, so each call begins at the first.
+		// The sends that earlier calls found are gone; those that aren't finished are few. So each call starts at
+		// the beginning.
 		if _, more, err = eraseSends(tx, done, condition, "", key); more || err != nil {
 			return "", more, err
 		}
@@ -204,8 +206,8 @@ func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, mor
 	return "", false, nil
 }
 
-// strayUnit returns a unit that erases the records of sends that were begun and never finished, where
-// the bus no longer has the message: nobody would finish them.
+// strayUnit returns a unit that erases the records of sends that were begun but not finished, and whose messages
+// are no longer on the bus: nobody would finish them.
 func (what Erasure) strayUnit() unit {
 	waiting := map[string]bool{}
 	for _, id := range what.Waiting {
@@ -236,7 +238,7 @@ func (what Erasure) strayUnit() unit {
 	}
 }
 
-// deleteSend deletes a send with its parts, by its id in its stored form.
+// deleteSend deletes a send and its parts, given its id in its stored form.
 func deleteSend(tx *sqldb.Tx, done *Erased, id string) error {
 	if _, err := tx.Exec(`DELETE FROM parts WHERE send = ?`, id); err != nil {
 		return err
