@@ -8,11 +8,11 @@ import (
 	"parley/channels/markup/document"
 )
 
-// Blank reports whether a Markdown text has nothing visible in it. Render returns no piece for such
-// a text, so it cannot be sent to anybody.
+// Blank reports whether a Markdown text contains nothing visible. Render returns no piece for such a text, so it
+// can't be sent to anybody.
 func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
 
-// isBlank reports whether a text has nothing visible in it.
+// isBlank reports whether a text contains nothing visible.
 func isBlank(s string) bool { return strings.TrimLeftFunc(s, isInvisible) == "" }
 
 // isInvisible reports whether platforms draw a character as nothing: true for blanks, control
@@ -88,8 +88,8 @@ func WithEmoji(text string) string {
 	return b.String()
 }
 
-// codeLength returns the length in bytes of the code span that begins the text; if the span has no
-// end, that of its opening backticks alone.
+// codeLength returns the length in bytes of the code span at the beginning of the text; if the span has no end,
+// only the length of its opening backticks.
 func codeLength(text string) int {
 	n := 1
 	for n < len(text) && text[n] == '`' {

@@ -11,8 +11,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// plainPrefix returns the beginning of the spans' text, a little more than could fit into room;
-// room is in the platform's unit of length.
+// plainPrefix returns the beginning of the spans' text, a little longer than what could fit into room; room is in
+// the platform's unit of length.
 func plainPrefix(spans []document.Span, room int) string {
 	var b strings.Builder
 	n := 0
@@ -36,8 +36,8 @@ func runeStart(s string, i int) int {
 	return min(i, len(s))
 }
 
-// niceCut returns the byte position at which to cut s, not after at: after a line, a sentence or a
-// word if that wastes less than half of the room, else between two characters as people see them.
+// niceCut returns the byte position, up to at, where s should be cut: after a line, a sentence or a word if that
+// wastes less than half of the room, and otherwise between two characters as people see them.
 func niceCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -64,8 +64,8 @@ func niceCut(s string, at int) int {
 	return lastBoundary(s, at)
 }
 
-// lastBoundary returns the last byte position up to at that is between two characters as people see
-// them. If the first such character is longer than at, the position is within it.
+// lastBoundary returns the last byte position up to at that is between two characters as people see them. If the
+// first such character is longer than at, the position is inside it.
 func lastBoundary(s string, at int) int {
 	start := 0
 	for i := at - 1; i > 0; i-- {
@@ -94,7 +94,7 @@ func isWord(c byte) bool {
 	return c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
 }
 
-// spansBefore returns the spans whose text is before a byte position.
+// spansBefore returns the part of the spans whose text is before a byte position.
 func spansBefore(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
@@ -106,8 +106,8 @@ func spansBefore(spans []document.Span, at int) []document.Span {
 	return spans
 }
 
-// spansFrom returns the spans whose text is from a byte position on. It changes the given slice
-// instead of copying it, because a long text is cut many times.
+// spansFrom returns the part of the spans whose text begins at a byte position. It changes the given slice instead
+// of copying it, because a long text is cut many times.
 func spansFrom(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
@@ -119,7 +119,7 @@ func spansFrom(spans []document.Span, at int) []document.Span {
 	return nil
 }
 
-// trimEnd removes white space from the end of the spans' text.
+// trimEnd removes white space at the end of the spans' text.
 func trimEnd(spans []document.Span) []document.Span {
 	for n := len(spans); n > 0; n = len(spans) {
 		last := spans[n-1]
@@ -132,7 +132,7 @@ func trimEnd(spans []document.Span) []document.Span {
 	return nil
 }
 
-// trimStart removes white space from the beginning of the spans' text.
+// trimStart removes white space at the beginning of the spans' text.
 func trimStart(spans []document.Span) []document.Span {
 	for len(spans) > 0 {
 		spans[0].Text = strings.TrimLeftFunc(spans[0].Text, unicode.IsSpace)
@@ -144,8 +144,8 @@ func trimStart(spans []document.Span) []document.Span {
 	return nil
 }
 
-// codeCut returns the byte position at which to cut a line of code, not after at: after blanks,
-// else after a character that separates words, if that wastes less than half of the room.
+// codeCut returns the byte position, up to at, where a line of code should be cut: after blanks, or else after a
+// character that separates words, if that wastes less than half of the room.
 func codeCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -184,7 +184,7 @@ func breakCode(line string, width int) (lines []string) {
 		}
 		cut := codeCut(line, at)
 		if strings.TrimSpace(line[:cut]) == "" {
-			cut = at // at would be behind nothing but the indentation
+			cut = at // cutting there would leave a line with nothing but the indentation
 		}
 		lines = append(lines, line[:cut])
 		line = line[cut:]

@@ -10,30 +10,29 @@ import (
 
 // A dialect renders blocks (paragraphs, lists, tables, code) in the markup of one platform.
 type dialect interface {
-	// renderBlock renders a whole block, well formed by itself.
+	// renderBlock renders a whole block that is well formed on its own.
 	renderBlock(b document.Block) string
-	// size returns how much a rendered text takes up of the limits of a message.
+	// size returns how much of a message's limits a rendered text takes up.
 	size(text string) size
-	// largest returns the largest size of a message whose length is at most limit.
+	// largest returns the size of the largest message whose length is at most limit.
 	largest(limit int) size
-	// rendersLink reports whether the dialect renders a span's link as a link in a message of
-	// at most limit units. If not, the link's target is written as text.
+	// rendersLink reports whether the dialect renders a span's link as a link in a message of at most limit units.
+	// If not, the link's target is written as text.
 	rendersLink(s document.Span, limit int) bool
-	// tableForm returns in which form the dialect shows a table.
+	// tableForm returns the form in which the dialect shows a table.
 	tableForm(table document.Block) form
 	// join appends rendered blocks to a text, with separators between them.
 	join(to *strings.Builder, frags []renderedBlock)
-	// defuse changes a text without markup so that the platform does not act on anything in it
-	// either, such as by notifying everybody.
+	// defuse changes a text without markup so that the platform does not act on anything in it either, for example
+	// by notifying everybody.
 	defuse(plain string) string
 }
 
-// A richDialect is a dialect with a second, richer form for blocks that its platform shows better
-// in that form.
+// A richDialect is a dialect that has a second, richer form for blocks that its platform shows better in that form.
 type richDialect interface {
 	renderRich(b document.Block) richText
-	// joinRich joins the rendered blocks of a piece in the richer form; "" if that form
-	// shows nothing better.
+	// joinRich joins the rendered blocks of a piece in the richer form; it returns "" if that form shows nothing
+	// better.
 	joinRich(frags []renderedBlock) string
 }
 
@@ -42,16 +41,16 @@ type form uint8
 
 const (
 	asTable   form = iota // in the dialect's own syntax for tables
-	inColumns             // laid out in columns, where all characters have the same width
-	asRecords             // row by row, a line for each cell, which begins with the name of its column
+	inColumns             // laid out in columns, where all characters must have the same width
+	asRecords             // row by row, with a line for each cell, which begins with the name of the cell's column
 )
 
-// A renderedBlock is one block in the forms in which it may be sent.
+// A renderedBlock is one block in all the forms in which it may be sent.
 type renderedBlock struct {
 	text   string              // the block in the dialect
 	plain  string              // the block without markup
 	bare   string              // the block without markup and without the targets of links
-	size   size                // the size of text, and at least that of plain
+	size   size                // the size of text, but at least the size of plain
 	gap    bool                // whether an empty line precedes it
 	head   bool                // whether it is a heading, which should stay with the block after it
 	within *document.Container // the innermost quote or list item around it
@@ -60,8 +59,7 @@ type renderedBlock struct {
 	record *document.Block     // the row of a table that this block shows; nil for others
 }
 
-// separator returns what goes between the block and the one before it, in dialects whose blocks
-// are lines.
+// separator returns what goes between the block and the one before it, in dialects in which blocks are lines.
 func (f renderedBlock) separator() string {
 	if f.gap {
 		return "\n\n"
@@ -72,26 +70,24 @@ func (f renderedBlock) separator() string {
 // A richText is a block rendered for Slack's markdown block.
 type richText struct {
 	text   string
-	table  string // text with a real table in it, of which a message may have only one; "" if the block is not a table that fits
+	table  string // text with a real table in it, of which a message may contain only one; "" if the block is not a table that fits
 	better bool   // whether text shows more than the ordinary form does
 }
 
-// A syntax writes the spans of a block (pieces of text in one style) with the marks that a dialect
-// has for them.
+// A syntax writes the spans of a block (pieces of text in one style) with a dialect's marks.
 type syntax interface {
 	// shownStyle returns which of bold, italic and strike a span should have.
 	shownStyle(s document.Span) document.Style
-	// openMark and closeMark write the beginning and the end of a mark: one style, or a link. next
-	// is the character after the mark, 0 at the end of the text.
+	// openMark and closeMark write the beginning and the end of a mark: a style or a link. next is the character
+	// after the mark, 0 at the end of the text.
 	openMark(b *strings.Builder, m mark)
 	closeMark(b *strings.Builder, m mark, next rune)
-	// writeText writes a span's text, with the marks of code if it is code. lineStart says that
-	// nothing precedes the text on its line, except perhaps a list marker.
+	// writeText writes a span's text, with the marks of code if it is code. lineStart says that nothing precedes
+	// the text on its line, except perhaps a list marker.
 	writeText(b *strings.Builder, s document.Span, lineStart bool)
 	// writeBareLink writes a link whose text is its target.
 	writeBareLink(b *strings.Builder, s document.Span)
-	// linksInnermost reports whether a link must be inside of all other marks, because its text
-	// cannot contain any.
+	// linksInnermost reports whether links must be inside all other marks, because their texts can't contain any.
 	linksInnermost() bool
 }
 
@@ -109,11 +105,11 @@ func (m mark) isOn(s document.Span, shown document.Style) bool {
 	return shown&m.style != 0
 }
 
-// lookAhead is in how many spans at most the end of a mark is searched for.
+// lookAhead is the number of spans in which the end of a mark is searched for.
 const lookAhead = 32
 
-// writeInline writes spans so that their marks are nested: where several begin together,
-// the one that lasts longest is outermost.
+// writeInline writes spans so that their marks are nested: if several marks begin together, the longest one is
+// outermost.
 func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	var active []mark
 	lineStart := true
@@ -149,7 +145,7 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	}
 }
 
-// newMarks returns the marks of the first span that are not active yet, outermost first.
+// newMarks returns the first span's marks that are not active yet, outermost first.
 func newMarks(x syntax, spans []document.Span, active []mark) []mark {
 	s := spans[0]
 	shown := x.shownStyle(s)
@@ -186,7 +182,7 @@ func hasMark(ms []mark, m mark) bool {
 	return slices.Contains(ms, m)
 }
 
-// inlineText returns the spans as a text in the syntax of a dialect.
+// inlineText returns the spans as a text in a dialect's syntax.
 func inlineText(x syntax, spans []document.Span) string {
 	var b strings.Builder
 	b.Grow(len(spans) * 24)
@@ -211,9 +207,8 @@ func isQuoted(b document.Block) bool {
 	return (b.Kind == document.Paragraph || b.Kind == document.Heading || b.Kind == document.Record) && b.Quotes() > 0
 }
 
-// hasShortTarget reports whether a link's target takes up only a small part of a message, on
-// platforms that count targets. It returns false for targets in Telegram's own scheme, which
-// lead nowhere on other platforms.
+// hasShortTarget reports whether a link's target takes up only a small part of a message, on platforms that count
+// targets. It returns false for targets with Telegram's own scheme, which lead nowhere on other platforms.
 func hasShortTarget(s document.Span, limit int) bool {
 	if strings.HasPrefix(s.URL, "tg:") {
 		return false
@@ -234,14 +229,14 @@ func indented(indent, text string) string {
 	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
-// ruleText is shown for a rule, on platforms that have none.
+// ruleText is shown for a rule on platforms that have no rules.
 const ruleText = "———"
 
-// zeroWidth is an invisible character. It is put between characters that a platform would read
-// together as a mark or a mention.
+// zeroWidth is an invisible character. It is put between characters that a platform would otherwise read together
+// as a mark or a mention.
 const zeroWidth = "\u200b"
 
-// joinLines does what dialect.join describes, for dialects whose blocks are lines.
+// joinLines does what dialect.join says, for dialects in which blocks are lines.
 func joinLines(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {

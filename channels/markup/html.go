@@ -7,18 +7,18 @@ import (
 	"parley/channels/markup/document"
 )
 
-// htmlDialect is the dialect of HTML pages. The HTML loads and runs nothing: it has no pictures,
-// no attributes except of links, code and cells, and HTML in the source becomes text.
+// htmlDialect is the dialect of HTML pages. Its HTML loads and runs nothing: it contains no pictures, only links,
+// code and cells have attributes, and HTML in the source becomes text.
 type htmlDialect struct{}
 
-// size counts what is visible; line ends between tags are not.
+// size counts what is visible, so it leaves out line ends between tags.
 func (htmlDialect) size(text string) size {
 	return size{units: telegramSize(strings.ReplaceAll(text, ">\n", ">")).units, bytes: len(text)}
 }
 
 func (htmlDialect) largest(limit int) size { return limitedByLength(limit) }
 
-// rendersLink allows links to the web and to a mailbox.
+// rendersLink allows links to the web and to email addresses.
 func (htmlDialect) rendersLink(s document.Span, _ int) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(s.URL), ":")
 	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
@@ -101,7 +101,7 @@ func (htmlDialect) join(all *strings.Builder, frags []renderedBlock) {
 	all.WriteString(strings.TrimSpace(to.String()))
 }
 
-// pathTo returns the containers around c, outermost first, and c at the end.
+// pathTo returns the containers around c, outermost first, with c at the end.
 func pathTo(c *document.Container) (path []*document.Container) {
 	for ; c != nil; c = c.In {
 		path = append([]*document.Container{c}, path...)
@@ -109,10 +109,10 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers writes the closing tags of open containers (quotes and list items), the innermost
-// first. The outermost stay open, as many as shared says, because the next block is in them too. next
-// are all containers of that block: if the first that is not shared is an item of the list whose item
-// was closed last, that list stays open.
+// closeContainers writes the closing tags of open containers (quotes and list items), innermost first. The
+// outermost shared containers stay open, because the next block is inside them too. next are all containers of that
+// block: if the first one that is not shared is an item in the same list as the item that was closed last, the list
+// stays open.
 func closeContainers(to *strings.Builder, open []*document.Container, shared int, next []*document.Container) {
 	for i := len(open) - 1; i >= shared; i-- {
 		c := open[i]
@@ -128,8 +128,8 @@ func closeContainers(to *strings.Builder, open []*document.Container, shared int
 	}
 }
 
-// openContainers writes the opening tags of the inner containers. The first shared of the open
-// ones stay open around them; a list that stayed open is not opened again.
+// openContainers writes the opening tags of the inner containers. The first shared of the open containers stay open
+// around them; a list that stayed open is not opened again.
 func openContainers(to *strings.Builder, open, inner []*document.Container, shared int) {
 	for i, c := range inner {
 		if c.List == nil {
@@ -148,7 +148,7 @@ func openContainers(to *strings.Builder, open, inner []*document.Container, shar
 	}
 }
 
-// listTag returns a tag of the list around an item, with its beginning (< or </) and attributes.
+// listTag returns a tag for the list around an item, with its beginning (< or </) and attributes.
 func listTag(c *document.Container, begin, attributes string) string {
 	if c.List.Ordered {
 		return begin + "ol" + attributes + ">"

@@ -8,19 +8,18 @@ import (
 	"parley/channels/markup/document"
 )
 
-// markdownDialect is the dialect of Markdown, in one of its flavours.
+// markdownDialect is the dialect of Markdown, in one of its flavors.
 type markdownDialect struct{ flavour flavour }
 
-// A flavour is the variant of Markdown that a reader understands.
+// A flavour is a variant of Markdown that some reader understands.
 type flavour uint8
 
 const (
 	commonMark flavour = iota
-	// discord has no tables, only three levels of headings, and no character references;
-	// the text must not call everyone.
+	// discord has no tables, only three levels of headings, and no character references; the text must not notify
+	// everyone.
 	discord
-	// slackBlock is the Markdown of Slack's markdown blocks. There <!here> calls everyone
-	// as well.
+	// slackBlock is the Markdown in Slack's markdown blocks. There, <!here> notifies everyone too.
 	slackBlock
 )
 
@@ -42,10 +41,10 @@ func (x markdownDialect) renderBlock(b document.Block) string {
 	if x.flavour == commonMark || x.flavour == slackBlock && isQuoted(b) {
 		return indented(b.Indent, text)
 	}
-	return text // quotes and blocks of code must begin at a line's beginning
+	return text // quotes and code blocks must start at the beginning of a line
 }
 
-// renderUnindented renders a block without the indent of the list item that contains it.
+// renderUnindented renders a block without the indent of the list item around it.
 func (x markdownDialect) renderUnindented(b document.Block) string {
 	var text string
 	switch b.Kind {
@@ -75,7 +74,7 @@ func (x markdownDialect) renderUnindented(b document.Block) string {
 	return text
 }
 
-// renderHeading renders a heading; on a platform with three levels, deeper ones are bold.
+// renderHeading renders a heading; on a platform with three levels, deeper headings are bold text.
 func (x markdownDialect) renderHeading(b document.Block) string {
 	most := 6
 	if x.flavour == discord {
@@ -91,8 +90,8 @@ func (x markdownDialect) renderHeading(b document.Block) string {
 	return strings.Repeat("#", b.Level) + " " + text
 }
 
-// renderCode renders a code block, whose language is info. In flavours that may not understand a longer fence, it
-// separates the characters of a fence inside the code.
+// renderCode renders a code block whose language is info. In flavors that may not understand a longer fence, it
+// breaks up fences inside the code.
 func (x markdownDialect) renderCode(info, code string) string {
 	fence := "```"
 	if x.flavour != commonMark {
@@ -130,7 +129,7 @@ func (x markdownDialect) renderTable(b document.Block) string {
 	return t.String()
 }
 
-// escapeCell escapes characters that would end a cell, in code too.
+// escapeCell escapes characters that would end a cell, even in code.
 func escapeCell(c document.Cell) []document.Span {
 	spans := make([]document.Span, len(c))
 	for i, s := range c {
@@ -205,8 +204,8 @@ func (x markdownDialect) writeText(b *strings.Builder, s document.Span, lineStar
 	}
 }
 
-// fitCode returns the text of a code span; for Slack without the mentions in it, because Slack
-// would notify people even from within code.
+// fitCode returns the text of a code span. For Slack it defuses the mentions in it, because Slack would notify
+// people even from within code.
 func (x markdownDialect) fitCode(text string) string {
 	if x.flavour != slackBlock || !strings.Contains(text, "<") {
 		return text
@@ -232,8 +231,8 @@ func (x markdownDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	}
 }
 
-// needsBrackets reports whether a link whose text is its target would be misread without brackets
-// around it. before is the text that precedes the link.
+// needsBrackets reports whether a link whose text is its target would be misread without brackets around it. before
+// is the text in front of the link.
 func needsBrackets(before, link string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return strings.Contains(link, ":") &&
@@ -254,14 +253,14 @@ func writeCode(b *strings.Builder, text string) {
 	b.WriteString(ticks + text + ticks)
 }
 
-// escape writes the text s with backslashes, so that no character in it is read as a mark.
-// lineStart says that s begins a line, inLink that it is the text of a link.
+// escape writes the text s with backslashes, so that no character in it is read as a mark. lineStart says that s
+// begins a line, inLink that it is the text of a link.
 func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
 		case c == '_' && x.flavour != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
-			// Within a word an underscore is not a mark, and may belong to an emoji's name.
+			// Inside a word, an underscore is not a mark, and may belong to an emoji's name.
 		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
 			b.WriteByte('\\')
 		case lineStart && (c == '#' || c == '>' || c == '-' || c == '+'):

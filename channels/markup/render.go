@@ -10,33 +10,32 @@ import (
 )
 
 const (
-	// leastLimit is the smallest limit that Render obeys: a smaller one has no room for the
-	// marks around a single word.
+	// leastLimit is the smallest limit that Render obeys: a smaller one leaves no room for the marks around a
+	// single word.
 	leastLimit = 64
-	// mostParsed bounds how many bytes are parsed at once: some Markdown takes time that
-	// grows faster than its length.
+	// mostParsed is the maximum number of bytes that are parsed at once: for some Markdown, the time grows faster
+	// than the length.
 	mostParsed = 128 << 10
 )
 
-// Images returns the destinations of the images in a Markdown text, as they are written.
+// Images returns the destinations of the images in a Markdown text, as they are written there.
 func Images(md string) []string { return document.NewParser().Images(document.Clean(md)) }
 
-// Render renders Markdown in a dialect, in pieces of at most limit units each; 0 means one
-// piece, and less than 64 counts as 64. Each piece is well formed by itself, and none is
-// blank. Cuts fall between blocks where possible, else between sentences or words, and
-// never inside a character as people see it. A code block that is cut is closed and opened
-// again; a table repeats its header. Text that is not Markdown stays as it is.
+// Render renders Markdown in a dialect, in pieces of at most limit units each; 0 means one piece, and less than 64
+// counts as 64. Each piece is well formed on its own, and none is blank. Cuts are made between blocks if possible,
+// or else between sentences or words, and never inside a character as people see it. A code block that is cut is
+// closed and opened again; a table repeats its header. Text that is not Markdown stays as it is.
 func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	return r.renderWithin(md, d, limit, 0)
 }
 
-// Render does what Renderer.Render does, for callers that render rarely.
+// Render does what Renderer.Render does, for callers that rarely render.
 func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
 
-// RenderFirst does what Render does, with a further bound for the first piece: its text has at most
-// first bytes of UTF-8. Some platforms count bytes in a text that replaces another.
+// RenderFirst does what Render does, with an additional limit for the first piece: its text has at most first bytes
+// in UTF-8. Some platforms count bytes in a text that replaces another one.
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
-	for most := first; ; most = most * 9 / 10 { // marks between blocks may take more than was estimated
+	for most := first; ; most = most * 9 / 10 { // the marks between blocks may take up more than estimated
 		pieces := r.renderWithin(md, d, limit, most)
 		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= leastLimit {
 			return pieces
@@ -44,8 +43,8 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	}
 }
 
-// renderWithin does what Render does, with a bound of the first piece: its text has at most first
-// bytes, if first is not 0.
+// renderWithin does what Render does, with an additional limit for the first piece: if first is not 0, its text has
+// at most first bytes.
 func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
 	pieces := r.renderIn(md, dialectOf(d), limit, first)
 	if d == Markdown && limit == 0 && len(pieces) > 0 {
@@ -54,7 +53,7 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 	return pieces
 }
 
-// renderIn does what renderWithin does, for a dialect in place of its name.
+// renderIn does what renderWithin does, given a dialect instead of its name.
 func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	md = document.Clean(md)
 	if isBlank(document.Unescape(md)) {
@@ -91,7 +90,7 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	return a.pieces
 }
 
-// dialectOf returns the dialect that has a name.
+// dialectOf returns the dialect with a name.
 func dialectOf(d Dialect) dialect {
 	switch d {
 	case TelegramHTML:
@@ -110,7 +109,7 @@ func dialectOf(d Dialect) dialect {
 	return plainDialect{}
 }
 
-// canStayUnchanged reports whether a text without any Markdown can be used unchanged in one piece.
+// canStayUnchanged reports whether a text without any Markdown can be used unchanged as a single piece.
 func canStayUnchanged(d dialect, text string, limit, first int) bool {
 	switch d := d.(type) {
 	case htmlDialect:
@@ -132,8 +131,8 @@ func joinPlain(pieces []Piece) string {
 	return strings.Join(all, "\n\n")
 }
 
-// isPlain reports whether a text certainly contains neither Markdown nor a character that a
-// dialect escapes. Most short replies are such texts, and need no parsing.
+// isPlain reports whether a text certainly contains neither Markdown nor a character that a dialect escapes. Most
+// short replies are like that, and need no parsing.
 func isPlain(md string) bool {
 	lineStart := true
 	for i := range len(md) {
@@ -165,8 +164,8 @@ func isPlain(md string) bool {
 	return true
 }
 
-// splitForParsing splits off at most mostParsed bytes to parse at once, at an empty line if there
-// is one.
+// splitForParsing splits off at most mostParsed bytes, which are parsed at once. It splits at an empty line if
+// there is one.
 func splitForParsing(md string) (part, rest string) {
 	if len(md) <= mostParsed {
 		return md, ""

@@ -6,9 +6,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// addTable adds a table, split into pieces that each repeat its header. Where its rows are too wide
-// for columns, or one row is too long for a piece, it adds the rows as records: a line for each
-// cell.
+// addTable adds a table, split into pieces that each repeat its header. If its rows are too wide for columns, or
+// one row is too long for a piece, it adds the rows as records: a line for each cell.
 func (a *assembly) addTable(b document.Block) {
 	how := a.dialect.tableForm(b)
 	if how != asRecords {
@@ -46,14 +45,14 @@ func (a *assembly) addTable(b document.Block) {
 	}
 }
 
-// firstRows returns a table of the first n rows.
+// firstRows returns a table with the first n rows.
 func firstRows(b document.Block, n int) document.Block {
 	b.Rows = b.Rows[:n]
 	return b
 }
 
-// everyRowFits reports whether a piece has room for the header and any one row, and the
-// header takes up at most half of it.
+// everyRowFits reports whether a piece has room for the header and any one row, and whether the header takes up at
+// most half of the piece.
 func (a *assembly) everyRowFits(b document.Block) bool {
 	head := firstRows(b, 0)
 	if !a.fits(head, a.limit.half()) {
@@ -62,7 +61,7 @@ func (a *assembly) everyRowFits(b document.Block) bool {
 	room := a.limit.minus(a.render(head).size)
 	for i, row := range b.Rows {
 		if most := longestRow(row, b.Widths); most <= room.units && most <= room.bytes {
-			continue // true for most rows; rendering each would take long
+			continue // true for most rows; rendering each one would take long
 		}
 		one := b
 		one.Rows = b.Rows[i : i+1]
@@ -73,7 +72,7 @@ func (a *assembly) everyRowFits(b document.Block) bool {
 	return true
 }
 
-// longestRow returns an upper bound of a row's size in any dialect, in bytes.
+// longestRow returns an upper limit, in bytes, of a row's size in any dialect.
 func longestRow(row []document.Cell, widths []int) int {
 	const marks, escape = 32, 6
 	n := sum(widths) + len(widths)*marks
@@ -85,9 +84,8 @@ func longestRow(row []document.Cell, widths []int) int {
 	return n
 }
 
-// cutFields cuts a record, the lines of one table row, so that its first part (head) fits into
-// room: between its lines, or within a line. The rest of a line that was cut repeats the name of
-// its column.
+// cutFields cuts a record (the lines for one table row) so that its first part (head) fits into room: between its
+// lines, or inside a line. If a line is cut, its second part repeats the name of its column.
 func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
 	b.AsTable = nil // a part of a row is not a whole record
 	head, tail = b, b

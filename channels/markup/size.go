@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// A size is how much a text takes up of the several limits of a message.
+// A size says how much a text takes up of a message's several limits.
 type size struct {
 	units  int // its length as the platform counts it
-	bytes  int // its bytes as it is sent
-	marks  int // how many formatted pieces it has
-	weight int // the bytes of its marks together, which are mostly the targets of links
+	bytes  int // its length in bytes as it is sent
+	marks  int // its number of formatted pieces
+	weight int // the total length in bytes of its marks, which are mostly the targets of links
 }
 
-// plus returns the size of two texts together.
+// plus returns the size of both texts together.
 func (s size) plus(o size) size {
 	return size{s.units + o.units, s.bytes + o.bytes, s.marks + o.marks, s.weight + o.weight}
 }
 
-// minus returns how much is left of s beside o, in every respect.
+// minus returns how much of s is left after o, in every respect.
 func (s size) minus(o size) size {
 	return size{s.units - o.units, s.bytes - o.bytes, s.marks - o.marks, s.weight - o.weight}
 }
 
-// within reports whether s is no larger than o in every respect: length, bytes, marks and weight.
+// within reports whether s is no larger than o in any respect: length, bytes, marks or weight.
 func (s size) within(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
@@ -34,27 +34,26 @@ func (s size) isLittleOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 
-// half returns the size with half of the length (units), and everything else unchanged.
+// half returns the size with half of the length (units) and everything else unchanged.
 func (s size) half() size {
 	s.units /= 2
 	return s
 }
 
-// limitedByLength returns the limit of a message of which only the length is bounded.
+// limitedByLength returns the limit of a message that only has a maximum length.
 func limitedByLength(limit int) size {
 	return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}
 }
 
-// sizeInUnits returns the size of a text whose marks count like the rest of it.
+// sizeInUnits returns the size of a text in which marks count like the rest of it.
 func sizeInUnits(text string) size { return size{units: units(text), bytes: len(text)} }
 
-// quoteMarks returns the size that the marks of a quote add to a text at most.
+// quoteMarks returns the maximum size that the marks of a quote add to a text.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
 
-// Telegram's limits of one message besides its length. Formatted pieces beyond telegramMarks
-// silently lose their format; if they are too heavy together, or the text with its tags is too
-// long, Telegram refuses the message. The last two are a little less than what it was seen to
-// accept.
+// Telegram's limits for one message, besides its length. Formatted pieces beyond telegramMarks silently lose their
+// format; if all of them together have too much weight, or the text with its tags is too long, Telegram refuses the
+// message. The last two limits are a little below what Telegram was seen to accept.
 const (
 	telegramMarks  = 100
 	telegramWeight = 8000
@@ -84,7 +83,7 @@ func telegramSize(text string) size {
 		}
 		if tag := text[:i]; tag[0] == '<' && tag[1] != '/' {
 			s.weight += len(tag) + 10
-			if !strings.HasPrefix(tag, "<code ") { // a <code> inside a <pre> counts with that
+			if !strings.HasPrefix(tag, "<code ") { // a <code> inside a <pre> is counted with the <pre>
 				s.marks++
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// slackDialect is the dialect of Slack's mrkdwn. It can escape only & < >, so a literal star or
-// underscore may be read as a mark.
+// slackDialect is the dialect of Slack's mrkdwn. It can escape only & < >, so a literal star or underscore may be
+// read as a mark.
 type slackDialect struct{}
 
 func (slackDialect) size(text string) size { return sizeInUnits(text) }
@@ -40,8 +40,8 @@ func (x slackDialect) renderBlock(b document.Block) string {
 	return text
 }
 
-// renderRich renders a block for Slack's markdown block. A table is also rendered as code, for
-// messages that already have a table.
+// renderRich renders a block for Slack's markdown block. It also renders a table as code, for messages that already
+// contain a table.
 func (slackDialect) renderRich(b document.Block) richText {
 	x := markdownDialect{slackBlock}
 	switch b.Kind {
@@ -56,19 +56,17 @@ func (slackDialect) renderRich(b document.Block) richText {
 }
 
 const (
-	// mostRich is the most text that Slack accepts in the markdown blocks of a message, in
-	// UTF-16 units.
+	// mostRich is the maximum length of the text in a message's markdown blocks, in UTF-16 units.
 	mostRich = 12_000
-	// mostExpanded is a little less than the number of blocks that Slack accepts in a
-	// message: it turns one markdown block into several.
+	// mostExpanded is a little less than the number of blocks that Slack accepts in a message, because it turns one
+	// markdown block into several.
 	mostExpanded = 40
-	// mostRichRows and mostRichColumns are how many rows, including the header, and columns a table
-	// of Slack's may have.
+	// mostRichRows and mostRichColumns are the maximum numbers of rows, including the header, and of columns in one
+	// of Slack's tables.
 	mostRichRows, mostRichColumns = 100, 20
 )
 
-// joinRich implements richDialect: it joins the blocks of a piece, with the longest table as a real
-// table.
+// joinRich implements richDialect: it joins the blocks in a piece, with the longest table as a real table.
 func (slackDialect) joinRich(frags []renderedBlock) string {
 	var parts []richPart
 	longest := -1
@@ -113,13 +111,13 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 	return b.String()
 }
 
-// A richPart is one block of a piece, or all rows of one table that are shown as records.
+// A richPart is one block in a piece, or all rows of one table that are shown as records.
 type richPart struct {
 	renderedBlock
-	count int // how many rendered blocks it stands for
+	count int // the number of rendered blocks that it contains
 }
 
-// richTable renders a table as Slack shows tables; "" if it is too large for that.
+// richTable renders a table in the form in which Slack shows tables; "" if it is too large for that.
 func richTable(b document.Block) string {
 	if len(b.Rows) >= mostRichRows || len(b.Head) > mostRichColumns {
 		return ""
@@ -127,8 +125,8 @@ func richTable(b document.Block) string {
 	return markdownDialect{slackBlock}.renderTable(b)
 }
 
-// recordsOfOneTable returns the rows of the table whose records begin frags; none if the
-// first block is not a record, or only a part of one.
+// recordsOfOneTable returns the rows of the table whose records are at the beginning of frags; none if the first
+// block is not a record, or only a part of one.
 func recordsOfOneTable(frags []renderedBlock) (rows []*document.Block) {
 	for _, f := range frags {
 		if f.record == nil || len(rows) > 0 && &f.record.Head[0] != &rows[0].Head[0] {
@@ -139,7 +137,7 @@ func recordsOfOneTable(frags []renderedBlock) (rows []*document.Block) {
 	return rows
 }
 
-// tableOf returns a table of these rows.
+// tableOf returns a table with these rows.
 func tableOf(rows []*document.Block) document.Block {
 	table := *rows[0]
 	table.Rows = nil
@@ -172,8 +170,8 @@ func (m mark) slackMark() string {
 	return "~"
 }
 
-// openMark writes the beginning of a mark. It puts an invisible character between a mark and a word
-// before it, because within a word Slack sees no mark.
+// openMark writes the beginning of a mark. If a word precedes the mark, it puts an invisible character in between,
+// because Slack sees no marks inside a word.
 func (slackDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString("<" + escapeSlack(m.url) + "|")
@@ -196,8 +194,8 @@ func (slackDialect) closeMark(b *strings.Builder, m mark, next rune) {
 	}
 }
 
-// writeText writes a span's text, and an emoji by its name, because the workspace may have its own
-// picture for it.
+// writeText writes a span's text. It writes emojis by their names, because the workspace may have its own pictures
+// for them.
 func (slackDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	if s.Emoji != "" {
 		b.WriteString(":" + s.Emoji + ":")

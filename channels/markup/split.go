@@ -9,16 +9,16 @@ import (
 	"parley/channels/markup/document"
 )
 
-// An assembly joins rendered blocks into pieces, each of them one message. Both the formatted and
-// the plain form of a piece keep to the limit.
+// An assembly joins rendered blocks into pieces, each of which is one message. Both the formatted and the plain
+// form of a piece stay within the limit.
 type assembly struct {
 	dialect dialect
 	plain   plainDialect
-	limit   size // the limit of the present piece; 0 units mean none
-	rest    size // the limit of all pieces but the first
+	limit   size // the limit of the current piece; 0 units mean none
+	rest    size // the limit of all pieces except the first
 
-	frags  []renderedBlock // the blocks of the present piece
-	used   size            // how much of the limit the present piece has used
+	frags  []renderedBlock // the blocks in the current piece
+	used   size            // how much of the limit the current piece has used
 	pieces []Piece         // the finished pieces
 }
 
@@ -52,8 +52,8 @@ func (a *assembly) render(b document.Block) renderedBlock {
 	return f
 }
 
-// room returns how much room the present piece has for one more block; gap says that an empty
-// line would precede the block.
+// room returns how much room the current piece has for one more block; gap says that an empty line would precede
+// the block.
 func (a *assembly) room(gap bool) size {
 	if len(a.frags) == 0 {
 		return a.limit
@@ -62,14 +62,13 @@ func (a *assembly) room(gap bool) size {
 	return a.limit.minus(a.used.plus(size{units: n, bytes: n}))
 }
 
-// put appends a rendered block to the present piece.
+// put appends a rendered block to the current piece.
 func (a *assembly) put(f renderedBlock) {
 	a.used = a.limit.minus(a.room(f.gap)).plus(f.size)
 	a.frags = append(a.frags, f)
 }
 
-// add puts a block into the present piece or the next one, or cuts it to put its parts into
-// several.
+// add puts a block into the current piece or the next one, or cuts it and puts its parts into several.
 func (a *assembly) add(b document.Block) {
 	if b.Kind == document.Table {
 		a.addTable(b)
@@ -105,7 +104,7 @@ func (a *assembly) add(b document.Block) {
 	a.put(a.render(b))
 }
 
-// putWhole puts a block uncut into the present piece or, if it fits there, into the next;
+// putWhole puts a block uncut into the current piece or, if it does not fit there, into the next one. It returns
 // false if it fits into neither.
 func (a *assembly) putWhole(b document.Block) bool {
 	if longerThan(b, a.limit.units) {
@@ -125,9 +124,8 @@ func (a *assembly) putWhole(b document.Block) bool {
 	return fits
 }
 
-// largestFitting returns the largest n up to most for which fits returns true; fits must return
-// true for all smaller n too. It begins with small values, because the result is mostly far
-// below most.
+// largestFitting returns the largest n up to most for which fits returns true; fits must return true for all
+// smaller n too. It starts with small values, because the result is usually far below most.
 func largestFitting(most int, fits func(n int) bool) int {
 	beyond := 1
 	for beyond <= most && fits(beyond) {
@@ -142,8 +140,8 @@ func (a *assembly) fits(b document.Block, room size) bool {
 	return !longerThan(b, room.units) && a.render(b).size.within(room)
 }
 
-// longerThan reports whether a block certainly is longer than limit, so that it need not be
-// rendered to find out. It stops reading the block as soon as that is clear.
+// longerThan reports whether a block is certainly longer than limit, so that it need not be rendered to find out.
+// It stops reading the block as soon as that is clear.
 func longerThan(b document.Block, limit int) bool {
 	n := 0
 	more := func(spans []document.Span) bool {
@@ -172,8 +170,8 @@ func longerThan(b document.Block, limit int) bool {
 	return more(b.Spans)
 }
 
-// flush finishes the present piece. If carry is true, a heading at its end moves to the next one,
-// so that it stays with its text.
+// flush finishes the current piece. If carry is true, a heading at its end moves to the next piece, so that it
+// stays with its text.
 func (a *assembly) flush(carry bool) {
 	var next []renderedBlock
 	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
@@ -196,8 +194,8 @@ func (a *assembly) flush(carry bool) {
 	}
 }
 
-// plainForm returns the present piece without markup. If that is too long, the links in its last
-// blocks lose their targets.
+// plainForm returns the current piece without markup. If that is too long, the links in its last blocks lose their
+// targets.
 func (a *assembly) plainForm() string {
 	total := 0
 	for i, f := range a.frags {
@@ -206,7 +204,7 @@ func (a *assembly) plainForm() string {
 		}
 		total += units(f.plain)
 	}
-	full := len(a.frags) // how many blocks are written with targets
+	full := len(a.frags) // the number of blocks that are written with targets
 	for a.limit.units > 0 && total > a.limit.units && full > 0 {
 		full--
 		total -= units(a.frags[full].plain) - units(a.frags[full].bare)
@@ -225,8 +223,8 @@ func (a *assembly) plainForm() string {
 	return plain.String()
 }
 
-// writeTargets turns links that the dialect does not render as links into text: it writes each
-// target after the link's text, where it can be cut.
+// writeTargets turns links that the dialect does not render as links into text: it writes each target after the
+// link's text, where it can be cut.
 func (a *assembly) writeTargets(spans []document.Span) {
 	for i, s := range spans {
 		if s.URL == "" || a.dialect.rendersLink(s, a.limit.units) {
@@ -239,8 +237,7 @@ func (a *assembly) writeTargets(spans []document.Span) {
 	}
 }
 
-// cut splits a block into a part that fits into room (head), and the rest (tail). head is empty if
-// nothing fits.
+// cut splits a block into a part that fits into room (head), and the rest (tail). head is empty if nothing fits.
 func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
 	switch b.Kind {
 	case document.CodeBlock:
@@ -265,9 +262,9 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	return head, tail
 }
 
-// cutAt returns the byte position at which to cut a text so that its beginning fits into room;
-// makeBlock makes the block that is measured from that beginning. If nothing fits it returns 0 or,
-// if must is true, the end of the first character.
+// cutAt returns the byte position at which a text must be cut for its beginning to fit into room; makeBlock makes
+// the block, from that beginning, whose size is measured. If nothing fits, cutAt returns 0 or, if must is true, the
+// end of the first character.
 func (a *assembly) cutAt(spans []document.Span, room size, must bool, makeBlock func([]document.Span) document.Block) int {
 	flat := plainPrefix(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
@@ -283,7 +280,7 @@ func (a *assembly) cutAt(spans []document.Span, room size, must bool, makeBlock 
 	return at
 }
 
-// cutLines cuts a code block between lines, or within the first line if that alone is too long.
+// cutLines cuts a code block between lines, or inside the first line if that alone is too long.
 func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
 	tail.Gap = false

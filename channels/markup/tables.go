@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// phoneWidth is how wide a table may be, in characters, on platforms that are read on
-	// phones: a wider one would be broken into lines, and its columns lost.
+	// phoneWidth is the maximum width of a table, in characters, on platforms that are read on phones: a wider
+	// table would be broken into lines, and its columns lost.
 	phoneWidth = 32
-	// deskWidth is how wide a table may be, in characters, on platforms where a wider window can be
-	// expected.
+	// deskWidth is the maximum width of a table, in characters, on platforms where people probably have a wider
+	// window.
 	deskWidth = 72
 )
 
-// columnsOrRecords returns inColumns if the table is no wider than width, else asRecords.
+// columnsOrRecords returns inColumns if the table is no wider than width, and otherwise asRecords.
 func columnsOrRecords(width int, t document.Block) form {
 	if sum(columnWidths(t))+(len(t.Head)-1)*len(columnGap) > width {
 		return asRecords
@@ -43,7 +43,7 @@ func cellText(c document.Cell) string {
 	return strings.ReplaceAll(document.Text(c, true), "\n", " ")
 }
 
-// columnWidths returns for each column the width of its widest cell on a screen.
+// columnWidths returns, for each column, the width that its widest cell has on a screen.
 func columnWidths(t document.Block) []int {
 	if t.Widths != nil {
 		return t.Widths
@@ -57,7 +57,7 @@ func columnWidths(t document.Block) []int {
 	return widths
 }
 
-// layoutTable returns a table as lines of a code block.
+// layoutTable returns a table as lines in a code block.
 func layoutTable(t document.Block) string {
 	widths := columnWidths(t)
 	dashes := make([]string, len(widths))
@@ -87,7 +87,7 @@ func layoutRow(cells []document.Cell, widths []int, align []document.Align) stri
 	return strings.TrimRight(b.String(), " ")
 }
 
-// alignOf returns the alignment of a column; Unaligned if the table names none.
+// alignOf returns the alignment of a column; Unaligned if the table specifies none.
 func alignOf(align []document.Align, column int) document.Align {
 	if column < len(align) {
 		return align[column]
@@ -101,7 +101,7 @@ func aligned(text string, width int, a document.Align) string {
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", right)
 }
 
-// padding returns how many blanks go before and after a text of that width to fill the column's
+// padding returns how many blanks go before and after a text to fill a column's width. text is the text's own
 // width.
 func padding(text, width int, a document.Align) (left, right int) {
 	pad := max(0, width-text)
@@ -117,8 +117,8 @@ func padding(text, width int, a document.Align) (left, right int) {
 // emptyCell is shown for an empty cell.
 const emptyCell = "–"
 
-// recordParagraphs returns a paragraph for each row of a table, with a line for each cell. A
-// table without rows becomes one paragraph of its header.
+// recordParagraphs returns a paragraph for each row in a table, with a line for each cell. A table without rows
+// becomes one paragraph with its header.
 func recordParagraphs(t document.Block) []document.Block {
 	record := document.Block{Kind: document.Record, Within: t.Within, Indent: t.Indent, Gap: t.Gap}
 	names := make([][]document.Span, len(t.Head))
@@ -148,7 +148,7 @@ func recordParagraphs(t document.Block) []document.Block {
 	return all
 }
 
-// pairFields pairs each cell of a row with the name of its column; an empty row has no fields.
+// pairFields pairs each cell in a row with the name of its column; an empty row has no fields.
 func pairFields(names [][]document.Span, row []document.Cell) []document.Field {
 	if !slices.ContainsFunc(row, func(c document.Cell) bool { return len(c) > 0 }) {
 		return nil
@@ -175,14 +175,14 @@ func pairFields(names [][]document.Span, row []document.Cell) []document.Field {
 }
 
 const (
-	// mostName is how many bytes of a column's name later records repeat.
+	// mostName is how many bytes of a column's name are repeated in later records.
 	mostName = 60
-	// mostNames is how many bytes of repeated names a table may always have.
+	// mostNames is how many bytes of repeated names any table may have.
 	mostNames = 16 << 10
 )
 
-// shortenNames returns the names of columns, cut if need be: repeated for each of what may be
-// thousands of rows, they must not take up more than a few times as much as the table.
+// shortenNames returns the names of columns, cut if necessary: they are repeated for what may be thousands of rows,
+// and must not take up more than a few times as much space as the table itself.
 func shortenNames(names [][]document.Span, t document.Block) [][]document.Span {
 	size, cells := 0, 1
 	for _, row := range t.Rows {
@@ -217,8 +217,8 @@ func recordSpans(fields []document.Field) []document.Span {
 	return spans
 }
 
-// fitColumns narrows the widest columns so that all together fit into width, and none is narrower
-// than its longest word. natural are the widths that the columns want, and words those of their
+// fitColumns narrows the widest columns so that all columns together fit into width, but no column becomes narrower
+// than its longest word. natural are the widths that the columns would like to have, and words the widths of their
 // longest words. It returns false if a column would become too narrow.
 func fitColumns(natural, words []int, width int) ([]int, bool) {
 	capped := func(most int) (widths []int, total int) {
@@ -229,7 +229,7 @@ func fitColumns(natural, words []int, width int) ([]int, bool) {
 		}
 		return widths, total
 	}
-	// The smallest number of columns above leastColumn that is too wide.
+	// over is the smallest n for which a maximum width of leastColumn + n makes the table too wide.
 	over := sort.Search(max(width, 0), func(n int) bool {
 		_, total := capped(leastColumn + n)
 		return total > width

@@ -6,8 +6,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// telegramDialect is the dialect of Telegram's HTML. Code has no other marks besides it, and quotes
-// contain no code blocks, because Telegram nests neither.
+// telegramDialect is the dialect of Telegram's HTML. Code has no other marks, and quotes contain no code blocks,
+// because Telegram can't nest these.
 type telegramDialect struct{}
 
 func (telegramDialect) size(text string) size { return telegramSize(text) }
@@ -16,8 +16,8 @@ func (telegramDialect) largest(limit int) size {
 	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
 
-// rendersLink allows every link whose target is not too long. It ignores the limit of the message,
-// because Telegram does not count the targets of links.
+// rendersLink allows every link whose target is not too long. It ignores the message's limit, because Telegram does
+// not count the targets of links.
 func (telegramDialect) rendersLink(s document.Span, _ int) bool {
 	return len(s.URL) <= document.MostLink
 }
@@ -73,7 +73,7 @@ func (telegramDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
-// telegramTag returns the name of the tag of a style.
+// telegramTag returns the name of the tag for a style.
 func (m mark) telegramTag() string {
 	switch m.style {
 	case document.Bold:

@@ -11,12 +11,12 @@ import (
 
 // A Screen describes a terminal.
 type Screen struct {
-	Width int  // in columns; 0 means that it is not known, and then no line is broken
-	Links bool // whether the terminal shows links by their escape sequence (OSC 8)
+	Width int  // in columns; 0 means unknown, and then no line is broken
+	Links bool // whether the terminal shows links, with their escape sequence (OSC 8)
 }
 
-// RenderTerminal renders Markdown for a terminal of that width: broken between words, into
-// lines that each have their styles complete.
+// RenderTerminal renders Markdown for a terminal: lines are broken between words to fit the terminal's width, and
+// the styles of each line are complete.
 func (r *Renderer) RenderTerminal(md string, s Screen) string {
 	pieces := r.renderIn(md, terminalDialect{screen: s}, 0, 0)
 	if len(pieces) == 0 {
@@ -25,9 +25,9 @@ func (r *Renderer) RenderTerminal(md string, s Screen) string {
 	return pieces[0].Text
 }
 
-// terminalDialect is the dialect of terminals: styles are escape sequences, each ended by its own
-// counterpart, so that they may overlap. Other escape sequences are removed, even if
-// written as a character reference (&#27;).
+// terminalDialect is the dialect of terminals: styles are escape sequences, each ended by its own counterpart, so
+// that they may overlap. Other escape sequences are removed, even if they are written as a character reference
+// (&#27;).
 type terminalDialect struct{ screen Screen }
 
 func (terminalDialect) size(text string) size { return sizeInUnits(text) }
@@ -40,7 +40,7 @@ func (terminalDialect) tableForm(document.Block) form { return asTable }
 
 func (x terminalDialect) renderBlock(b document.Block) string {
 	bars := strings.Repeat(quoteBar, b.Quotes())
-	width := 0 // without what precedes the block
+	width := 0 // the width without what precedes the block
 	if x.screen.Width > 0 {
 		width = max(x.screen.Width-uniseg.StringWidth(b.Indent+bars), leastWidth)
 	}
@@ -66,13 +66,12 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 
 const (
 	quoteBar = "│ "
-	// leastWidth is the width, in characters, that a text gets at least, however narrow the
-	// terminal is.
+	// leastWidth is the minimum width, in characters, that a text gets, however narrow the terminal is.
 	leastWidth = 8
 )
 
-// renderCode renders a code block as lines: its language above it, and its lines indented. What
-// follows a break within a line stands below that line's own beginning.
+// renderCode renders a code block as lines: its language first, then its lines, indented. If a line is broken, its
+// second part is indented like its first.
 func (x terminalDialect) renderCode(b document.Block, width int) []string {
 	const indent = "  "
 	var lines []string
@@ -92,8 +91,8 @@ func (x terminalDialect) renderCode(b document.Block, width int) []string {
 	return lines
 }
 
-// renderParagraph renders a text as lines, broken between words. Lines after a list's marker are
-// indented as far as the first.
+// renderParagraph renders a text as lines, broken between words. Lines after a list's marker are indented as far as
+// the first one.
 func (x terminalDialect) renderParagraph(spans []document.Span, width int) []string {
 	var lines []string
 	for _, line := range linesOf(x.withTargets(spans)) {
@@ -116,8 +115,8 @@ func (x terminalDialect) renderParagraph(spans []document.Span, width int) []str
 	return lines
 }
 
-// renderTable renders a table as lines that fit the terminal: the text of wide columns is broken
-// into lines. If that leaves too little room for a column, the rows are shown as records.
+// renderTable renders a table as lines that fit the terminal: the text in wide columns is broken into lines. If
+// that leaves too little room for a column, the rows are shown as records.
 func (x terminalDialect) renderTable(b document.Block, width int) []string {
 	cells := make([][][]document.Span, 0, len(b.Rows)+1)
 	natural, words := make([]int, len(b.Head)), make([]int, len(b.Head))
@@ -152,7 +151,7 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 	lines = append(lines, between)
 	for i, row := range cells[1:] {
 		if i > 0 && sum(widths) < sum(natural) {
-			lines = append(lines, between) // otherwise the end of a row would be invisible
+			lines = append(lines, between) // otherwise the end of a row would not be visible
 		}
 		before := len(lines)
 		lines = append(lines, x.renderRow(row, widths, b.Align)...)
@@ -166,13 +165,12 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 const (
 	barGap      = " │ "
 	leastColumn = 6
-	mostWord    = 16 // for how long a word a column must have room; a longer one may be broken
-	// mostRowLines is how many lines high a row may be: columns of higher rows are hard to
-	// follow.
+	mostWord    = 16 // the length of a word that every column must have room for; longer words may be broken
+	// mostRowLines is the maximum height of a row in lines, because the columns of higher rows are hard to follow.
 	mostRowLines = 8
 )
 
-// renderRow renders a row of a table as lines, as many as its highest cell needs.
+// renderRow renders a row of a table as as many lines as its highest cell needs.
 func (x terminalDialect) renderRow(cells [][]document.Span, widths []int, align []document.Align) []string {
 	parts := make([][][]document.Span, len(widths))
 	height := 1
@@ -201,7 +199,7 @@ func (x terminalDialect) renderRow(cells [][]document.Span, widths []int, align 
 	return lines
 }
 
-// renderRecords renders the rows of a table as lines with a line for each cell.
+// renderRecords renders the rows of a table as records, with a line for each cell.
 func (x terminalDialect) renderRecords(b document.Block, width int) []string {
 	var lines []string
 	for i, record := range recordParagraphs(b) {
@@ -213,8 +211,7 @@ func (x terminalDialect) renderRecords(b document.Block, width int) []string {
 	return lines
 }
 
-// withTargets returns spans with the target of each link after its text, if the terminal shows no
-// links.
+// withTargets returns spans with each link's target after its text, if the terminal shows no links.
 func (x terminalDialect) withTargets(spans []document.Span) []document.Span {
 	if x.screen.Links {
 		return spans
@@ -247,7 +244,7 @@ func linesOf(spans []document.Span) [][]document.Span {
 	return lines
 }
 
-// breakSpans breaks spans into lines no wider than width, between words where possible.
+// breakSpans breaks spans into lines no wider than width, between words if possible.
 func breakSpans(spans []document.Span, width int) [][]document.Span {
 	var lines [][]document.Span
 	rest := append([]document.Span(nil), spans...)
@@ -258,17 +255,17 @@ func breakSpans(spans []document.Span, width int) [][]document.Span {
 	return lines
 }
 
-// breakText breaks a text into lines no wider than width, each with the blanks at its end. A
-// word longer than a line is broken where it has to be, and a URL nowhere else, because
-// terminals recognize only whole ones. Width 0 means no limit.
+// breakText breaks a text into lines no wider than width, each including the blanks at its end. A word that is
+// longer than a line is broken where it has to be. Other words, including URLs, are never broken, because terminals
+// recognize only whole URLs. Width 0 means no limit.
 func breakText(text string, width int) []string {
 	if width <= 0 || text == "" {
 		return []string{text}
 	}
 	var lines []string
-	start, used := 0, 0    // of the present line
-	word, wordUsed := 0, 0 // where the line could be broken last, and its width up to there
-	may := false           // the line may be broken before the next character
+	start, used := 0, 0    // the start and the width of the current line
+	word, wordUsed := 0, 0 // where the line could last be broken, and its width up to there
+	may := false           // whether the line may be broken before the next character
 	at, state, rest := 0, -1, text
 	for rest != "" {
 		var c string
@@ -308,7 +305,7 @@ func (terminalDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
-// The escape sequences that no mark writes.
+// Escape sequences that are used in several places.
 const (
 	escCode    = "\x1b[36m"
 	escCodeEnd = "\x1b[39m"
@@ -369,7 +366,7 @@ func (x terminalDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	x.closeMark(b, mark{url: s.URL}, 0)
 }
 
-// withoutControls removes the characters on which a terminal would act instead of showing them.
+// withoutControls removes the characters that a terminal would act on instead of showing them.
 func withoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

@@ -9,27 +9,25 @@ import (
 )
 
 const (
-	// mostMarks bounds how many marks of one block are parsed; later ones are text. Where a
-	// mark ends depends on those before it, so the time for a block grows with the square
-	// of their number.
+	// mostMarks is the maximum number of marks that are parsed in one block; later ones are text. Where a mark ends
+	// depends on those before it, so the time for a block grows with the square of their number.
 	mostMarks = 1000
-	// mostCells bounds the cells of a table: short rows are filled up, so that a table can
-	// be far larger than its text.
+	// mostCells limits the number of cells in a table. Short rows are padded, so a table can be far larger than its
+	// text.
 	mostCells = 8192
 )
 
-// A parseState is the state of parsing one text. It counts the marks (of emphasis,
-// links, code) in the present block, of which no more than mostMarks are parsed.
+// A parseState is the state of parsing one text. It counts the marks (emphasis, links, code) in the current block;
+// at most mostMarks of them are parsed.
 type parseState struct {
 	parser.Context
 	block ast.Node
 	marks int
 
-	emojiEnd int // the position in the text right after the last emoji
+	emojiEnd int // the position right after the last emoji in the text
 }
 
-// A boundedInlineParser is an inline parser that parses no further marks in a block once it has found
-// mostMarks.
+// A boundedInlineParser is an inline parser that parses no more marks in a block once it has found mostMarks.
 type boundedInlineParser struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
@@ -42,8 +40,8 @@ func (b boundedInlineParser) Parse(parent ast.Node, block text.Reader, pc parser
 	if p.block != parent {
 		p.block, p.marks = parent, 0
 	}
-	// The parser of bare links is called at blanks and at a line's beginning. It reads only
-	// one word there, so that call does not count as a mark.
+	// The parser of bare links is called at blanks and at the beginning of a line. It reads only one word there, so
+	// such a call does not count as a mark.
 	if line, _ := block.PeekLine(); !isPunct(line[0]) {
 		return b.InlineParser.Parse(parent, block, pc)
 	}
@@ -53,7 +51,7 @@ func (b boundedInlineParser) Parse(parent ast.Node, block text.Reader, pc parser
 	return b.InlineParser.Parse(parent, block, pc)
 }
 
-// CloseBlock implements parser.CloseBlocker: it passes the call on to the parser that is bounded.
+// CloseBlock implements parser.CloseBlocker: it passes the call on to the wrapped parser.
 func (b boundedInlineParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := b.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
@@ -63,8 +61,8 @@ func (b boundedInlineParser) CloseBlock(parent ast.Node, block text.Reader, pc p
 // boundedTables turns paragraphs into tables, unless the tables would have too many cells.
 type boundedTables struct{ parser.ParagraphTransformer }
 
-// Transform implements parser.ParagraphTransformer: it lets the table parser see a paragraph only
-// if the table would be small enough.
+// Transform implements parser.ParagraphTransformer: it lets the table parser see a paragraph only if the table
+// would be small enough.
 func (t boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines, columns := node.Lines(), 0
 	for i := range lines.Len() {

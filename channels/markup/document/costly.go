@@ -2,17 +2,16 @@ package document
 
 import "strings"
 
-// MostLink is how long a link's target may be, in bytes; a link with a longer one is text.
+// MostLink is the maximum length of a link's target, in bytes; a link with a longer target is text.
 const MostLink = 2000
 
 const (
-	mostNested = 16 // how many levels of lists and quotes there may be within each other
-	mostIndent = 64 // how many columns of indentation a line's text may have
+	mostNested = 16 // the maximum number of nested levels of lists and quotes
+	mostIndent = 64 // the maximum number of columns by which a line's text may be indented
 )
 
-// escapeCostly escapes what no person writes and what would cost the parser time that grows with
-// the square of the text: quotes and lists nested very deep, and links whose target never
-// ends.
+// escapeCostly escapes what no person would write and what would cost the parser time that grows with the square of
+// the text's length: very deeply nested quotes and lists, and links whose target never ends.
 func escapeCostly(md string) string {
 	if strings.Contains(md, "](") {
 		md = escapeCostlyLinks(md)
@@ -29,8 +28,8 @@ func escapeCostly(md string) string {
 				b = &strings.Builder{}
 			}
 			b.WriteString(md[done : start+at])
-			// Excessive indentation is cut; a marker that nests too deep, or stands behind
-			// that indentation, is escaped.
+			// Excessive indentation is removed; a marker that is nested too deep, or that follows such indentation,
+			// is escaped.
 			done = start + at + leadingSpace(md[start+at:end])
 			if done < end && strings.IndexByte(">-+*.)", md[done]) >= 0 {
 				b.WriteByte('\\')
@@ -48,8 +47,8 @@ func escapeCostly(md string) string {
 // leadingSpace returns how many spaces and tabs a text begins with.
 func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// tooDeep returns the byte position in a line where the nesting or the indentation becomes too
-// deep; -1 if it does not.
+// tooDeep returns the byte position in a line where the nesting or the indentation becomes too deep; -1 if it
+// doesn't.
 func tooDeep(line string) int {
 	nested, spaces := 0, 0
 	for i := 0; i < len(line); i++ {
@@ -93,7 +92,7 @@ func isRule(line string) bool {
 func escapeCostlyLinks(md string) string {
 	var b strings.Builder
 	done := 0
-	space := -1 // the next white space, once searched for
+	space := -1 // the position of the next white space, once searched for
 	for at := 0; ; {
 		i := strings.Index(md[at:], "](")
 		if i < 0 {

@@ -1,14 +1,13 @@
-// Package document parses Markdown as people and models write it in chats into blocks of
-// spans.
+// Package document parses Markdown, as people and models write it in chats, into blocks of spans.
 //
-// parse.go configures the parser; formulas.go, emphasis.go and emoji.go are where it
-// differs from CommonMark; costly.go and bounds.go keep it from taking long. tree.go turns
-// the parsed tree into blocks, and inline.go into spans.
+// parse.go configures the parser; formulas.go, emphasis.go and emoji.go define how it differs from CommonMark;
+// costly.go and bounds.go keep it from taking too long. tree.go turns the parsed tree into blocks, and inline.go
+// into spans.
 package document
 
 import "strings"
 
-// A Style is a combination of the ways in which a span is marked.
+// A Style is a combination of the ways in which a span can be marked.
 type Style uint8
 
 // The styles; a span may have several at once.
@@ -17,8 +16,8 @@ const (
 	Italic
 	Strike
 	Code
-	// Marker is a list's bullet or number: it is written literally, and the text after it
-	// still counts as the beginning of a line.
+	// Marker is a list's bullet or number. It is written literally, and the text after it still counts as the
+	// beginning of a line.
 	Marker
 )
 
@@ -27,7 +26,7 @@ type Span struct {
 	Text  string
 	Style Style
 	URL   string
-	Emoji string // the name of an emoji that was written by its name; Text is its character
+	Emoji string // the name, if an emoji was written by its name; Text is then its character
 }
 
 // A Kind is the kind of a block.
@@ -39,41 +38,41 @@ const (
 	Heading
 	CodeBlock
 	Table
-	Record // a row of a table, shown as a line for each cell; Parse makes none, but package markup does
+	Record // a table's row, shown with a line for each cell; Parse makes none, but package markup does
 	Rule
 )
 
-// A Block is a part of a text that the splitter avoids cutting.
+// A Block is a part of a text that the splitter tries not to cut.
 type Block struct {
 	Kind  Kind
 	Spans []Span   // its text, for a paragraph or heading
 	Lines []string // its lines, for a code block
-	Info  string   // its language, for a code block; "" if none is named
+	Info  string   // its language, for a code block; "" if it names none
 	Level int      // its level, for a heading
 
 	Head   []Cell // for a table: its first row, with the names of the columns
 	Rows   [][]Cell
 	Align  []Align
-	Widths []int // for a table of which this is only a part: the widths of its columns
+	Widths []int // for a part of a table: the widths of the whole table's columns
 
 	Fields  []Field // for a record: its cells with the names of their columns
 	AsTable *Block  // for a whole record: a table with only this row
 
 	Within *Container // the innermost quote or list item around it; nil at the top level
-	Indent string     // what goes before its lines and before the marks of quotes; a text has the indent of its list item as a span
+	Indent string     // what precedes its lines, and the marks of quotes; in a text, a span contains the indent of its list item
 	Gap    bool       // whether an empty line precedes it
 }
 
 // A Cell is one field of a table.
 type Cell []Span
 
-// A Field is a cell with the name of its column.
+// A Field is a cell together with the name of its column.
 type Field struct {
 	Name  []Span
 	Value Cell
 }
 
-// An Align says how the text of a column is aligned.
+// An Align says how the text in a column is aligned.
 type Align uint8
 
 // The alignments.
@@ -87,17 +86,17 @@ const (
 // A Container is a quote or an item of a list.
 type Container struct {
 	In     *Container // the container around it
-	List   *List      // the list whose item it is; nil for a quote
-	Number int        // the number of an item, in an ordered list
+	List   *List      // the list that the item belongs to; nil for a quote
+	Number int        // the item's number, in an ordered list
 }
 
 // A List is a list to which items belong.
 type List struct {
 	Ordered bool
-	Tight   bool // whether its items are lines that follow one another, without empty lines between them
+	Tight   bool // whether its items are lines that follow one another, without empty lines in between
 }
 
-// Quotes returns how many quotes are around a block.
+// Quotes returns how many quotes a block is in.
 func (b Block) Quotes() (n int) {
 	for c := b.Within; c != nil; c = c.In {
 		if c.List == nil {
@@ -117,14 +116,13 @@ func (s Span) IsBare() bool {
 	return s.URL != "" && (s.Text == s.URL || "http://"+s.Text == s.URL || s.IsMail())
 }
 
-// IsMail reports whether a span is a mail address that links to itself.
+// IsMail reports whether a span is an email address that links to itself.
 func (s Span) IsMail() bool {
 	address, ok := strings.CutPrefix(s.URL, "mailto:")
 	return ok && s.Text == address
 }
 
-// Text returns the text of spans without markup; with targets, the target of each link
-// follows its text.
+// Text returns the text of spans without markup; if targets is true, each link's target follows its text.
 func Text(spans []Span, targets bool) string {
 	var b strings.Builder
 	b.Grow(len(spans) * 24)

@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// longestName is more than the length of any emoji's name, in bytes.
+// longestName is a length in bytes that no emoji's name reaches.
 const longestName = 64
 
 // Emoji returns the emoji with a name such as "tada"; false if there is none. It knows
@@ -29,10 +29,9 @@ func Emoji(name string) (string, bool) {
 	return "", false
 }
 
-// ReadEmoji reads an emoji's name between colons, such as :tada:, at the beginning of s.
-// before is the character in front of s, or 0 if there is none or it is an emoji. ok is
-// false for unknown names, and for what is part of a word or a number: 1:100:2,
-// std::key::x.
+// ReadEmoji reads an emoji's name between colons, such as :tada:, at the beginning of s. before is the character in
+// front of s; 0 if there is none or it is an emoji. ok is false for unknown names, and for parts of a word or a
+// number, as in 1:100:2 and std::key::x.
 func ReadEmoji(before rune, s string) (name, character string, ok bool) {
 	if before == ':' || before < 0x80 && isWord(byte(before)) {
 		return "", "", false
@@ -64,7 +63,7 @@ func nameEnd(s string) int {
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// emojiNames is the inline parser of emoji written by their names.
+// emojiNames is the inline parser for emojis written by their names.
 type emojiNames struct{}
 
 // Trigger implements parser.InlineParser: names begin with a colon.
@@ -90,14 +89,13 @@ func (emojiNames) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.No
 	return &emoji{name: name, character: character}
 }
 
-// An emoji is the syntax node of an emoji written by its name.
+// An emoji is the syntax node for an emoji written by its name.
 type emoji struct {
 	ast.BaseInline
 	name, character string
 }
 
-// Kind implements ast.Node: it returns the kind of a string, so that other code treats the emoji as
-// one.
+// Kind implements ast.Node: it returns the kind for strings, so that other code treats the emoji as a string.
 func (*emoji) Kind() ast.NodeKind { return ast.KindString }
 
 // Dump implements ast.Node, for debugging.

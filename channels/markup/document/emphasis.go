@@ -7,8 +7,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// emphasis parses * and _ as CommonMark does, except a star between letters or digits,
-// which in chats is a product or part of a name.
+// emphasis parses * and _ as CommonMark does, except that a star between letters or digits is text: in chats it is
+// a product or part of a name.
 type emphasis struct{}
 
 // Trigger implements parser.InlineParser: emphasis begins with * or _.
@@ -37,16 +37,15 @@ func (emphasis) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Nod
 // IsDelimiter implements parser.DelimiterProcessor: * and _ are delimiters.
 func (emphasis) IsDelimiter(b byte) bool { return b == '*' || b == '_' }
 
-// CanOpenCloser implements parser.DelimiterProcessor: a delimiter ends only one of the same
-// character.
+// CanOpenCloser implements parser.DelimiterProcessor: a delimiter can only end one with the same character.
 func (emphasis) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 	return opener.Char == closer.Char
 }
 
-// OnMatch implements parser.DelimiterProcessor: it makes the node of the emphasis.
+// OnMatch implements parser.DelimiterProcessor: it makes the emphasis node.
 func (emphasis) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
 
-// strikethrough parses only ~~, because in chats one ~ is a range or an estimate.
+// strikethrough parses only ~~, because in chats a single ~ means a range or an estimate.
 type strikethrough struct{}
 
 // Trigger implements parser.InlineParser: strikethrough begins with ~.
@@ -75,11 +74,10 @@ func (strikethrough) Parse(_ ast.Node, reader text.Reader, pc parser.Context) as
 // IsDelimiter implements parser.DelimiterProcessor: ~ is the delimiter.
 func (strikethrough) IsDelimiter(b byte) bool { return b == '~' }
 
-// CanOpenCloser implements parser.DelimiterProcessor: a delimiter ends one of the same
-// character.
+// CanOpenCloser implements parser.DelimiterProcessor: a delimiter ends one with the same character.
 func (strikethrough) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 	return opener.Char == closer.Char
 }
 
-// OnMatch implements parser.DelimiterProcessor: it makes the node of the struck-out text.
+// OnMatch implements parser.DelimiterProcessor: it makes the node for the struck-out text.
 func (strikethrough) OnMatch(int) ast.Node { return tables.NewStrikethrough() }

@@ -50,9 +50,9 @@ func Unescape(s string) string {
 	return b.String()
 }
 
-// readEntity reads the character reference that begins a text, and returns it with the
-// character that it stands for; a lone & stands for itself. HTML knows some references
-// without a semicolon, Markdown does not: "?a=1&region=2;" contains none.
+// readEntity reads the character reference at the beginning of a text, and returns it with the character that it
+// represents; a lone & represents itself. HTML knows some references without a semicolon, but Markdown does not:
+// "?a=1&region=2;" contains none.
 func readEntity(s string) (name, character string) {
 	const longest = 40
 	end := strings.IndexByte(s[:min(len(s), longest)], ';')
@@ -70,7 +70,7 @@ func readEntity(s string) (name, character string) {
 	}
 	character = html.UnescapeString(name)
 	if character != ";" && strings.HasSuffix(character, ";") {
-		return "&", "&" // no reference, or only its beginning is one
+		return "&", "&" // not a reference, or only its beginning is one
 	}
 	return name, character
 }

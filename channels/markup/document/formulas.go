@@ -9,11 +9,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// formulas is the inline parser of \( … \) and \[ … \], between which models write
-// mathematics: the content stays as it is, with its backslashes.
+// formulas is the inline parser for \( … \) and \[ … \], between which models write mathematics: the content stays
+// as it is, with its backslashes.
 type formulas struct{}
 
-// mostFormula bounds how many bytes are searched for the end of a formula.
+// mostFormula is the number of bytes in which the end of a formula is searched for.
 const mostFormula = 2000
 
 // Trigger implements parser.InlineParser: formulas begin with a backslash.
@@ -62,8 +62,8 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	return formula
 }
 
-// formulaEnd returns the byte position in a line at which the end mark of a formula begins; -1 if
-// there is none. An end mark after another backslash does not count.
+// formulaEnd returns the byte position in a line at which the end mark of a formula begins; -1 if there is none. An
+// end mark that follows another backslash does not count.
 func formulaEnd(line, end []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(line[at:], end)
@@ -79,11 +79,11 @@ func formulaEnd(line, end []byte) int {
 	}
 }
 
-// formulaMark distinguishes the node of a formula from a code span, whose type it shares.
+// formulaMark distinguishes a formula's node from a code span, whose type it shares.
 const formulaMark = "formula"
 
-// isFormula reports whether the text between such brackets is mathematics. People also
-// write square brackets like this so that they are not a link, as in \[x\].
+// isFormula reports whether the text between such brackets is mathematics. People also escape square brackets so
+// that they are not a link, as in \[x\].
 func isFormula(bracket byte, inside []byte) bool {
 	if !bytes.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return false

@@ -15,7 +15,7 @@ func (t *tree) spansOf(n ast.Node) []Span {
 	return coalesce(s)
 }
 
-// coalesce joins neighbouring spans that look the same.
+// coalesce joins adjacent spans that look the same.
 func coalesce(spans []Span) []Span {
 	joined := spans[:0]
 	for i := 0; i < len(spans); {
@@ -33,7 +33,7 @@ func coalesce(spans []Span) []Span {
 	return joined
 }
 
-// appendSpans appends the content of a node, in the style and with the link of what is around it.
+// appendSpans appends the content of a node, in the style and with the link of the surrounding node.
 func (t *tree) appendSpans(to *[]Span, parent ast.Node, st Style, url string) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -94,8 +94,8 @@ func (t *tree) addText(to *[]Span, n *ast.Text, st Style, url string) {
 	}
 }
 
-// addNewline adds a line end without any style, because not every platform continues a style
-// over lines. It removes blanks before the line end.
+// addNewline adds a line end without any style, because not every platform continues a style across lines. It
+// removes blanks before the line end.
 func (t *tree) addNewline(to *[]Span) {
 	for n := len(*to); n > 0 && (*to)[n-1].Style&(Code|Marker) == 0; n = len(*to) {
 		last := &(*to)[n-1]
@@ -120,7 +120,7 @@ func (t *tree) addCodeSpan(to *[]Span, n ast.Node, st Style, url string) {
 	appendSpan(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
 }
 
-// addFormula adds a formula as it was written; each of its later lines is indented.
+// addFormula adds a formula as it was written, with its later lines indented.
 func (t *tree) addFormula(to *[]Span, n ast.Node, st Style, url string) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		line, ok := c.(*ast.Text)
@@ -149,7 +149,7 @@ func (t *tree) addRawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
 	}
 }
 
-// addLink adds a link; a target that leads nowhere from a chat is written as text.
+// addLink adds a link; if its target leads nowhere from a chat, the target is written as text.
 func (t *tree) addLink(to *[]Span, n ast.Node, target string, st Style) {
 	before := len(*to)
 	if !isLink(target) {
@@ -165,8 +165,8 @@ func (t *tree) addLink(to *[]Span, n ast.Node, target string, st Style) {
 	}
 }
 
-// addImage appends an image as its description, which links to the picture. The description is text
-// alone: no style and no link within it counts, since whoever wrote it could dress it up as more.
+// addImage appends an image as its description, which links to the picture. Styles and links inside the description
+// are dropped, because whoever wrote it could make it look like something else.
 func (t *tree) addImage(to *[]Span, n *ast.Image, st Style, url string) {
 	var described []Span
 	t.appendSpans(&described, n, 0, "")
@@ -174,7 +174,7 @@ func (t *tree) addImage(to *[]Span, n *ast.Image, st Style, url string) {
 	for _, s := range described {
 		text.WriteString(s.Text)
 	}
-	target, more := url, "" // for a badge, the link counts more than the picture
+	target, more := url, "" // for a badge, the link matters more than the picture
 	if target == "" {
 		if target = linkTarget(n.Destination); !isLink(target) {
 			if target != "" {
@@ -190,7 +190,7 @@ func (t *tree) addImage(to *[]Span, n *ast.Image, st Style, url string) {
 	appendSpan(to, more, st, "")
 }
 
-// isLink reports whether a target may be a link; others could run or open something.
+// isLink reports whether a target may be a link; other targets could run or open something.
 func isLink(target string) bool {
 	scheme, rest, ok := strings.Cut(target, ":")
 	if !ok || len(rest) < 2 || strings.ContainsAny(target, unsafe+"\t\n") {
@@ -205,10 +205,10 @@ func isLink(target string) bool {
 	return false
 }
 
-// linkTarget returns the target of a link from the way in which it is written in the text.
+// linkTarget converts a link's target from the form in which the text contains it.
 func linkTarget(written []byte) string { return percentEncode(Unescape(string(written))) }
 
-// unsafe are characters that may end a link where it is written in a text.
+// unsafe contains the characters that could end a link where it is written in a text.
 const unsafe = " <>\"`|\\"
 
 // percentEncode percent-encodes the characters that may not stand in a link's target, as browsers

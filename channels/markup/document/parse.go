@@ -10,12 +10,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// A Parser parses Markdown; many goroutines may use it at once.
+// A Parser parses Markdown; several goroutines may use it at the same time.
 type Parser struct {
 	markdown parser.Parser
 }
 
-// NewParser makes a Parser. That costs more than parsing a short text, so keep the Parser.
+// NewParser makes a Parser. That takes longer than parsing a short text, so keep the Parser.
 func NewParser() *Parser {
 	inline := []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
@@ -29,8 +29,8 @@ func NewParser() *Parser {
 		util.Prioritized(emojiNames{}, 600),
 		util.Prioritized(boundedInlineParser{extension.NewLinkifyParser()}, 999),
 	}
-	// Link reference definitions are not parsed: in a chat they are lines that somebody
-	// wants to read, and parsed they would vanish.
+	// Link reference definitions are not parsed: in a chat they are lines that somebody wants to read, and parsing
+	// would make them disappear.
 	return &Parser{markdown: parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(inline...),
@@ -51,8 +51,8 @@ func (p *Parser) parse(source []byte) ast.Node {
 	return p.markdown.Parse(text.NewReader(source), parser.WithContext(&parseState{Context: parser.NewContext()}))
 }
 
-// Images returns the destinations of the images in a Markdown text, in their order and each
-// once. It ignores what looks like an image in code.
+// Images returns the destinations of the images in a Markdown text, in order and each only once. It ignores
+// anything in code that looks like an image.
 func (p *Parser) Images(md string) []string {
 	var all []string
 	// The walk returns no error of its own.

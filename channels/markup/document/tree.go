@@ -9,16 +9,16 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A tree turns a parsed document into a list of blocks: nesting becomes prefixes and flags,
-// so that later steps need to know nothing of it.
+// A tree turns a parsed document into a list of blocks: nesting becomes prefixes and flags, so that later steps
+// need to know nothing about it.
 type tree struct {
 	source []byte
 	blocks []Block
 
 	within *Container // the innermost quote or list item around the next block
-	indent string     // the indent of the lines of the present list item
-	first  string     // what goes before the item's first line instead of indent
-	outer  string     // the indent of what contains the outermost quote
+	indent string     // the indent of the lines in the current list item
+	first  string     // what precedes the item's first line instead of indent
+	outer  string     // the indent of whatever contains the outermost quote
 	gap    bool       // whether an empty line precedes the next block
 }
 
@@ -66,7 +66,7 @@ func (t *tree) add(b Block) {
 			b.Spans = append([]Span{{Text: prefix, Style: Marker}}, b.Spans...)
 		}
 		t.first = ""
-	case t.first != "": // a code block directly behind the marker
+	case t.first != "": // a code block that directly follows the marker
 		t.add(Block{Kind: Paragraph})
 	}
 	b.Within, b.Indent = t.within, t.outer
@@ -80,7 +80,7 @@ func (t *tree) add(b Block) {
 	t.blocks = append(t.blocks, b)
 }
 
-// enter walks the content of a quote or list item, so that its blocks get c as their container.
+// enter walks the content of a quote or list item, so that c becomes the container of its blocks.
 func (t *tree) enter(c *Container, n ast.Node) {
 	c.In, t.within = t.within, c
 	t.walkBlocks(n)
@@ -115,7 +115,7 @@ func (t *tree) walkList(list *ast.List) {
 			number++
 		}
 		begin := indent
-		if t.first != "" { // a list directly within an item
+		if t.first != "" { // a list that directly follows the item's marker
 			begin = t.first
 		}
 		t.first = begin + mark
@@ -125,7 +125,7 @@ func (t *tree) walkList(list *ast.List) {
 	t.indent = indent
 }
 
-// walkItem walks the content of a list item; an empty item becomes its marker alone.
+// walkItem walks the content of a list item; an empty item becomes just its marker.
 func (t *tree) walkItem(within *Container, n ast.Node) {
 	t.enter(within, n)
 	if t.first == "" {
@@ -138,7 +138,7 @@ func (t *tree) walkItem(within *Container, n ast.Node) {
 	t.within = within.In
 }
 
-// addHTML adds HTML as text to read, because no platform accepts it.
+// addHTML adds HTML as readable text, because no platform accepts it.
 func (t *tree) addHTML(n *ast.HTMLBlock) {
 	lines := t.linesOf(n.Lines())
 	if n.HasClosure() {
@@ -179,7 +179,7 @@ func (t *tree) addTable(n *tables.Table) {
 	t.add(b)
 }
 
-// linesOf returns the source's lines in these segments.
+// linesOf returns the lines in these segments of the source.
 func (t *tree) linesOf(segments *text.Segments) []string {
 	lines := make([]string, segments.Len())
 	for i := range lines {
@@ -189,8 +189,8 @@ func (t *tree) linesOf(segments *text.Segments) []string {
 	return lines
 }
 
-// language returns the language that a code block names after its opening fence (info): its first
-// word if that looks like one, else "".
+// language returns the language that a code block names after its opening fence (info): the first word if that
+// looks like a language, otherwise "".
 func language(info []byte) string {
 	s := Unescape(string(info))
 	if len(s) > 32 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_.") != "" {
