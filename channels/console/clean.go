@@ -5,15 +5,15 @@ import (
 	"unicode"
 )
 
-// IsTerminalControl reports whether a terminal would act on a character instead of showing it: true
-// for all control characters (with which escape sequences begin) except newline and tab,
-// and for those that change the direction of the text after them.
+// IsTerminalControl reports whether a terminal would act on a character instead of showing it. It returns true for
+// all control characters (with which escape sequences begin) except newline and tab, and for characters that change
+// the direction of the text after them.
 func IsTerminalControl(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// clean returns a text without the characters on which a terminal would act. Invalid UTF-8
-// becomes a replacement character.
+// clean returns a text without the characters that a terminal would act on. Invalid UTF-8 becomes a replacement
+// character.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if IsTerminalControl(r) {
@@ -35,8 +35,8 @@ func oneLine(s string) string {
 	return string(runes)
 }
 
-// visibleCharacters returns a text without spaces and without the characters on which a terminal
-// acts, for comparing what a person sees of two texts.
+// visibleCharacters returns a text without spaces and without the characters that a terminal acts on, so that what
+// a person sees of two texts can be compared.
 func visibleCharacters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || IsTerminalControl(r) {
@@ -46,8 +46,8 @@ func visibleCharacters(s string) string {
 	}, s)
 }
 
-// afterShown returns the rest of text if it begins with the same visible characters as seen, and
-// true; false if it does not.
+// afterShown returns the rest of text and true if text begins with the same visible characters as seen, and false
+// otherwise.
 func afterShown(text, seen string) (string, bool) {
 	seen = visibleCharacters(seen)
 	if seen == "" {

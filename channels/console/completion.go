@@ -10,15 +10,15 @@ import (
 // localCommands are the commands that the terminal carries out itself.
 func localCommands() []string { return append([]string{"clear", "quit", "exit"}, ownCommands()...) }
 
-// ownCommands are those of them that Config.Own carries out.
+// ownCommands are the local commands that Config.Own carries out.
 func ownCommands() []string { return []string{"sessions", "model", "recall"} }
 
-// keysHelp says what keys mean at the line that is typed.
+// keysHelp says what keys mean while a line is typed.
 const keysHelp = `Keys here: Tab completes a command or a file · @path attaches a file or picture, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C clears the line and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit exits
 Commands here: /sessions lists your conversations, /sessions N opens one · /recall WORDS finds what was said · /model says which model answers, and how to change that`
 
-// matches returns the commands that a typed line may become, each with its slash, sorted; none if
-// the line is no beginning of a command.
+// matches returns the commands that a typed line may become, each with its slash, sorted; none if the line is not
+// the beginning of a command.
 func matches(line string, commands []string) []string {
 	begun, is := strings.CutPrefix(line, "/")
 	if !is || strings.ContainsAny(begun, " \t\n") {
@@ -34,7 +34,7 @@ func matches(line string, commands []string) []string {
 	return slices.Compact(all)
 }
 
-// begunWord returns where the last word of a typed line begins that Tab completes, and what it may become: a
+// begunWord returns where the word that Tab would complete begins in a typed line, and what the word may become: a
 // command, or the @path of a file.
 func begunWord(line string, commands []string) (at int, may []string) {
 	if may = matches(line, commands); len(may) > 0 {
@@ -43,14 +43,14 @@ func begunWord(line string, commands []string) (at int, may []string) {
 	return typedfiles.Complete(line)
 }
 
-// complete returns a typed line with as much added as all that it may become have in common; a line
-// that can become one thing only gets a space after that.
+// complete returns a typed line extended by whatever all its possible completions have in common. If there is only
+// one completion, a space follows it.
 func complete(line string, may []string) string {
 	switch len(may) {
 	case 0:
 		return line
 	case 1:
-		if strings.HasSuffix(may[0], "/") { // a folder, in which the file is still to be named
+		if strings.HasSuffix(may[0], "/") { // a folder: the file in it must still be named
 			return may[0]
 		}
 		return may[0] + " "
@@ -61,17 +61,17 @@ func complete(line string, may []string) string {
 			common = common[:len(common)-1]
 		}
 	}
-	return max(line, common) // a line with capitals stays as it is
+	return max(line, common) // a line with capital letters stays as it is
 }
 
-// A search looks through the lines that were typed before, from the newest to the oldest.
+// A search looks through previously typed lines, from the newest to the oldest.
 type search struct {
 	words string // what it looks for
-	at    int    // the line that was found, an index of the history's lines; -1 if none was
-	typed string // what was in the line before
+	at    int    // the line that was found, as an index of the history's lines; -1 if there is none
+	typed string // what was in the line before the search
 }
 
-// find returns the newest line before the index that has the words.
+// find returns the newest line before an index that contains the words.
 func (s *search) find(lines []string, before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if strings.Contains(strings.ToLower(lines[i]), strings.ToLower(s.words)) {

@@ -1,17 +1,16 @@
-// Package console is the channel to the person at the terminal.
+// Package console implements the channel to the person at the terminal.
 //
-// It is a channel like any other: the lines that are typed are published, and answers are
-// sent to it. It also follows the session's events, so that text and tool calls appear
-// while they happen; when the answer is then sent, only what was not shown yet is printed.
+// It is a channel like any other: lines that are typed are published, and answers are sent to it. It also follows
+// the session's events, so that text and tool calls appear as they happen; when the answer is finally sent, only
+// what has not been shown yet is printed.
 //
-// The id of an answer begins with the id of the message that it answers and "#": by this the
-// console tells answers from other messages.
+// The id of an answer begins with the id of the message that it answers and "#". That is how the console
+// distinguishes answers from other messages.
 //
-// The files, in reading order: console.go is the channel; talk.go holds a conversation at a
-// terminal, once.go asks a single question; screen.go shows turns, request.go asks whether
-// tool calls may run, window.go and prompt.go are the lower end of the terminal with the
-// line that is typed, growing.go decides what of an unfinished text is printed already, pane.go
-// draws; clean.go removes characters on which a terminal would act.
+// The files, in reading order: console.go is the channel; talk.go holds a conversation at a terminal, once.go asks
+// a single question; screen.go shows turns, request.go asks whether tool calls may run, window.go and prompt.go are
+// the lower end of the terminal, with the line that is being typed, growing.go decides which part of an unfinished
+// text is printed, pane.go draws; clean.go removes characters that a terminal would act on.
 package console
 
 import (
@@ -40,18 +39,17 @@ const (
 	Owner = Name + ":owner"
 )
 
-// ErrFailed says that the message of Config.Once got no answer. The text of an error that wraps
-// it tells people why.
+// ErrFailed says that the message in Config.Once got no answer. An error that wraps it says why, for people.
 var ErrFailed = errors.New("no answer")
 
 const (
 	stopText = "/stop"
-	// otherChatWait is the wait before the next attempt to send a message that belongs to the
-	// conversation of another terminal.
+	// otherChatWait is the wait before the next attempt to send a message that belongs to another terminal's
+	// conversation.
 	otherChatWait = time.Minute
 )
 
-// A Watcher gives the events of a session's turns. A bus.Events is one.
+// A Watcher provides the events of a session's turns. A bus.Events is one.
 type Watcher interface {
 	Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error)
 }
@@ -63,33 +61,32 @@ type Config struct {
 	// Once is a single message to send instead of holding a conversation; only its answer
 	// is printed. If Once is empty and In is not a terminal, all of In is the message.
 	Once string
-	// JSON prints the one answer, or why there is none, as a JSON object.
+	// JSON prints the answer, or the reason why there is none, as a JSON object.
 	JSON   bool
 	In     io.Reader
 	Out    io.Writer
-	Err    io.Writer // receives everything but the answer while Once is set; nil discards it
-	Events Watcher   // gives the events; with nil answers are printed only when they are complete
-	// In a conversation, Banner is printed first, and Leaving when the person leaves before
-	// the answer has arrived.
+	Err    io.Writer // receives everything except the answer if Once is set; nil discards it
+	Events Watcher   // provides the events; if nil, answers are printed only once they are complete
+	// In a conversation, Banner is printed first, and Leaving is printed if the person leaves before the answer has
+	// arrived.
 	Banner, Leaving string
-	// Hint stands above the line that is typed while nothing goes on.
+	// Hint is shown above the line that is typed while nothing is happening.
 	Hint string
-	// Earlier is what the person typed in earlier conversations, the oldest first, for the
-	// arrow keys.
+	// Earlier is what the person typed in earlier conversations, oldest first, for the arrow keys.
 	Earlier []string
-	// Past is what was said earlier, the oldest first; its end is shown before the first line is typed.
+	// Past is what was said earlier, oldest first; its end is shown before the first line is typed.
 	Past []past.Exchange
-	// Commands are the names of the commands that the line completes, without a slash.
+	// Commands are the names of the commands that can be completed, without a slash.
 	Commands []string
-	// Own, if set, carries out a command that only a terminal has (/sessions, /model, /recall), and returns what to say
-	// about it, and whether that ends the conversation.
+	// Own, if set, carries out a command that only a terminal has (/sessions, /model, /recall). It returns the text
+	// to show, and whether the command ends the conversation.
 	Own func(ctx context.Context, name, args string) (said string, leave bool)
-	// Refuse, if set, returns why a text must not be sent; "" if it may.
+	// Refuse, if set, returns why a text must not be sent; "" if it may be.
 	Refuse func(text string) string
 	Log    *slog.Logger
 }
 
-// refusalOf returns why a text must not be sent; "" if it may.
+// refusalOf returns why a text must not be sent; "" if it may be.
 func (c Config) refusalOf(text string) string {
 	if c.Refuse == nil {
 		return ""
@@ -100,17 +97,17 @@ func (c Config) refusalOf(text string) string {
 // isCommand reports whether a text is a command, which is answered without a turn.
 func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 
-// A Channel is the terminal, as a channels.Channel for one conversation.
+// A Channel is the terminal, as the channels.Channel of one conversation.
 type Channel struct {
 	cfg    Config
-	plain  *plainOutput // where to print if nobody types at a terminal; nil otherwise
+	plain  *plainOutput // where to print if no terminal is used; nil otherwise
 	screen *screen
 	once   *answerWaiter // nil if Config.Once is empty, that is, in a conversation
 }
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a channel. It reads no input before Receive.
+// New makes a Channel. It reads no input before Receive is called.
 func New(cfg Config) (*Channel, error) {
 	if cfg.Chat == "" || cfg.In == nil || cfg.Out == nil {
 		return nil, errors.New("console: chat, input and output are needed")
@@ -132,19 +129,17 @@ func New(cfg Config) (*Channel, error) {
 // Limits returns only the dialect: a terminal scrolls, and so limits no text.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Receive publishes what is typed. It returns io.EOF when the person ends the conversation
-// or the one message is answered, ErrFailed if that answer failed, and nil when ctx is
-// done.
+// Receive publishes what is typed. It returns io.EOF when the person ends the conversation or the single message
+// has been answered, ErrFailed if that answer failed, and nil when ctx is done.
 //
-// It waits for the goroutines that it started, except for a read of In that nothing can
-// interrupt.
+// It waits for the goroutines that it started, except for a read of In, which nothing can interrupt.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
 	var typed keyboard
-	if c.once == nil { // before the first news, which are shown on it
+	if c.once == nil { // before the first events, which are shown on it
 		var leave func()
 		typed, leave = c.openTerminal(ctx)
 		defer leave()
@@ -162,7 +157,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return c.publishTyped(ctx, publish, typed)
 }
 
-// watch shows the events of the session's turns (news), until the subscription ends.
+// watch shows the events of the session's turns (news) until the subscription ends.
 func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 	for e, err := range news {
 		switch {
@@ -176,7 +171,8 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 	}
 }
 
-// Send prints a part of a message. Of an answer that was shown as it was made, it prints only the rest.
+// Send prints a part of a message. If the part belongs to an answer that was shown as it was written, Send prints
+// only the rest.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
 		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}
@@ -194,7 +190,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	return rand.Text(), nil
 }
 
-// personMessage returns a text as a message of the person at the terminal.
+// personMessage returns a text as a message from the person at the terminal.
 func (c *Channel) personMessage(text string) bus.Inbound {
 	return bus.Inbound{
 		ID:        Name + ":" + rand.Text(),
@@ -207,8 +203,8 @@ func (c *Channel) personMessage(text string) bus.Inbound {
 	}
 }
 
-// withFiles returns a message with the files that its text names. wrong says why one cannot be sent. Their
-// references are paths on this machine: whoever publishes the message has to send the content.
+// withFiles returns a message with the files that its text names. wrong says why one of them can't be sent. The
+// files' references are paths on this machine: whoever publishes the message must send the contents.
 func (c *Channel) withFiles(in bus.Inbound) (with bus.Inbound, wrong string) {
 	if isCommand(in.Text) {
 		return in, ""
@@ -217,7 +213,7 @@ func (c *Channel) withFiles(in bus.Inbound) (with bus.Inbound, wrong string) {
 	return in, wrong
 }
 
-// filesNote says which files go with a message.
+// filesNote returns a text that says which files go with a message.
 func filesNote(all []bus.Attachment) string {
 	names := make([]string, len(all))
 	for i, a := range all {

@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// A growing is a passage that is not finished. Its beginning is printed while the rest grows: whole
-// blocks of Markdown as soon as the next one has begun, and of a block that is longer than the
-// window whole lines. Each byte of the text is printed once, so nothing is missing or there twice.
+// A growing is an unfinished passage. Its beginning is printed while the rest grows: whole Markdown blocks as soon
+// as the next one has begun, and whole lines of a block that is longer than the window. Each byte of the text is
+// printed once, so nothing is missing or printed twice.
 type growing struct {
 	passage
-	printed int    // how many bytes of the text are printed
-	fence   string // the mark of the block of code that goes on after them; "" outside of code
-	gap     bool   // whether an empty line stands between what is printed and the rest
+	printed int    // how many bytes of the text have been printed
+	fence   string // the mark of the code block that continues after them; "" outside of code
+	gap     bool   // whether there is an empty line between what has been printed and the rest
 }
 
 // A render renders a passage as lines for the terminal.
 type render func(passage) []string
 
-// advance returns the lines of the passage that are finished and not printed yet, which count as
-// printed from now on, and the lines of the rest. These are at most room, unless nothing of them can
-// be printed before the block has ended: of a table no line is known before its last cell is.
+// advance returns the lines of the passage that are finished and not printed yet, which count as printed from now
+// on, and the lines of the rest. The rest has at most room lines, unless nothing of it can be printed before its
+// block ends: no line of a table is known before its last cell is.
 func (g *growing) advance(room int, lines render) (finished, rest []string) {
 	if n := blocksEnd(g.text[g.printed:], g.fence); n > 0 {
 		finished = g.print(n, lines)
@@ -41,14 +41,14 @@ func (g *growing) advance(room int, lines render) (finished, rest []string) {
 	}
 }
 
-// finish returns all lines of the passage that are not printed yet.
+// finish returns all lines of the passage that have not been printed yet.
 func (g *growing) finish(lines render) []string {
 	finished, rest := g.advance(math.MaxInt, lines)
 	g.printed = len(g.text)
 	return append(finished, rest...)
 }
 
-// piece returns a text from the beginning of the rest on, as a passage of its own.
+// piece returns a text from the beginning of the rest as a passage of its own.
 func (g *growing) piece(text string) passage {
 	p := g.passage
 	if p.text = text; g.fence != "" {
@@ -57,7 +57,7 @@ func (g *growing) piece(text string) passage {
 	return p
 }
 
-// spaced returns lines with the empty line that stands between them and what is printed.
+// spaced returns lines, preceded by an empty line if there is one between what has been printed and them.
 func (g *growing) spaced(lines []string) []string {
 	if g.gap && len(lines) > 0 {
 		return append([]string{""}, lines...)
@@ -65,11 +65,11 @@ func (g *growing) spaced(lines []string) []string {
 	return lines
 }
 
-// print returns the lines of the next n bytes, which count as printed from now on.
+// print returns the lines for the next n bytes, which count as printed from now on.
 func (g *growing) print(n int, lines render) []string {
 	rest := g.text[g.printed:]
 	fence := fenceAfter(rest[:n], g.fence)
-	all, first := lines(g.piece(rest)), lines(g.piece(rest[:n]+fence)) // ended here, code keeps its last empty lines
+	all, first := lines(g.piece(rest)), lines(g.piece(rest[:n]+fence)) // if it ends here, code keeps its last empty lines
 	out := g.spaced(first)
 	g.fence = fence
 	second := lines(g.piece(rest[n:]))
@@ -88,8 +88,8 @@ func endsEmpty(text string) bool {
 	return n >= 2 && lines[n-1] == "" && strings.TrimSpace(lines[n-2]) == ""
 }
 
-// lineEnd returns the length of a beginning of the rest that is shown on most lines or fewer and
-// whose lines do not change, whatever follows; 0 if there is none.
+// lineEnd returns the length of a beginning of the rest that takes up at most `most` lines, and whose lines will
+// not change, whatever follows; 0 if there is none.
 func (g *growing) lineEnd(most int, lines render) int {
 	rest := g.text[g.printed:]
 	first, _, _ := strings.Cut(rest, "\n")
@@ -125,7 +125,7 @@ func (g *growing) lineEnd(most int, lines render) int {
 	return 0
 }
 
-// fenceMark returns the mark by which a line begins a block of code; "" if it begins none.
+// fenceMark returns the mark with which a line begins a code block; "" if it begins none.
 func fenceMark(line string) string {
 	inner, _ := indented(line)
 	for _, mark := range []string{"`", "~"} {

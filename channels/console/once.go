@@ -15,11 +15,11 @@ import (
 	"parley/tools/plainjson"
 )
 
-// eventLag is how long the printing of an answer waits for the event that ends the answer's
-// turn. That event was emitted before the answer was sent, but may arrive later.
+// eventLag is how long printing an answer waits for the event that ends the answer's turn. That event was emitted
+// before the answer was sent, but may arrive later.
 const eventLag = time.Second
 
-// askOnce publishes the message of Config.Once, and returns when its answer was printed.
+// askOnce publishes the message in Config.Once, and returns when its answer has been printed.
 func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	text := c.cfg.Once
 	if text == "" {
@@ -35,7 +35,7 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 		return fmt.Errorf("%w: %s", ErrFailed, wrong)
 	}
 	in, wrong := c.personMessage(text), ""
-	if c.cfg.Once != "" { // what comes on standard input was not typed, and names no files
+	if c.cfg.Once != "" { // what arrives on standard input was not typed, and names no files
 		if in, wrong = c.withFiles(in); wrong != "" {
 			return fmt.Errorf("%w: %s", ErrFailed, wrong)
 		}
@@ -52,14 +52,14 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 	}
 }
 
-// readAll reads In up to its end or the longest allowed message; "" if ctx ends first.
+// readAll reads In to the end, or up to the longest allowed message; it returns "" if ctx ends first.
 func readAll(ctx context.Context, in io.Reader) (string, error) {
 	type all struct {
 		text []byte
 		err  error
 	}
 	read := make(chan all, 1)
-	go func() { // a read of standard input cannot be interrupted
+	go func() { // a read of standard input can't be interrupted
 		text, err := io.ReadAll(io.LimitReader(in, bus.MaxBody+1))
 		read <- all{text, err}
 	}()
@@ -77,12 +77,12 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// An answerWaiter waits for the answer to one message and prints only that.
+// An answerWaiter waits for the answer to one message, and prints nothing else.
 type answerWaiter struct {
 	session  string
 	json     bool
 	out, err io.Writer
-	result   chan error // gets what Receive returns, once
+	result   chan error // receives, once, what Receive returns
 
 	mu      sync.Mutex
 	id      string               // the id of the message
@@ -90,7 +90,7 @@ type answerWaiter struct {
 	turns   map[string]bool      // the turns that answer the message: its own, or one that it was steered into
 	ended   map[string]bus.Event // by turn: the event that ended it
 	change  chan struct{}        // closed and replaced when ended grows
-	over    bool                 // whether result has got its value
+	over    bool                 // whether result has received its value
 }
 
 func newAnswerWaiter(cfg Config) *answerWaiter {
@@ -103,7 +103,7 @@ func newAnswerWaiter(cfg Config) *answerWaiter {
 	}
 }
 
-// expect sets the id of the message whose answer is awaited.
+// expect sets the id of the message whose answer is expected.
 func (o *answerWaiter) expect(id string, command bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,8 +111,8 @@ func (o *answerWaiter) expect(id string, command bool) {
 	o.turns[id] = true
 }
 
-// handleEvent records that a turn has ended, and makes Receive return if that means that the
-// message will get no answer.
+// handleEvent records that a turn has ended. If that means that the message will get no answer, it makes Receive
+// return.
 func (o *answerWaiter) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,7 +148,7 @@ func (o *answerWaiter) finish(err error) {
 	o.result <- err
 }
 
-// errFromEvent returns an ErrFailed with the reason that an event gives.
+// errFromEvent returns an ErrFailed with the reason that an event contains.
 func errFromEvent(e bus.Event) error {
 	if e.Error == nil {
 		return ErrFailed
@@ -159,7 +159,7 @@ func errFromEvent(e bus.Event) error {
 	return fmt.Errorf("%w: %s", ErrFailed, clean(e.Error.Message))
 }
 
-// send prints a part of the answer to Out. Other messages to this chat go to Err.
+// send prints a part of the answer to Out. Other messages to this chat are printed to Err.
 func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
 	if turn, answers := bus.Cause(part.Key); answers {
@@ -197,8 +197,7 @@ func (o *answerWaiter) printAnswer(text string) error {
 	}{o.session, text})
 }
 
-// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits up to
-// eventLag.
+// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits for at most eventLag.
 func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
 	timer := time.NewTimer(eventLag)
 	defer timer.Stop()
@@ -221,7 +220,7 @@ func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
 	}
 }
 
-// printLine writes a text and a newline, without characters on which a terminal acts.
+// printLine writes a text and a newline, without characters that a terminal acts on.
 func printLine(w io.Writer, text string) error {
 	_, err := fmt.Fprintln(w, strings.TrimRight(clean(text), "\n"))
 	return err

@@ -8,31 +8,31 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A pane draws the lower end of a terminal: finished lines go above it and stay, and below them stand
-// the rows of the window, which are drawn again whenever they change. It moves the cursor only
-// relative to where it stands, so it never touches what was on the terminal before.
+// A pane draws the lower end of a terminal: finished lines go above it and stay, and below them are the rows of the
+// window, which are redrawn whenever they change. It moves the cursor only relative to its position, so it never
+// touches what was on the terminal before.
 //
-// All that changes at one time is one write: lines that leave the window for the lines above it
-// leave it in the same write, and so no row is ever empty, missing or there twice.
+// Everything that changes at the same time is one write: lines that move from the window to the lines above it do
+// so in a single write, so no row is ever empty, missing or shown twice.
 type pane struct {
 	out     io.Writer
-	reflows bool // whether the terminal breaks its lines anew when it gets narrower
+	reflows bool // whether the terminal reflows its lines when it gets narrower
 
-	rows []string // the rows of the window as they stand on the terminal; nil before the first
-	at   position // where the cursor stands in them
+	rows []string // the window's rows as they are on the terminal; nil before the first drawing
+	at   position // where the cursor is in them
 
-	cleared bool // whether the screen is to be emptied before the next drawing
-	plain   bool // whether nothing but what moves the cursor is sent, that is, no colors and styles
+	cleared bool // whether the screen must be cleared before the next drawing
+	plain   bool // whether only sequences that move the cursor are sent, that is, no colors and styles
 
-	// The terminal's new size, if that has changed since the last drawing; 0 if not.
+	// The terminal's new size, if it has changed since the last drawing; otherwise 0.
 	width, height int
 }
 
-// A position is a place in the window, counted from 0.
+// A position is a place in the window, counting from 0.
 type position struct{ row, column int }
 
-// reflowsLines reports whether the terminal, judged by its environment variables, breaks its lines
-// anew when it gets narrower. Nearly all do; those that do not are named here.
+// reflowsLines reports, based on environment variables, whether the terminal reflows its lines when it gets
+// narrower. Nearly all terminals do; the ones that don't are named here.
 func reflowsLines(getenv func(string) string) bool {
 	terminal := getenv("TERM")
 	for _, fixed := range []string{"linux", "rxvt", "screen", "vt"} {
@@ -43,17 +43,17 @@ func reflowsLines(getenv func(string) string) bool {
 	return getenv("XTERM_VERSION") == "" && getenv("STY") == ""
 }
 
-// draw writes finished lines above the window, and the window's rows with the cursor in them.
+// draw writes finished lines above the window, then the window's rows with the cursor in them.
 func (p *pane) draw(finished, rows []string, at position) error {
 	if p.plain {
 		finished, rows = withoutStyles(finished), withoutStyles(rows)
 	}
-	if p.width > 0 { // all is drawn again, from where the window begins now
+	if p.width > 0 { // everything is redrawn, from where the window begins now
 		above, _ := p.stands()
 		p.rows, p.at, p.width, p.height = []string{}, position{row: above}, 0, 0
 	}
 	from := 0
-	if len(finished) == 0 { // rows that did not change are not drawn again
+	if len(finished) == 0 { // unchanged rows are not redrawn
 		for from < len(rows)-1 && from < len(p.rows)-1 && rows[from] == p.rows[from] {
 			from++
 		}
@@ -70,7 +70,7 @@ func (p *pane) draw(finished, rows []string, at position) error {
 	p.moveTo(&b, from)
 	lines := append(slices.Clip(finished), rows[from:]...)
 	for i, line := range lines {
-		// A row is emptied before it is written: behind a full row the cursor still stands in it.
+		// A row is cleared before it is written: after a full row is written, the cursor is still in it.
 		if i < len(lines)-1 {
 			b.WriteString(ansi.EraseEntireLine + line + "\r\n")
 		} else {
@@ -88,7 +88,7 @@ func (p *pane) draw(finished, rows []string, at position) error {
 	return err
 }
 
-// moveTo moves the cursor to the beginning of a row of the window as it stands on the terminal.
+// moveTo moves the cursor to the beginning of one of the window's rows as they are on the terminal.
 func (p *pane) moveTo(b *strings.Builder, row int) {
 	b.WriteString("\r")
 	switch {
@@ -100,15 +100,15 @@ func (p *pane) moveTo(b *strings.Builder, row int) {
 	p.at = position{row: row}
 }
 
-// resize has the next drawing draw all rows again, on a terminal of that size.
+// resize makes the next drawing redraw all rows, on a terminal of that size.
 func (p *pane) resize(width, height int) {
 	if p.rows != nil {
 		p.width, p.height = width, height
 	}
 }
 
-// stands returns how many rows of the window stand above the cursor, and how many it takes in all. Where a
-// terminal that was made narrower has broken the rows anew, these are more than were drawn.
+// stands returns how many of the window's rows are above the cursor, and how many there are in total. If the
+// terminal was made narrower and has reflowed the rows, there are more than were drawn.
 func (p *pane) stands() (above, all int) {
 	above, all = p.at.row, len(p.rows)
 	if p.width == 0 {
@@ -126,7 +126,7 @@ func (p *pane) stands() (above, all int) {
 	return min(above, max(p.height-1, 0)), min(all, p.height)
 }
 
-// withoutStyles returns lines without the codes for colors and styles.
+// withoutStyles returns lines without the sequences for colors and styles.
 func withoutStyles(lines []string) []string {
 	bare := make([]string, len(lines))
 	for i, line := range lines {
@@ -135,14 +135,14 @@ func withoutStyles(lines []string) []string {
 	return bare
 }
 
-// clear has the next drawing begin at the top of an empty screen.
+// clear makes the next drawing start at the top of an empty screen.
 func (p *pane) clear() {
 	p.rows, p.at, p.cleared = nil, position{}, true
 	p.width, p.height = 0, 0
 }
 
-// begin has the terminal say more exactly which keys are pressed, and mark what is pasted; end has
-// it stop that, and takes the window off the terminal.
+// begin makes the terminal report more exactly which keys are pressed, and mark pasted text; end makes it stop
+// that, and removes the window from the terminal.
 func (p *pane) begin() error {
 	_, err := io.WriteString(p.out, ansi.SetModeBracketedPaste+ansi.SetModifyOtherKeys2+ansi.PushKittyKeyboard(1))
 	return err

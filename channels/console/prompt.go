@@ -13,12 +13,12 @@ import (
 const (
 	promptText  = "› "
 	workingText = "… working; Ctrl-C stops it"
-	// mostTypedLines is how many lines of a long message are visible while it is typed.
+	// mostTypedLines is how many lines of a long message are visible while it is being typed.
 	mostTypedLines = 8
 )
 
-// A prompt is the line that is typed. Its editor comes from a library; this file says what keys
-// mean in a conversation.
+// A prompt is the line that is being typed. Its editor comes from a library; this file defines what keys mean in a
+// conversation.
 type prompt struct {
 	window  *window
 	editor  textarea.Model
@@ -26,7 +26,7 @@ type prompt struct {
 	width   int
 
 	commands []string // the commands that Tab completes
-	search   *search  // looks for what was typed before; nil while nobody searches
+	search   *search  // searches previously typed lines; nil while nobody searches
 }
 
 func newPrompt(w *window, cfg Config) *prompt {
@@ -37,7 +37,7 @@ func newPrompt(w *window, cfg Config) *prompt {
 
 	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, mostTypedLines, 100_000
 	e.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
-	// The terminal's own paste and copy are better than a program's view of a clipboard.
+	// The terminal's own paste and copy are better than a program's access to a clipboard.
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
 	e.Focus()
 	p := &prompt{window: w, editor: e, history: newHistory(cfg.Earlier), commands: append(localCommands(), cfg.Commands...)}
@@ -58,10 +58,10 @@ func (p *prompt) setPrefix(text string) {
 	p.editor.SetWidth(p.width)
 }
 
-// Init implements tea.Model and starts nothing: the terminal itself makes the cursor blink.
+// Init implements tea.Model. It starts nothing: the terminal itself makes the cursor blink.
 func (p *prompt) Init() tea.Cmd { return nil }
 
-// Update implements tea.Model: it handles a key, or news for the line.
+// Update implements tea.Model: it handles a key, or a message to the prompt.
 func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := p.handle(msg)
 	rows := strings.Split(p.editor.View(), "\n")
@@ -76,8 +76,8 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return p, cmd
 }
 
-// aid returns what helps with the line as it is typed now: what it may become, or how the search
-// goes; "" if nothing does.
+// aid returns a text that helps with the line as it is typed now: what it may become, or how the search is going;
+// "" if there is none.
 func (p *prompt) aid() string {
 	if p.search != nil {
 		found := "nothing has it"
@@ -93,7 +93,7 @@ func (p *prompt) aid() string {
 // handle does what a message to the prompt asks for.
 func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg: // the library does not know the size: it draws nothing
+	case tea.WindowSizeMsg: // the library does not know the size, because it draws nothing
 		return nil
 	case sizeMsg:
 		if width, height, ok := p.window.size(); ok {
@@ -129,8 +129,8 @@ func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// handleKey does what a key means in a conversation, and reports whether it has done so (done);
-// otherwise the editor should handle the key.
+// handleKey does what a key means in a conversation. done is false if the key has no such meaning; the editor
+// should then handle it.
 func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	if p.search != nil && p.searchKey(name) {
 		return true, nil
@@ -181,8 +181,8 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	return true, nil
 }
 
-// searchKey does what a key means while somebody searches, and reports false for a key that ends the
-// search and means what it always does.
+// searchKey does what a key means during a search. It returns false for a key that ends the search and has its
+// usual meaning.
 func (p *prompt) searchKey(name string) bool {
 	s := p.search
 	switch name {
@@ -213,7 +213,7 @@ func (p *prompt) searchKey(name string) bool {
 	return true
 }
 
-// found puts the newest line before the index that has the words of the search into the editor.
+// found puts the newest line before an index that contains the search's words into the editor.
 func (p *prompt) found(before int) {
 	s := p.search
 	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
@@ -230,8 +230,7 @@ func (p *prompt) paste(text string) {
 	p.editor, _ = p.editor.Update(tea.PasteMsg{Content: text})
 }
 
-// send hands the typed text to the conversation. If the queue is full, the text stays in
-// the line.
+// send passes the typed text on to the conversation. If the queue is full, the text stays in the line.
 func (p *prompt) send() {
 	text := strings.TrimSpace(p.editor.Value())
 	if text == "" {
@@ -254,14 +253,13 @@ func (p *prompt) setText(text string) {
 // View implements tea.Model. It shows nothing, because the window draws itself.
 func (p *prompt) View() tea.View { return tea.NewView("") }
 
-// mostRemembered is how many typed lines the arrow keys can bring back.
+// mostRemembered is the maximum number of typed lines that the arrow keys can bring back.
 const mostRemembered = 500
 
-// A history is the lines typed before, the newest last, and the position to which the arrow
-// keys have moved.
+// A history holds the previously typed lines, newest last, and the position to which the arrow keys have moved.
 type history struct {
 	lines []string
-	at    int    // an index of lines; len(lines) is the line that is being typed
+	at    int    // an index of lines; len(lines) means the line that is being typed
 	typed string // the line that was being typed when the arrow keys left it
 }
 
@@ -284,8 +282,8 @@ func (h *history) add(line string) {
 	h.at, h.typed = len(h.lines), ""
 }
 
-// previous returns the line before the present position, and false at the first. It keeps
-// the line that is being typed, so that next can bring it back.
+// previous returns the line before the current position, and false at the first line. It keeps the line that is
+// being typed, so that next can bring it back.
 func (h *history) previous(typing string) (string, bool) {
 	if h.at == 0 {
 		return "", false
@@ -297,7 +295,7 @@ func (h *history) previous(typing string) (string, bool) {
 	return h.lines[h.at], true
 }
 
-// next returns the line after the present position, at last the one that was being typed.
+// next returns the line after the current position; the last one is the line that was being typed.
 func (h *history) next() (string, bool) {
 	if h.at == len(h.lines) {
 		return "", false

@@ -8,19 +8,19 @@ import (
 	"parley/bus"
 )
 
-// The text before the typed line while the person has to decide about a request, and the
-// explanation of the possible answers.
+// The text in front of the typed line while the person has to decide about a request, and the explanation of the
+// possible answers.
 const (
 	answerText  = "y/n/s › "
 	answersHelp = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"
 )
 
-// requests are the approvals for which the person at the terminal is asked. The person
-// decides about the first one, then about the next.
+// requests are the approvals that the person at the terminal is asked for. The person decides about the first one,
+// then about the next.
 type requests struct {
 	open []bus.Ask
-	// exchanged says that the request on the screen was decided elsewhere, and another one has
-	// taken its place: the next typed line may still be meant for the old one.
+	// exchanged says that the request on the screen was decided elsewhere and replaced by another one: the next
+	// typed line may still be meant for the old one.
 	exchanged bool
 }
 
@@ -44,7 +44,7 @@ func (r *requests) remove(id string) {
 	r.exchanged = len(r.open) > 0 && (r.exchanged || at == 0)
 }
 
-// question returns the question that the terminal asks now; "" if no request is open.
+// question returns the question that the terminal is asking; "" if no request is open.
 func (r *requests) question() string {
 	if len(r.open) == 0 {
 		return ""
@@ -52,9 +52,8 @@ func (r *requests) question() string {
 	return fmt.Sprintf("%s waits for your word (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersHelp)
 }
 
-// command returns the command for a typed line that decides about the present request;
-// wrong says why a line that looks like a decision is not taken as one. Both are "" for any
-// other line.
+// command returns the command for a typed line that decides about the current request; wrong says why a line that
+// looks like a decision is not accepted as one. Both are "" for any other line.
 func (r *requests) command(text string) (command, wrong string) {
 	if len(r.open) == 0 {
 		return "", ""
@@ -79,8 +78,8 @@ func (r *requests) command(text string) (command, wrong string) {
 	return command, ""
 }
 
-// takeDecision returns the command for a typed line if it decides about the present request;
-// taken is false if the line is meant for the agent.
+// takeDecision returns the command for a typed line if the line decides about the current request; taken is false
+// if the line is meant for the agent.
 func (s *screen) takeDecision(text string) (command string, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

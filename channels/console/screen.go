@@ -17,20 +17,19 @@ const (
 	bullet = "· "
 	dimOn  = "\x1b[2m"
 	dimOff = "\x1b[0m"
-	// newsLag is how long a sent message waits for the events of its turn, so that the end of a
-	// text is not printed before its middle.
+	// newsLag is how long a sent message waits for its turn's events, so that the end of a text is not printed
+	// before its middle.
 	newsLag = 250 * time.Millisecond
 )
 
-// A block is one part of a turn's output (text or thinking), as far as it has arrived.
+// A block is one part of a turn's output (text or thinking), as much of it as has arrived.
 type block struct {
 	n    int // its number in the turn
 	kind string
 	text strings.Builder
 }
 
-// passage returns the block in the form in which the screen shows it; blocks that are not text are
-// dimmed.
+// passage returns the block in the form in which the screen shows it; blocks that are not text are dimmed.
 func (b *block) passage() passage {
 	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
 }
@@ -40,34 +39,34 @@ const (
 	blockThinking = "thinking"
 )
 
-// A turn is what the screen has shown of one turn.
+// A turn holds what the screen has shown of one turn.
 type turn struct {
 	texts []*block  // its blocks of text, including the one that is growing
 	over  bool      // whether the turn is over, so that its later events are ignored
-	used  bus.Usage // what all its calls of models together have used
+	used  bus.Usage // what all its model calls have used together
 }
 
 // A display is where a screen shows its passages.
 type display interface {
 	print(passage)                // prints a finished passage
-	grow(passage)                 // shows a passage that is not finished; it begins with what it was before
-	finish()                      // prints what of that passage is not printed yet
+	grow(passage)                 // shows an unfinished passage, which begins with the text it had before
+	finish()                      // prints the part of that passage that has not been printed yet
 	showCalls(lines string)       // replaces the lines of the running tool calls
-	showStatus(line string)       // replaces the line that says what goes on; "" removes it
-	showQuestion(question string) // replaces the question for the person's decision; "" removes it
+	showStatus(line string)       // replaces the line that says what is going on; "" removes it
+	showQuestion(question string) // replaces the question that the person has to decide; "" removes it
 }
 
-// A screen shows a conversation while it goes on.
+// A screen shows a conversation as it happens.
 type screen struct {
 	mu          sync.Mutex
 	display     display
-	growing     *block           // the block that the model is saying
+	growing     *block           // the block that the model is writing
 	calls       []callLine       // the tool calls that are running
-	busy        bool             // whether an answer is awaited
-	status      string           // the line that says what goes on
+	busy        bool             // whether an answer is expected
+	status      string           // the line that says what is going on
 	ownMessages map[string]bool  // the ids of the person's messages; see recordAsked
-	turns       map[string]*turn // the turns by their ids
-	latest      string           // the id of the turn to which the last event belongs
+	turns       map[string]*turn // the turns, by id
+	latest      string           // the id of the turn that the last event belongs to
 	change      chan struct{}    // closed when a turn has ended
 
 	here     bus.Address
@@ -88,8 +87,8 @@ func (s *screen) attach(on display) {
 	s.display = on
 }
 
-// showTyped prints what the person has sent, if a window is drawn, because it clears the typed
-// line; elsewhere the typed text stays visible anyway.
+// showTyped prints what the person has sent, if a window is drawn, because the window clears the typed line;
+// without a window, the typed text stays visible anyway.
 func (s *screen) showTyped(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (s *screen) clear() {
 	}
 }
 
-// putBack says why a text cannot be sent, and puts it back into the line, if a window is drawn.
+// putBack says why a text can't be sent and, if a window is drawn, puts the text back into the line.
 func (s *screen) putBack(text, wrong string) {
 	s.mu.Lock()
 	w, window := s.display.(*window)
@@ -118,7 +117,8 @@ func (s *screen) putBack(text, wrong string) {
 	}
 }
 
-// recordAsked records the id of a message of the person's; a command is answered without a turn.
+// recordAsked records the id of one of the person's messages, and whether the message is a command, which is
+// answered without a turn.
 func (s *screen) recordAsked(id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,21 +126,21 @@ func (s *screen) recordAsked(id, text string) {
 	s.setBusy(true)
 }
 
-// isBusy reports whether an answer is awaited.
+// isBusy reports whether an answer is expected.
 func (s *screen) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy
 }
 
-// printNote prints a line that belongs to no answer.
+// printNote prints a line that is not part of an answer.
 func (s *screen) printNote(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.display.print(passage{text: text})
 }
 
-// printPast prints, dimmed, how the conversation stood when the person left.
+// printPast prints, dimmed, the end of the conversation as the person left it.
 func (s *screen) printPast(all []past.Exchange) {
 	if len(all) == 0 {
 		return
@@ -164,7 +164,7 @@ func (s *screen) handleEvent(e bus.Event) {
 		t = new(turn)
 		s.turns[e.Turn] = t
 	}
-	if t.over && e.Type != bus.Compacted { // the reply to /compact does not wait for its news, and may come first
+	if t.over && e.Type != bus.Compacted { // the reply to /compact does not wait for its event, and may come first
 		return
 	}
 	s.latest = e.Turn
@@ -205,7 +205,7 @@ func (s *screen) handleEvent(e bus.Event) {
 	}
 }
 
-// growBlock shows a growing block of the model's output; its thinking is dimmed.
+// growBlock shows a growing block of the model's output; thinking is dimmed.
 func (s *screen) growBlock(t *turn, e bus.Event) {
 	if e.Kind != blockText && e.Kind != blockThinking {
 		return
@@ -221,7 +221,7 @@ func (s *screen) growBlock(t *turn, e bus.Event) {
 	s.display.grow(s.growing.passage())
 }
 
-// showCallProgress shows the progress of a running tool call in its line.
+// showCallProgress shows the progress of a running tool call in the call's line.
 func (s *screen) showCallProgress(e bus.Event) {
 	for i := range s.calls {
 		if s.calls[i].call == e.Call && s.growing == nil {
@@ -240,8 +240,8 @@ func (s *screen) finishBlock() {
 	}
 }
 
-// withdrawBlocks forgets those blocks of an answer whose numbers are from or higher, because the
-// model is asked again for them. What the person has read of them stays, and is marked.
+// withdrawBlocks forgets an answer's blocks with the number from or higher, because the model is asked for them
+// again. What the person has read of them stays, and is marked.
 func (s *screen) withdrawBlocks(t *turn, from int) {
 	kept := t.texts[:0]
 	void := false
@@ -277,7 +277,7 @@ func (s *screen) finishCall(e bus.Event) {
 	if e.Error != nil {
 		outcome = " failed: " + oneLine(e.Error.Code)
 	}
-	line := bullet + oneLine(e.Tool) + " …" // for a call whose beginning was missed
+	line := bullet + oneLine(e.Tool) + " …" // for a call whose start was missed
 	for i, c := range s.calls {
 		if c.call == e.Call {
 			line = c.line
@@ -289,10 +289,10 @@ func (s *screen) finishCall(e bus.Event) {
 	s.display.print(passage{text: line + outcome})
 }
 
-// endTurn records that a turn has ended. Its answer, if it has one, is still to be sent.
+// endTurn records that a turn has ended. If it has an answer, that is sent later.
 func (s *screen) endTurn(t *turn, e bus.Event) {
 	t.over = true
-	// A text whose end was missed goes on in the answer.
+	// A text whose end was missed continues in the answer.
 	if s.growing == nil || s.growing.kind != blockText || e.Type == bus.TurnError {
 		s.finishBlock()
 	}
@@ -308,8 +308,8 @@ func (s *screen) endTurn(t *turn, e bus.Event) {
 	}
 }
 
-// send waits for the events before a sent message, prints what was not shown of it yet and, if it is an
-// answer, marks its turn as over.
+// send waits for the events that precede a sent message and prints what has not been shown of the message yet. If
+// the message is an answer, it marks the answer's turn as over.
 func (s *screen) send(ctx context.Context, part channels.Part) {
 	s.waitForEvents(ctx, part)
 	s.mu.Lock()
@@ -323,10 +323,10 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	}
 	s.display.print(passage{text: rest, markdown: true})
 	_, mine := s.ownMessages[id]
-	if !mine && t == nil { // a message that answers nothing
+	if !mine && t == nil { // the message answers nothing
 		return
 	}
-	s.turns[id] = &turn{over: true} // later events of this turn are ignored
+	s.turns[id] = &turn{over: true} // later events from this turn are ignored
 	delete(s.ownMessages, id)
 	if last := s.turns[s.latest]; last == nil || last.over {
 		s.forgetOldTurns()
@@ -334,8 +334,8 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	}
 }
 
-// completeBlock ends the block that is growing. If it is the beginning of a complete answer, of which
-// rest was not shown, it grows by that rest. completeBlock returns what is still to be printed.
+// completeBlock ends the block that is growing. If the block is the beginning of a complete answer whose rest has
+// not been shown, it first adds the rest to the block. It returns what must still be printed.
 func (s *screen) completeBlock(t *turn, answer, rest string) string {
 	n := len(t.texts)
 	if s.growing != nil && n > 0 && t.texts[n-1] == s.growing && len(rest) < len(answer) {
@@ -347,7 +347,7 @@ func (s *screen) completeBlock(t *turn, answer, rest string) string {
 	return rest
 }
 
-// forgetOldTurns removes ended turns until no more than 64 are left.
+// forgetOldTurns removes ended turns until at most 64 are left.
 func (s *screen) forgetOldTurns() {
 	const most = 64
 	for id, t := range s.turns {
@@ -360,7 +360,7 @@ func (s *screen) forgetOldTurns() {
 	}
 }
 
-// unseenRest returns the rest of an answer that was not shown while the turn went on.
+// unseenRest returns the rest of an answer that was not shown while the turn was running.
 func (t *turn) unseenRest(text string) string {
 	for i := range t.texts {
 		var seen strings.Builder
@@ -377,7 +377,7 @@ func (t *turn) unseenRest(text string) string {
 	return text
 }
 
-// waitForEvents waits up to newsLag until the events of the turn that a part answers are shown.
+// waitForEvents waits for at most newsLag until the events of the turn that a part answers have been shown.
 func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	id, answers := bus.Cause(part.Key)
 	timer := time.NewTimer(newsLag)
@@ -401,8 +401,8 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	}
 }
 
-// A plainOutput is a display for an output that is not a terminal. It writes finished passages
-// as they are, except the model's thinking, which could be taken for the answer.
+// A plainOutput is a display for output that does not go to a terminal. It writes finished passages unchanged,
+// except for the model's thinking, which could be mistaken for the answer.
 type plainOutput struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -434,7 +434,7 @@ func (*plainOutput) showStatus(string) {}
 
 func (p *plainOutput) showQuestion(question string) { p.print(passage{text: question}) }
 
-// writeError returns the first error of writing.
+// writeError returns the first error from writing.
 func (p *plainOutput) writeError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A sizeMsg tells the prompt that the terminal may have another size. It doesn't say which: of two messages that
-// overtake each other, the later one would bring an old size back.
+// A sizeMsg tells the prompt that the terminal's size may have changed. It does not contain the size: if two
+// messages arrived in the wrong order, the second one would restore an old size.
 type sizeMsg struct{}
 
 // size returns the terminal's size; false if it has none.
@@ -18,7 +18,7 @@ func (w *window) size() (width, height int, ok bool) {
 	return width, height, err == nil && width > 0 && height > 0
 }
 
-// followSize tells the prompt to look at the terminal's size, now and whenever it changes, until stop is called.
+// followSize tells the prompt to check the terminal's size, now and whenever it changes, until stop is called.
 func (w *window) followSize() (stop func()) {
 	changes, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(changes, syscall.SIGWINCH)

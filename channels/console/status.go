@@ -9,8 +9,7 @@ import (
 	"parley/bus"
 )
 
-// setBusy sets whether an answer is awaited. The caller holds s.mu, as for all methods
-// below.
+// setBusy sets whether an answer is expected. The caller holds s.mu, as for all methods below.
 func (s *screen) setBusy(busy bool) {
 	s.busy = busy
 	line := ""
@@ -26,8 +25,8 @@ func (s *screen) setBusy(busy bool) {
 	}
 }
 
-// showModelNews shows what an event says about calls of models: why an answer is late, and
-// what the turn has used so far.
+// showModelNews shows what an event says about model calls: why an answer is late, and what the turn has used so
+// far.
 func (s *screen) showModelNews(t *turn, e bus.Event) {
 	switch {
 	case e.Retry != nil:
@@ -42,7 +41,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 	}
 }
 
-// retryText returns the line that says that a model is asked again, or another one in its place.
+// retryText returns the line that says that a model is asked again, or that another one is asked in its place.
 func retryText(r bus.Retry) string {
 	when := "at once"
 	if wait := time.Duration(r.AfterMS) * time.Millisecond; wait >= time.Second {
@@ -72,7 +71,7 @@ func (t *turn) addUsage(u bus.Usage) {
 	}
 }
 
-// usageText returns in brackets what a turn has used; "" for nothing.
+// usageText returns, in brackets, what a turn has used; "" if that is nothing.
 func usageText(u bus.Usage) string {
 	if u.Input+u.Output == 0 {
 		return ""
@@ -92,7 +91,7 @@ func usageText(u bus.Usage) string {
 	return " (" + text + ")"
 }
 
-// dollars returns an amount with two decimals, and one below a cent with as many as it needs.
+// dollars formats an amount with two decimals; amounts below a cent get as many as necessary.
 func dollars(micro int64) string {
 	if micro >= 10_000 {
 		return strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)

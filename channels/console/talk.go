@@ -26,8 +26,8 @@ func terminalFD(stream any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// terminalSize returns the terminal's size; false where a window cannot be drawn: on a terminal
-// that does not know its size (a serial line) or cannot move its cursor.
+// terminalSize returns the terminal's size; false if a window can't be drawn there, because the terminal does not
+// know its size (a serial line) or can't move its cursor.
 func (c *Channel) terminalSize() (width, height int, ok bool) {
 	fd, shown := terminalFD(c.cfg.Out)
 	if _, typed := terminalFD(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {
@@ -37,12 +37,11 @@ func (c *Channel) terminalSize() (width, height int, ok bool) {
 	return width, height, err == nil && width > 0 && height > 0
 }
 
-// makesLinks reports whether the terminal, judged by its environment variables, turns the
-// escape sequence for hyperlinks into links; a terminal cannot be asked. It returns false inside
-// a program such as tmux, which may not pass the sequence on. FORCE_HYPERLINK overrides all this,
-// as it does for other programs.
+// makesLinks reports, based on environment variables, whether the terminal turns the escape sequence for hyperlinks
+// into links; a terminal can't be asked. It returns false inside a program such as tmux, which may not pass the
+// sequence on. FORCE_HYPERLINK overrides all this, as it does in other programs.
 func makesLinks(getenv func(string) string) bool {
-	if getenv("NO_COLOR") != "" { // nor anything else but what moves the cursor
+	if getenv("NO_COLOR") != "" { // then nothing is sent except what moves the cursor
 		return false
 	}
 	switch getenv("FORCE_HYPERLINK") {
@@ -55,7 +54,7 @@ func makesLinks(getenv func(string) string) bool {
 	if getenv("TMUX") != "" || getenv("STY") != "" {
 		return false
 	}
-	const fixed = 5001 // the first version of VTE that no hyperlink crashes
+	const fixed = 5001 // the first version of VTE that hyperlinks don't crash
 	if version, err := strconv.Atoi(getenv("VTE_VERSION")); err == nil && version >= fixed {
 		return true
 	}
@@ -64,21 +63,20 @@ func makesLinks(getenv func(string) string) bool {
 		getenv("WT_SESSION") != "" || getenv("KONSOLE_VERSION") != "" || getenv("DOMTERM") != ""
 }
 
-// A keyboard delivers what a person types in a conversation: lines, Ctrl-C, and the end of
-// the input.
+// A keyboard delivers what a person types in a conversation: lines, Ctrl-C, and the end of input.
 type keyboard struct {
 	lines      <-chan string
 	interrupts <-chan struct{}
 	ended      <-chan error
 }
 
-// openTerminal opens the terminal for a conversation, or plain input and output where no window can
-// be drawn; the returned function leave closes it.
+// openTerminal opens the terminal for a conversation, or plain input and output if no window can be drawn; the
+// returned function leave closes it.
 func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	width, height, ok := c.terminalSize()
 	if !ok {
 		lines, ended := make(chan string), make(chan error, 1)
-		go func() { ended <- c.readLines(ctx, lines) }() // a read of In cannot be interrupted
+		go func() { ended <- c.readLines(ctx, lines) }() // a read of In can't be interrupted
 		return keyboard{lines: lines, ended: ended}, func() {}
 	}
 	fd, _ := terminalFD(c.cfg.In)
@@ -100,7 +98,7 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	}
 }
 
-// publishTyped publishes each typed line, and /stop for Ctrl-C while an answer is awaited.
+// publishTyped publishes each typed line, and /stop for Ctrl-C while an answer is expected.
 func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context, bus.Inbound) error, t keyboard) error {
 	stopping := false
 	for {
@@ -159,8 +157,8 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 	}
 }
 
-// carryOut carries out a command that only a terminal has. done is false for any other text; leave says that
-// the conversation is over.
+// carryOut carries out a command that only a terminal has. done is false for any other text; leave says that the
+// conversation is over.
 func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) {
 	name, args, _ := strings.Cut(text, " ")
 	name, is := strings.CutPrefix(name, "/")
@@ -172,12 +170,12 @@ func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) 
 		c.screen.printNote(said)
 	}
 	if leave {
-		c.cfg.Leaving = "" // an answer goes on meanwhile
+		c.cfg.Leaving = "" // an answer continues in the meantime
 	}
 	return true, leave
 }
 
-// readLines reads lines from an input without an editor.
+// readLines reads lines from an input that has no editor.
 func (c *Channel) readLines(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)

@@ -17,39 +17,38 @@ import (
 	"parley/channels/markup"
 )
 
-// A window is the lower end of a terminal: what the turn is doing now, under it a line that says what
-// goes on, and the line that is typed. What is finished is printed above the window and stays. Apart
-// from what is growing, the window always has the same height: where it got smaller, the terminal
-// would be left with an empty row.
+// A window is the lower end of a terminal: what the turn is doing now, below it a line that says what is going on,
+// and the line that is being typed. Whatever is finished is printed above the window and stays. Apart from the part
+// that grows, the window's height does not change: if it got smaller, the terminal would be left with an empty row.
 type window struct {
 	program  *tea.Program
 	markdown *markup.Renderer
 	links    bool   // whether the terminal shows hyperlinks
-	hint     string // stands in the line that says what goes on while nothing does
+	hint     string // shown in the line that says what is going on while nothing is
 	fd       int    // the terminal that is read
 	changed  chan struct{}
 
 	mu            sync.Mutex
 	pane          pane
 	width, height int
-	finished      []string // the lines that are to be printed above the window
-	growing       *growing // the passage that is not finished; nil if there is none
+	finished      []string // the lines that must be printed above the window
+	growing       *growing // the unfinished passage; nil if there is none
 	calls         passage  // the tool calls that are running
-	status        string   // says what goes on; "" if nothing does
-	aid           string   // helps with the line that is typed, in place of status; "" if nothing does
-	question      string   // the question for the person's decision; "" if there is none
-	typed         []string // the line that is typed, as rows
-	cursor        position // where the cursor stands in them
+	status        string   // says what is going on; "" if nothing is
+	aid           string   // helps with the line that is being typed, and is shown instead of status; "" if there is none
+	question      string   // the question that the person has to decide; "" if there is none
+	typed         []string // the line that is being typed, as rows
+	cursor        position // where the cursor is in them
 
 	lines      chan string   // lines that were typed and sent
-	interrupts chan struct{} // gets a value for each Ctrl-C at an empty line
-	ended      chan error    // why the typing has ended; io.EOF after Ctrl-D
+	interrupts chan struct{} // receives a value for each Ctrl-C at an empty line
+	ended      chan error    // receives why typing has ended; io.EOF after Ctrl-D
 }
 
-// maxQueuedLines is how many sent lines may wait to be received.
+// maxQueuedLines is the number of sent lines that may wait to be received.
 const maxQueuedLines = 16
 
-// betweenFrames is the least time between two drawings of the window.
+// betweenFrames is the minimum time between two drawings of the window.
 const betweenFrames = time.Second / 30
 
 func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Config) *window {
@@ -60,7 +59,7 @@ func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Confi
 		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
 	w.program = tea.NewProgram(newPrompt(w, cfg), tea.WithInput(in), tea.WithOutput(out),
-		tea.WithoutRenderer(),      // the window draws itself: only so what leaves it is printed in the same moment
+		tea.WithoutRenderer(),      // the window draws itself: only then is what leaves it printed at the same moment
 		tea.WithoutSignalHandler()) // the caller has one
 	return w
 }
@@ -77,7 +76,7 @@ func (w *window) run() {
 	w.ended <- err
 }
 
-// runOnTerminal has the terminal hand on each key, and draws the window, until the program ends.
+// runOnTerminal makes the terminal pass on each key, and draws the window, until the program ends.
 func (w *window) runOnTerminal() (err error) {
 	before, err := term.MakeRaw(w.fd)
 	if err != nil {
@@ -103,7 +102,7 @@ func (w *window) runOnTerminal() (err error) {
 	return err
 }
 
-// drawOften draws the window whenever it has changed, but not more often than people can see.
+// drawOften draws the window whenever it has changed, but not more often than people can notice.
 func (w *window) drawOften(done <-chan struct{}) {
 	for {
 		select {
@@ -135,7 +134,7 @@ func (w *window) change(change func()) {
 	w.mu.Unlock()
 	select {
 	case w.changed <- struct{}{}:
-	default: // it is to be drawn already
+	default: // it will be drawn anyway
 	}
 }
 
@@ -144,7 +143,7 @@ func (w *window) print(p passage) {
 	w.change(func() { w.finished = append(w.finished, w.linesOf(p)...) })
 }
 
-// grow shows a passage that is not finished, which begins with what it was before.
+// grow shows an unfinished passage, which begins with the text it had before.
 func (w *window) grow(p passage) {
 	w.change(func() {
 		if w.growing == nil {
@@ -164,14 +163,14 @@ func (w *window) finish() {
 	})
 }
 
-// showCalls shows the lines of the tool calls that are running, in place of the ones before.
+// showCalls replaces the lines of the running tool calls.
 func (w *window) showCalls(lines string) { w.change(func() { w.calls = passage{text: lines} }) }
 
-// showStatus shows the line that says what goes on.
+// showStatus shows the line that says what is going on.
 func (w *window) showStatus(line string) { w.change(func() { w.status = line }) }
 
-// showQuestion prints the request that waits for the person's decision, once, and has the line that
-// is typed ask for the decision.
+// showQuestion prints the request that the person has to decide, once, and makes the line that is being typed ask
+// for the decision.
 func (w *window) showQuestion(question string) {
 	w.change(func() {
 		if question != "" && question != w.question {
@@ -185,13 +184,13 @@ func (w *window) showQuestion(question string) {
 // putBack puts a text that was sent back into the line.
 func (w *window) putBack(text string) { w.program.Send(putBackMsg(text)) }
 
-// A putBackMsg tells the prompt a text that could not be sent.
+// A putBackMsg tells the prompt that a text could not be sent.
 type putBackMsg string
 
-// A questionMsg tells the prompt the request that waits for a decision.
+// A questionMsg tells the prompt which request is waiting for a decision.
 type questionMsg string
 
-// showTyped shows the line that is typed, as rows, with the cursor in them and what helps with it.
+// showTyped shows the line that is being typed, as rows, with the cursor in them and the text that helps with it.
 func (w *window) showTyped(rows []string, cursor position, aid string) {
 	w.change(func() { w.typed, w.cursor, w.aid = rows, cursor, aid })
 }
@@ -199,7 +198,7 @@ func (w *window) showTyped(rows []string, cursor position, aid string) {
 // clear clears the screen; what has scrolled away stays.
 func (w *window) clear() { w.change(func() { w.pane.clear() }) }
 
-// resize takes the terminal's new size.
+// resize sets the terminal's new size.
 func (w *window) resize(width, height int) {
 	w.change(func() {
 		if width != w.width || height != w.height {
@@ -209,20 +208,20 @@ func (w *window) resize(width, height int) {
 	})
 }
 
-// drawSoon draws the window, unless the terminal has another size now. The caller holds w.mu.
+// drawSoon draws the window, unless the terminal's size has changed. The caller holds w.mu.
 func (w *window) drawSoon() {
 	if width, height, ok := w.size(); ok && (width != w.width || height != w.height) {
-		go w.program.Send(sizeMsg{}) // then the typed line is laid out for it, and all is drawn
+		go w.program.Send(sizeMsg{}) // the typed line is then laid out for the new size, and everything is drawn
 		return
 	}
-	_ = w.draw() // what cannot be written now is written with the rest at the end, or never
+	_ = w.draw() // what can't be written now is written with the rest at the end, or never
 }
 
 // draw draws the window, and prints what is finished above it. The caller holds w.mu.
 func (w *window) draw() error {
 	below := 1 + len(w.typed)
-	// A third: so the window still fits where the terminal is made half as high. What does not fit
-	// scrolls away, unfinished, and nothing takes it back.
+	// A third, so that the window still fits if the terminal's height is halved. Whatever does not fit scrolls away
+	// unfinished, and can't be taken back.
 	room := max(min(w.height/3, w.height-below-1), 1)
 	var rows []string
 	if w.growing != nil {
@@ -233,7 +232,7 @@ func (w *window) draw() error {
 		rows = w.linesOf(w.calls)
 		rows = rows[max(len(rows)-room, 0):]
 	}
-	if _, stands := w.pane.stands(); stands > 0 { // a window that got smaller would leave empty rows below it
+	if _, stands := w.pane.stands(); stands > 0 { // if the window got smaller, there would be empty rows below it
 		rows = append(rows, make([]string, max(min(stands, w.height)-len(w.finished)-len(rows)-below, 0))...)
 	}
 	status := cmp.Or(w.aid, w.status, w.hint)
@@ -241,7 +240,7 @@ func (w *window) draw() error {
 	cursor := w.cursor
 	cursor.row += len(rows)
 	rows = append(rows, w.typed...)
-	if over := len(rows) - w.height; over > 0 && w.height > 0 { // the terminal is lower than what is typed
+	if over := len(rows) - w.height; over > 0 && w.height > 0 { // the terminal is not high enough for what is being typed
 		rows, cursor.row = rows[over:], max(cursor.row-over, 0)
 	}
 	finished := w.finished
@@ -249,7 +248,7 @@ func (w *window) draw() error {
 	return w.pane.draw(finished, rows, cursor)
 }
 
-// drawLast prints what is finished, and takes the window off the terminal. The caller holds w.mu.
+// drawLast prints what is finished, and removes the window from the terminal. The caller holds w.mu.
 func (w *window) drawLast() error {
 	if w.growing != nil {
 		w.finished = append(w.finished, w.growing.finish(w.linesOf)...)
@@ -258,7 +257,7 @@ func (w *window) drawLast() error {
 	return errors.Join(w.draw(), w.pane.end())
 }
 
-// shorten returns the first of those lines that do not fit into the room, and how many follow.
+// shorten returns the first of the lines if not all fit into the room, and how many more there are.
 func shorten(lines []string, room, width int) []string {
 	if len(lines) <= room {
 		return lines
@@ -268,7 +267,7 @@ func shorten(lines []string, room, width int) []string {
 	return append(shown, dimmedRow(more, width))
 }
 
-// oneRow returns a text without line breaks and characters on which a terminal acts.
+// oneRow returns a text without line breaks and without characters that a terminal acts on.
 func oneRow(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
 
 // dimmedRow returns a text as one row, dimmed.
@@ -276,7 +275,7 @@ func dimmedRow(text string, width int) string {
 	return dimmed(ansi.Truncate(text, max(width-1, 1), "…"))
 }
 
-// dimmed returns a line that is dimmed.
+// dimmed returns a line, dimmed.
 func dimmed(line string) string {
 	if line == "" {
 		return ""
@@ -303,7 +302,7 @@ func (w *window) linesOf(p passage) []string {
 	lines := strings.Split(wrap(text, w.width), "\n")
 	if p.dim {
 		for i := range lines {
-			lines[i] = dimmed(ansi.Strip(lines[i])) // the end of a style would end the dimming too
+			lines[i] = dimmed(ansi.Strip(lines[i])) // the end of a style would also end the dimming
 		}
 	}
 	return lines

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// OpenPTY opens a pseudo terminal of that size. A person types at front and reads there; a program reads
-// and writes at back. The caller closes both.
+// OpenPTY opens a pseudoterminal of the given size. A person types and reads at front; a program reads and writes
+// at back. The caller closes both.
 func OpenPTY(width, height int) (front, back *os.File, err error) {
 	front, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -32,13 +32,14 @@ func OpenPTY(width, height int) (front, back *os.File, err error) {
 	return front, back, err
 }
 
-// ResizePTY gives a pseudo terminal another size.
+// ResizePTY changes the size of a pseudoterminal.
 func ResizePTY(front *os.File, width, height int) error {
 	size := [4]uint16{uint16(height), uint16(width)} //nolint:gosec // no terminal is that large
 	return control(front, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 }
 
-// control does something to a terminal. It leaves the file as it is, so that closing it ends a read.
+// control makes a control call for a terminal. It leaves the file in its mode, so that closing the file ends a
+// read.
 func control(f *os.File, request uintptr, value unsafe.Pointer) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -9,32 +9,32 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// mostScrolled is how many lines are kept that have scrolled away.
+// mostScrolled is the maximum number of lines that are kept after they have scrolled away.
 const mostScrolled = 100_000
 
-// A Terminal is a terminal without a screen: tests read what it would show.
+// A Terminal is a terminal without a display: tests read what it would show.
 type Terminal struct {
 	emulator *vt.SafeEmulator
 
-	lines []string // what stood on it before it was resized, until something is written
-	x, y  int      // where the cursor was in them
+	lines []string // what was on it before it was resized, until something is written
+	x, y  int      // where the cursor was in these lines
 }
 
-// NewTerminal returns a terminal of that size.
+// NewTerminal returns a terminal of the given size.
 func NewTerminal(width, height int) *Terminal {
 	e := vt.NewSafeEmulator(width, height)
 	e.SetScrollbackSize(mostScrolled)
 	return &Terminal{emulator: e}
 }
 
-// Write shows what a program has written.
+// Write shows the output of a program.
 func (t *Terminal) Write(b []byte) (int, error) {
 	t.lines = nil
 	return t.emulator.Write(b)
 }
 
-// Resize gives the terminal another size, as terminals do: what stands lowest stays in sight. One that
-// reflows breaks its rows anew; others cut them off.
+// Resize changes the terminal's size in the way that terminals do: the lowest rows stay in sight. A terminal that
+// reflows breaks its rows into new ones; others cut them off.
 func (t *Terminal) Resize(width, height int, reflows bool) {
 	if t.lines == nil || !reflows {
 		t.lines, t.x, t.y = t.Scrolled(), 0, 0
@@ -51,7 +51,7 @@ func (t *Terminal) Resize(width, height int, reflows bool) {
 		if i == t.y {
 			at = len(rows)
 		}
-		cells := []rune(line) // each as wide as a cell: tests of sizes write no others
+		cells := []rune(line) // each is one cell wide: tests of sizes write no other characters
 		for reflows && len(cells) > width {
 			rows = append(rows, string(cells[:width]))
 			cells = cells[width:]
@@ -63,15 +63,15 @@ func (t *Terminal) Resize(width, height int, reflows bool) {
 	}
 	t.emulator = vt.NewSafeEmulator(width, height)
 	t.emulator.SetScrollbackSize(mostScrolled)
-	_, _ = t.emulator.Write([]byte(strings.Join(rows, "\r\n"))) // an emulator takes all
+	_, _ = t.emulator.Write([]byte(strings.Join(rows, "\r\n"))) // an emulator accepts everything
 	last := len(rows) - 1
 	_, _ = fmt.Fprintf(t.emulator, "\x1b[%d;%dH", min(last, height-1)-(last-at)+1, column+1)
 }
 
-// Size returns the columns and rows.
+// Size returns the number of columns and rows.
 func (t *Terminal) Size() [2]int { return [2]int{t.emulator.Width(), t.emulator.Height()} }
 
-// Scrolled returns the lines that have scrolled away, the oldest first, without trailing blanks.
+// Scrolled returns the lines that have scrolled away, oldest first, without trailing blanks.
 func (t *Terminal) Scrolled() []string {
 	var lines []string
 	for _, line := range t.emulator.Scrollback().Lines() {
@@ -100,13 +100,13 @@ func (t *Terminal) Rows() []string {
 	return rows
 }
 
-// A Span is a part of a row whose text is of one style.
+// A Span is a part of a row whose text has one style.
 type Span struct {
 	Text        string
 	Bold, Faint bool
 }
 
-// The attributes of a cell, as the emulator counts them.
+// The attributes of a cell, as the emulator encodes them.
 const (
 	boldAttr  = 1 << 0
 	faintAttr = 1 << 1
@@ -142,13 +142,13 @@ func (t *Terminal) Cursor() (x, y int) {
 	return at.X, at.Y
 }
 
-// Seen returns the text that a terminal of that size shows after written was written to it: the
-// rows that have scrolled away first, then the visible ones, without trailing blanks.
+// Seen returns the text that a terminal of that size shows after written was written to it: first the rows that
+// have scrolled away, then the visible ones, without trailing blanks.
 func Seen(written string, width, height int) string {
 	t := NewTerminal(width, height)
-	_, _ = t.Write([]byte(written)) // an emulator takes all
+	_, _ = t.Write([]byte(written)) // an emulator accepts everything
 	return strings.TrimRight(strings.Join(append(t.Scrolled(), t.Rows()...), "\n"), "\n")
 }
 
-// Forget forgets what has scrolled away.
+// Forget forgets the lines that have scrolled away.
 func (t *Terminal) Forget() { t.emulator.ClearScrollback() }

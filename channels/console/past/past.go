@@ -1,4 +1,4 @@
-// Package past shortens what was said earlier in a conversation to what a person is shown on return.
+// Package past shortens what was said earlier in a conversation to what is shown to a person who returns.
 package past
 
 import (
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// An Exchange is something that the person said earlier, and what was answered; "" for nothing yet.
+// An Exchange is something that the person said earlier, with the answer; "" if there is none yet.
 type Exchange struct{ Said, Answer string }
 
-// How much of the past is shown: of the last answer somewhat more, as it is most likely to matter.
+// How much of the past is shown. More is shown of the last answer, because it is the most likely to matter.
 const (
 	mostShown  = 3 // exchanges
 	fewLines   = 2
@@ -17,7 +17,7 @@ const (
 	mostOfLine = 240 // characters
 )
 
-// End returns the last of the exchanges, shortened.
+// End returns the last few exchanges, shortened.
 func End(all []Exchange) []Exchange {
 	var end []Exchange
 	for _, e := range all[max(len(all)-mostShown, 0):] {
@@ -29,7 +29,7 @@ func End(all []Exchange) []Exchange {
 	return end
 }
 
-// beginningOf returns the first lines of a text, and of a long line the beginning.
+// beginningOf returns the first lines of a text; of a long line, it returns only the beginning.
 func beginningOf(text string, most int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	more := len(lines) > most

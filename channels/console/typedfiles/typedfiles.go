@@ -1,8 +1,8 @@
-// Package typedfiles finds the files that a person names in a typed line, to send them with it.
+// Package typedfiles finds the files that a person names in a typed line, so that they can be sent with it.
 //
 // A file is named by @ and its path: @notes.txt, @~/plan.png, @"my notes.txt", @my\ notes.txt,
-// @file:///home/ann/plan.png. Only what a person has typed after an @, or has dropped onto the terminal,
-// is a name: words of a text that was pasted from elsewhere never make a file leave the machine.
+// @file:///home/ann/plan.png. Only what a person has typed after an @, or has dropped onto the terminal, counts as
+// a name: words in a text that was pasted from elsewhere never make a file leave the machine.
 package typedfiles
 
 import (
@@ -21,21 +21,21 @@ import (
 	"parley/bus"
 )
 
-// How much goes with one message.
+// How much may go with one message.
 const (
 	MaxFiles = 10
 	MaxBytes = 10 << 20
 )
 
-// A name is an @ and what follows, in a text.
+// A name is an @ in a text, with what follows it.
 type name struct {
 	begin, end int // in bytes
 	path       string
-	quote      byte // the quotation mark around the path; 0 for none
-	open       bool // whether it goes to the end of the text, so that more may follow
+	quote      byte // the quotation mark around the path; 0 if there is none
+	open       bool // whether it extends to the end of the text, so that more may follow
 }
 
-// names returns the names in a text, whether there are such files or not.
+// names returns the names in a text, whether or not such files exist.
 func names(text string) []name {
 	var all []name
 	before := ' '
@@ -55,7 +55,7 @@ func names(text string) []name {
 	return all
 }
 
-// nameAt reads the name that begins at an index of a text.
+// nameAt reads the name that begins at an index in a text.
 func nameAt(text string, at int) name {
 	n := name{begin: at, end: len(text), open: true}
 	var path strings.Builder
@@ -83,7 +83,7 @@ func nameAt(text string, at int) name {
 	return n
 }
 
-// place returns where a path that was typed leads.
+// place returns the location that a typed path leads to.
 func place(path string) string {
 	if strings.HasPrefix(path, "file://") {
 		if u, err := url.Parse(path); err == nil && (u.Host == "" || u.Host == "localhost") {
@@ -98,8 +98,8 @@ func place(path string) string {
 	return path
 }
 
-// look looks at what a name leads to; ok is false if nothing is there. A sentence's punctuation after the
-// name does not belong to it.
+// look looks up what a name leads to; ok is false if there is nothing. Punctuation after the name that belongs to
+// the sentence is not part of the name.
 func (n name) look() (path string, info fs.FileInfo, ok bool) {
 	tries := []string{n.path}
 	if n.quote == 0 {
@@ -116,8 +116,8 @@ func (n name) look() (path string, info fs.FileInfo, ok bool) {
 	return "", nil, false
 }
 
-// Find returns the files that a typed text names, with their paths as references. wrong says why one of
-// them cannot be sent; the text should not be sent then. A name that leads nowhere is text like any other.
+// Find returns the files that a typed text names, with their paths as references. wrong says why one of them can't
+// be sent; the text should then not be sent. A name that leads nowhere is ordinary text.
 func Find(text string) (found []bus.Attachment, wrong string) {
 	var bytes int64
 	for _, n := range names(text) {
@@ -146,7 +146,7 @@ func Find(text string) (found []bus.Attachment, wrong string) {
 	return found, ""
 }
 
-// check returns an error if what is at a path cannot be sent.
+// check returns an error if whatever is at a path can't be sent.
 func check(path string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -163,9 +163,9 @@ func check(path string, info fs.FileInfo) error {
 	return f.Close()
 }
 
-// Pasted returns a text that was pasted as it stands in the line. A file that was dropped onto the terminal
-// comes as its path, and becomes a name. In any other text a name of a file that is there gets a \ before it, and
-// so is none: what strangers wrote does not choose which files are sent.
+// Pasted returns a pasted text in the form in which it goes into the line. A file that was dropped onto the
+// terminal arrives as its path, which becomes a name. In any other text, a \ is put in front of each name of an
+// existing file, so that it isn't a name: text by strangers must not choose which files are sent.
 func Pasted(text string) string {
 	if named, ok := dropped(text); ok {
 		return named
@@ -181,14 +181,14 @@ func Pasted(text string) string {
 	return b.String() + text[at:]
 }
 
-// dropped returns the names of files whose paths make up a text, as terminals paste what is dropped onto
-// them: quoted, with \ before what is special, or as an address. ok is false for any other text.
+// dropped returns the names of the files whose paths make up a text, in the forms in which terminals paste what is
+// dropped onto them: quoted, with \ before special characters, or as a URL. ok is false for any other text.
 func dropped(text string) (named string, ok bool) {
 	var all []string
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		n := nameAt("@"+rest, 0)
 		path := place(n.path)
-		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // perhaps a path with spaces as they are
+		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // it may be a path with unescaped spaces
 			return "", false
 		}
 		if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
@@ -204,7 +204,7 @@ func dropped(text string) (named string, ok bool) {
 	return strings.Join(all, " ") + " ", len(all) > 0
 }
 
-// escaped returns a path with a \ before each character that would end or change a name.
+// escaped returns a path with a \ in front of each character that would end or change a name.
 func escaped(path string) string {
 	var b strings.Builder
 	for _, r := range path {
@@ -216,11 +216,11 @@ func escaped(path string) string {
 	return b.String()
 }
 
-// mostListed is how many files of a folder are looked at to complete a name.
+// mostListed is the number of files in a folder that are looked at to complete a name.
 const mostListed = 5000
 
-// Complete returns where in a typed text the name begins that may still grow, and what it may become, sorted;
-// none if the text ends in no name.
+// Complete returns where the name that may still grow begins in a typed text, and what it may become, sorted; none
+// if the text does not end in a name.
 func Complete(text string) (at int, may []string) {
 	all := names(text)
 	if len(all) == 0 || !all[len(all)-1].open {
@@ -258,8 +258,8 @@ func Complete(text string) (at int, may []string) {
 	return n.begin, may
 }
 
-// isFolder reports whether an entry of a folder is one itself, or leads to one. It looks at the disk only for
-// a link, because names are completed with each key.
+// isFolder reports whether an entry of a folder is itself a folder, or a link to one. It looks at the disk only for
+// links, because it is called at each keystroke.
 func isFolder(in string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
