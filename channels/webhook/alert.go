@@ -11,23 +11,21 @@ import (
 	"parley/channels/outbox"
 )
 
-// twinWindow is how soon after a notification a second one that says the same counts as its twin
-// (the same, sent by another Alertmanager), and how far apart the starts of their alerts may be.
-// Two Alertmanagers that cannot reach each other both notify within seconds; a repetition on
-// purpose comes after hours.
+// twinWindow is the maximum time between a notification and its twin (one that says the same and comes from another
+// Alertmanager), and between the starts of their alerts. Two Alertmanagers that can't reach each other both notify
+// within seconds; an intentional repetition comes hours later.
 const twinWindow = 10 * time.Minute
 
-// A notification has the features by which one of Alertmanager's notifications is told from
-// others.
+// A notification holds the features that distinguish one of Alertmanager's notifications from others.
 type notification struct {
 	group    string    // hash of receiver and group key
 	identity string    // status, and every alert's fingerprint and status
 	starts   string    // every alert's start, exactly
 	newest   time.Time // the latest start
-	hasEnded bool      // an alert in it has ended, so it is about an earlier notification
+	hasEnded bool      // whether one of its alerts has ended, so that it refers to an earlier notification
 }
 
-// readNotification finds the features of a notification in what was posted.
+// readNotification finds a notification's features in what was posted.
 func readNotification(data map[string]any) notification {
 	group := plainText(data["groupKey"])
 	if group == "" {
@@ -41,7 +39,7 @@ func readNotification(data map[string]any) notification {
 	for _, item := range list(data["alerts"]) {
 		one, _ := item.(map[string]any)
 		name, status := plainText(one["fingerprint"]), plainText(one["status"])
-		if name == "" { // Alertmanager before 0.20 sends none
+		if name == "" { // Alertmanager before 0.20 sends no fingerprint
 			name = exactText(one["labels"])
 		}
 		who = append(who, digest(name, status))
@@ -58,20 +56,17 @@ func readNotification(data map[string]any) notification {
 	return a
 }
 
-// acceptNotification passes a notification to the outbox once, however many Alertmanagers
-// send it.
+// acceptNotification passes a notification to the outbox once, no matter how many Alertmanagers send it.
 //
-// Twins have the receiver, group key, status and alerts in common, their alerts
-// start within ten minutes of each other, and they come within ten minutes of
-// each other, with no other notification of the group in between. Without the
-// last two, the repeats that Alertmanager sends while an alert fires, and an
-// alert that fires again soon after its end, would never be seen. (A
-// repeat_interval under ten minutes therefore acts like one of ten.)
+// Twins have the same receiver, group key, status and alerts, their alerts start within ten minutes of each other,
+// and they arrive within ten minutes of each other, with no other notification from the group in between. Without
+// the last two conditions, the repetitions that Alertmanager sends while an alert is firing, and an alert that
+// fires again soon after its end, would never be shown. (A repeat_interval of less than ten minutes therefore acts
+// like one of ten.)
 //
-// The handler remembers each group's last notifications. When it does not,
-// because the process is new, or another one took the first twin, the book does:
-// the key of a notification holds its alerts' exact starts and the span of ten
-// minutes in which it came. The span before is looked at, too.
+// The handler remembers each group's last notifications. If it doesn't, because the process is new or another one
+// received the first twin, the book does: a notification's key contains the exact starts of its alerts, and the
+// ten-minute span in which it arrived. The span before that is checked too.
 func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.Request, d delivery) (outbox.Status, error) {
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
@@ -81,43 +76,43 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return out.Accept(ctx, r)
 	}
-	// A notification that could not be accepted before is tried again as of the time of the
-	// first attempt: its key, which depends on the time, stays the same.
+	// If a notification could not be accepted earlier, it is tried again as of the time of the first attempt, so
+	// that its key, which depends on the time, stays the same.
 	began, again := now, false
 	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < maxRetryTime {
 		began, again = t.at, true
 	}
 	status, s, err := h.acceptNew(ctx, out, r, a, last, began)
 	if err != nil {
-		// It may be accepted at some destinations and not at others. The next attempt
-		// uses the same key, so it does not repeat those.
+		// It may have been accepted for some destinations and not for others. The next attempt uses the same key,
+		// so it does not repeat those.
 		last.tried = attempt{identity: a.identity, starts: a.starts, at: began}
 		h.recent.keep(a.group, last)
 		return status, err
 	}
 	if again {
-		s.at = now // the window for its twin begins with the attempt that succeeded
+		s.at = now // the window for its twin begins with the successful attempt
 	}
 	h.recent.keep(a.group, s)
 	return status, nil
 }
 
-// acceptNew passes a notification, of which this process knows no twin, to the outbox. last is
-// the notification of the group before, and began is when this one was first tried. It returns
-// what to remember as the group's last one.
+// acceptNew passes a notification of which this process knows no twin to the outbox. last is the group's previous
+// notification, and began is when this one was first tried. It returns what to remember as the group's last
+// notification.
 func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last lastNotification, began time.Time) (outbox.Status, lastNotification, error) {
 	span := began.UnixNano() / int64(twinWindow)
 	at, key := began, a.key(span)
 	switch {
 	case last.hasSaid(a):
-		// It says the same as a notification before the last one.
+		// It says the same as a notification from before the last one.
 		key = digest(key, last.key)
 	case a.beganIn(span):
-		// The alert is so new that no notification of it can have come in the span before.
+		// The alert is so new that no notification about it can have arrived in the previous span.
 	default:
-		// The outbox has no method that looks a key up. So this records a post without
-		// destinations under the key, which is sent nowhere. If a twin used the key before,
-		// Record returns the twin's post, which is recognised by its time.
+		// The outbox has no method for looking up a key. So this records a post without destinations, which is sent
+		// nowhere, under the key. If a twin has already used the key, Record returns the twin's post, which is
+		// recognized by its time.
 		r.Key = a.key(span - 1)
 		r.Digest = r.Key
 		before, err := out.Record(ctx, r, nil)
@@ -131,8 +126,8 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
 	status, err := out.Accept(ctx, r)
 	if err == nil && len(status.Destinations) == 0 {
-		// The key has the post without destinations that another process recorded when it
-		// looked for a twin in the span after this one. So another key is used.
+		// The key belongs to a post without destinations that another process recorded when it looked for a twin in
+		// the span after this one. So another key is used.
 		key = digest(key, "sent")
 		r.Key, r.Digest = key, key
 		status, err = out.Accept(ctx, r)
@@ -140,8 +135,8 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 	return status, lastNotification{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
-// rememberUnsent records a notification for which the template printed nothing, so that
-// the next one is not taken for a repeat of the one before.
+// rememberUnsent records a notification for which the template printed nothing, so that the next one does not count
+// as a repetition of the one before.
 func (h *Handler) rememberUnsent(d delivery) {
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
@@ -152,14 +147,13 @@ func (h *Handler) rememberUnsent(d delivery) {
 	})
 }
 
-// key returns the key under which the book has a notification that comes in a span. A span is a
-// window of time as long as twinWindow, numbered from 1970.
+// key returns the key under which the book records a notification that arrives in a span. A span is a period as
+// long as twinWindow, numbered from 1970.
 func (a notification) key(span int64) string {
 	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
 }
 
-// maxSkew is how far the clock of the program that sets an alert's start may be ahead of
-// ours.
+// maxSkew is how far the clock of the program that sets an alert's start may be ahead of ours.
 const maxSkew = time.Minute
 
 // beganIn reports whether the newest of the notification's alerts began in that span.
@@ -167,10 +161,9 @@ func (a notification) beganIn(span int64) bool {
 	return a.newest.After(time.Unix(0, span*int64(twinWindow)).Add(maxSkew))
 }
 
-// subject returns the text that links the end of an alert to its beginning: with the same
-// subject, the message about the end edits the first one or goes into its thread. An
-// alert that fires always gets a message of its own, because nobody is notified of an
-// edit.
+// subject returns the text that links the end of an alert to its beginning: with the same subject, the message
+// about the end edits the first one or goes into its thread. An alert that fires always gets its own message,
+// because edits notify nobody.
 func (a notification) subject(last lastNotification, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
 	switch same := last.startsNear(a); {
@@ -178,14 +171,14 @@ func (a notification) subject(last lastNotification, key string, now time.Time) 
 		return last.subject
 	case a.hasEnded:
 		return first
-	case same, now.Sub(a.newest) > twinWindow: // a repeat
+	case same, now.Sub(a.newest) > twinWindow: // a repetition
 		return digest(first, key)
 	}
 	return first
 }
 
-// A lastNotification is what is remembered of a group of alerts: the last notification of it that was
-// accepted, and hashes of the earlier ones.
+// A lastNotification is what is remembered about a group of alerts: its last notification that was accepted, and
+// hashes of the earlier ones.
 type lastNotification struct {
 	identity string
 	newest   time.Time
@@ -193,48 +186,47 @@ type lastNotification struct {
 	key      string    // "" if none is known
 	subject  string
 	tried    attempt  // a later notification that could not be accepted yet
-	earlier  []string // hashes of the identity and starts of it and of those before it, the newest last
+	earlier  []string // hashes of the identity and starts of it and of the earlier ones, newest last
 }
 
-// maxEarlier is how many notifications of one group are remembered.
+// maxEarlier is the number of notifications from one group that are remembered.
 const maxEarlier = 16
 
-// hasSaid reports whether an earlier notification of the group said the same as a.
+// hasSaid reports whether an earlier notification from the group said the same as a.
 func (s lastNotification) hasSaid(a notification) bool {
 	return slices.Contains(s.earlier, digest(a.identity, a.starts))
 }
 
-// history returns the hashes of the group's earlier notifications, with that of a added.
+// history returns the hashes of the group's earlier notifications, with that of a appended.
 func (s lastNotification) history(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
 	return all[max(0, len(all)-maxEarlier):]
 }
 
-// An attempt is a notification that was not accepted, or not everywhere.
+// An attempt is a notification that was not accepted, or not for all destinations.
 type attempt struct {
 	identity string
 	starts   string
-	at       time.Time // time of the first attempt
+	at       time.Time // the time of the first attempt
 }
 
-// maxRetryTime is how long after a failed attempt the same notification counts as its
-// next attempt. Alertmanager gives up sooner; what comes later is a new notification.
+// maxRetryTime is how long after a failed attempt the same notification counts as the next attempt. Alertmanager
+// gives up sooner; one that comes later is a new notification.
 const maxRetryTime = time.Hour
 
-// isKnown reports whether any notification of the group is known.
+// isKnown reports whether any notification from the group is known.
 func (s lastNotification) isKnown() bool { return s.key != "" }
 
-// startsNear reports whether the newest alerts of both start within a window of each
-// other.
+// startsNear reports whether the newest alerts of both start within twinWindow of each other.
 func (s lastNotification) startsNear(a notification) bool {
 	return s.isKnown() && s.newest.Sub(a.newest).Abs() <= twinWindow
 }
 
-// maxGroups is half of the largest number of groups that recentNotifications remembers.
+// maxGroups is half of the maximum number of groups that recentNotifications remembers.
 const maxGroups = 5000
 
-// A recentNotifications remembers the last notification of each group. When there are too many
-// groups, it forgets those that were longest without a notification.
+// A recentNotifications remembers each group's last notification. If there are too many groups, it forgets those
+// that have gone longest without a notification.
 type recentNotifications struct {
 	mu       sync.Mutex
 	now, old map[string]lastNotification

@@ -1,7 +1,7 @@
 package webhook
 
-// alertmanagerText is the template for Alertmanager if none is configured. It prints how
-// many alerts fire and which, what each is about, where to look, and where to silence it.
+// alertmanagerText is the template for Alertmanager if none is configured. It prints how many alerts are firing and
+// which ones, what each is about, where to look, and where to silence it.
 const alertmanagerText = `
 {{- $firing := where .alerts "status" "firing" -}}
 {{- $resolved := where .alerts "status" "resolved" -}}
@@ -24,8 +24,8 @@ const alertmanagerText = `
 
 {{ lines (more 10 .alerts .truncatedAlerts) (links "Silence" (silence . $firing) "Alertmanager" .externalURL) }}`
 
-// githubText is the template for GitHub if none is configured: it defines one for each
-// event that it knows, and "other" for the rest.
+// githubText is the template for GitHub if none is configured: it defines one template for each event that it
+// knows, and "other" for the rest.
 const githubText = `
 {{- define "repo" }}**{{ with link .repository.full_name .repository.html_url }}{{ . }}{{ else }}{{ or .organization.login "GitHub" }}{{ end }}**{{ end }}
 
@@ -74,6 +74,5 @@ const githubText = `
 
 {{- define "other" }}{{ template "repo" . }} · {{ with .sender.login }}{{ . }} · {{ end }}{{ link (words .event) (about .) }}{{ with .action }}: {{ words . }}{{ end }}{{ end }}`
 
-// jsonText is the template for plain JSON if none is configured: the field text, or all
-// of what was posted.
+// jsonText is the template for plain JSON if none is configured: the field text, or everything that was posted.
 const jsonText = `{{ if .text }}{{ .text }}{{ else }}{{ json . }}{{ end }}`

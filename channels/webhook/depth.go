@@ -9,18 +9,17 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of how deep posted JSON may be nested, and how many values it may have. They are checked
-// before it is decoded: templates walk through the values and may print them with indentation, so
-// without bounds a small body could take gigabytes.
+// The limits for posted JSON: how deeply it may be nested, and how many values it may contain. They are checked
+// before it is decoded: templates walk through the values and may print them with indentation, so without limits a
+// small body could expand to gigabytes.
 const (
 	maxDepth  = 32
 	maxValues = 100_000
-	maxShown  = 64 << 10 // bytes of a value that is printed as JSON
+	maxShown  = 64 << 10 // bytes of a value printed as JSON
 )
 
-// exceededBound returns, in words, which of these bounds a text of JSON exceeds; "" if none. It
-// only counts brackets and commas; the decoder finds out later whether they are in the right
-// places.
+// exceededBound returns, in words, which of these limits a JSON text exceeds; "" if none. It only counts brackets
+// and commas; the decoder will find out whether they are in the right places.
 func exceededBound(text []byte) string {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -58,8 +57,7 @@ func endOfString(text []byte, from int) int {
 	return len(text)
 }
 
-// encodeJSON returns a value as JSON for people to read, in which < stays < and is not escaped.
-// It stops soon after most bytes.
+// encodeJSON returns a value as JSON for people to read, in which < is not escaped. It stops soon after most bytes.
 func encodeJSON(v any, indent string, most int) string {
 	p := printer{indent: indent, most: most}
 	p.value(v, "\n")
@@ -84,8 +82,7 @@ type printer struct {
 
 func (p *printer) isFull() bool { return p.Len() >= p.most }
 
-// value writes a value as JSON. A line at the value's depth begins with line: a newline and the
-// indentation.
+// value writes a value as JSON. line begins each line at the value's depth: it is a newline and the indentation.
 func (p *printer) value(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -118,9 +115,8 @@ func (p *printer) value(v any, line string) {
 	}
 }
 
-// brackets writes an opening and a closing bracket, and between them what the function write
-// writes. write calls comma before each member of the list or object, which goes on a line of its
-// own.
+// brackets writes an opening and a closing bracket and, between them, what the function write writes. write must
+// call comma before each member of the list or object; each member goes on its own line.
 func (p *printer) brackets(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)
 	if members > 0 {

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// zeroWidth is a space that nobody sees. Between two characters it keeps a platform from
-// reading them as one mark or mention.
+// zeroWidth is an invisible space. Between two characters, it keeps a platform from reading them together as a mark
+// or mention.
 const zeroWidth = "\u200b"
 
-// marks are the characters that get a backslash, because Markdown may give them a meaning. The
-// opening parenthesis and bracket are not among them, because a backslash before one of them
-// begins a formula. The bracket is written as an entity instead, and then the parenthesis means
-// nothing, as it can follow no bracket.
+// marks are the characters that get a backslash because Markdown may give them a meaning. The opening parenthesis
+// and bracket are not among them, because a backslash in front of one of them begins a formula. Instead, the
+// bracket is written as an entity; the parenthesis then has no meaning, because it never follows a bracket.
 const marks = "\\`*_{}]<>)#+-.!|~&=$^"
 
 // bracket is the HTML entity for an opening bracket, which is shown as one but begins no link.
@@ -58,9 +57,9 @@ func findURL(s string) (from, to int) {
 	return len(s), len(s)
 }
 
-// clean removes what must not be shown: bytes that are not UTF-8, control characters, and
-// characters that change the direction of writing. It also removes each line's indentation,
-// because Markdown takes indented lines for code.
+// clean removes what must not be shown: bytes that are not UTF-8, control characters, and characters that change
+// the direction of writing. It also removes each line's indentation, because Markdown treats indented lines as
+// code.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -13,15 +13,14 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// A Starter gives events, which are what programs have posted, to agents; it is an *events.Channel.
+// A Starter passes events (what programs have posted) to agents; it is an *events.Channel.
 type Starter interface {
 	Start(ctx context.Context, e events.Event) error
 }
 
-// A starter stands in the place of the outbox for one post to a webhook that has an agent: what
-// it accepts starts a turn instead of being sent. It is recorded like a message, so that a
-// repeated post is recognised in the same way. Its first destination is the session; the others
-// are where the answer goes.
+// A starter takes the place of the outbox for one post to a webhook that has an agent: what it accepts starts a
+// turn instead of being sent. The post is recorded like a message, so that a repeated post is recognized in the
+// same way. Its first destination is the session; the others are where the answer goes.
 type starter struct {
 	*Handler
 	d delivery
@@ -30,7 +29,7 @@ type starter struct {
 // Record implements Outbox: it records a post under a key that no message to people can have.
 func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error) {
 	if r.Key != "" {
-		r.Key = "event/" + r.Key // never that of a message, if the webhook had no agent before
+		r.Key = "event/" + r.Key // never that of a message, even if the webhook once had no agent
 	}
 	return s.config.Outbox.Record(ctx, r, to)
 }
@@ -48,7 +47,7 @@ func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, e
 	}
 	status := outbox.Status{ID: p.ID, Destinations: []outbox.Destination{}}
 	if len(p.Destinations) == 0 {
-		return status, nil // it was recorded by who looked for a twin
+		return status, nil // the search for a twin has recorded it
 	}
 	s.point("event:recorded")
 	at = p.Destinations[0]
@@ -61,14 +60,13 @@ func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, e
 	return status, nil
 }
 
-// How long the parts of an event that an agent is given may be, in characters.
+// The maximum lengths of an event's parts that an agent is given, in characters.
 const (
 	mostEventText   = 3000
 	mostEventFields = 4000
 )
 
-// eventText returns what an agent is given: the text that people would read, and the
-// fields as they were posted.
+// eventText returns what an agent is given: the text that people would read, and the fields as they were posted.
 func (s starter) eventText(text string) string {
 	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, mostEventFields))
 }
@@ -79,13 +77,12 @@ func (h *Handler) point(name string) {
 	}
 }
 
-// maxGroup is how many bytes a group's name may have as part of a session's key: a key has at
-// most 256 bytes, and the rest is for its other parts.
+// maxGroup is the maximum number of bytes of a group's name in a session's key: a key has at most 256 bytes, and
+// its other parts need the rest.
 const maxGroup = 110
 
-// group returns the name of the group to which an event belongs: a group of
-// Alertmanager's, an issue or pull request on GitHub, or a text that the template group
-// prints. It is "" for a webhook with a single group.
+// group returns the name of the group that an event belongs to: an Alertmanager group, an issue or pull request on
+// GitHub, or a text that the template group prints. It is "" for a webhook with only one group.
 func (h *Handler) group(d delivery) string {
 	var name string
 	switch h.config.Kind {
@@ -109,8 +106,8 @@ func (h *Handler) group(d delivery) string {
 	return nameOfGroup(name)
 }
 
-// groupOnGitHub returns the name of a group of GitHub's events: the repository with the number of
-// the issue or pull request, or else with the branch or tag that the event is about.
+// groupOnGitHub returns the name of a group of GitHub events: the repository, with the number of the issue or pull
+// request or, if there is none, with the branch or tag that the event is about.
 func groupOnGitHub(d delivery) string {
 	name, _ := follow(d.data, "repository.full_name")
 	for _, path := range []string{
@@ -129,8 +126,8 @@ func groupOnGitHub(d delivery) string {
 	return name
 }
 
-// nameOfGroup returns a name for a group that a session's key can hold: a name that is too long,
-// or has characters that nobody sees, is shortened, and ends with a hash of the whole.
+// nameOfGroup returns a name for a group that a session's key can contain: a name that is too long, or contains
+// invisible characters, is shortened, and ends with a hash of the whole name.
 func nameOfGroup(name string) string {
 	room, clean := maxGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
 	kept := 0

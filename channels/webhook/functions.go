@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// A markdown is text that a template prints as it is; every other value is escaped.
+// A markdown is text that a template prints unchanged; every other value is escaped.
 type markdown string
 
-// functions returns the functions that templates can call besides Go's own. The second
-// group was made for the built-in templates, but every template can call it.
+// functions returns the functions that templates can call in addition to Go's own. The second group was made for
+// the built-in templates, but every template can call them.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		escaper:    escaped,
@@ -54,7 +54,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// escaped returns a value as templates print it: escaped, unless it is markdown already.
+// escaped returns a value as templates print it: escaped, unless it is already markdown.
 func escaped(v any) markdown {
 	if m, ok := v.(markdown); ok {
 		return m
@@ -62,7 +62,7 @@ func escaped(v any) markdown {
 	return markdown(escape(plainText(v)))
 }
 
-// plainText returns a value of JSON as text; "" for a missing one.
+// plainText returns a JSON value as text; "" for a missing one.
 func plainText(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -82,8 +82,7 @@ func list(v any) []any {
 	return l
 }
 
-// codeSpan shows a text as code on one line. A backtick in it would end the code, and
-// becomes a single quote.
+// codeSpan shows a text as code on one line. A backtick in it would end the code, so it becomes a single quote.
 func codeSpan(s string) markdown {
 	if s = line(s); s == "" {
 		return ""

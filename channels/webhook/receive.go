@@ -20,8 +20,8 @@ import (
 
 const signatureHeader = "X-Hub-Signature-256"
 
-// admit refuses a request before its body is read, if it has neither a valid token nor any
-// signature. Whether a signature is right can only be checked with the body, which verify does.
+// admit refuses a request before its body is read if it has neither a valid token nor any signature. Whether a
+// signature is right can only be checked against the body; verify does that.
 func (h *Handler) admit(r *http.Request) error {
 	if h.hasSignature(r) || h.hasToken(r) {
 		return nil
@@ -36,8 +36,7 @@ func (h *Handler) admit(r *http.Request) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", message}
 }
 
-// hasSignature reports whether the request has a signature, right or wrong, and the
-// webhook accepts signatures.
+// hasSignature reports whether the request has a signature, right or wrong, and the webhook accepts signatures.
 func (h *Handler) hasSignature(r *http.Request) bool {
 	return h.config.Secret != "" && h.config.Kind != Alertmanager && r.Header.Get(signatureHeader) != ""
 }
@@ -49,13 +48,12 @@ func (h *Handler) hasToken(r *http.Request) bool {
 	if h.config.Token == "" || h.config.Kind == GitHub || !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	// Hashes all have the same length, so the time of the comparison does not tell how long
-	// the token is.
+	// Hashes all have the same length, so the time that the comparison takes does not reveal the token's length.
 	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(h.config.Token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// verify checks the signature of the body's bytes, unless the token was right.
+// verify checks the signature of the body's bytes, unless the token is right.
 func (h *Handler) verify(r *http.Request, body []byte) error {
 	if h.hasToken(r) {
 		return nil
@@ -79,7 +77,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must not be compressed: send it without Content-Encoding"}
 	}
 	control := http.NewResponseController(w)
-	// A server that cannot set a deadline has one of its own.
+	// A server that can't set a deadline has its own.
 	timed := control.SetReadDeadline(time.Now().Add(h.config.BodyTimeout)) == nil
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
@@ -93,7 +91,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return body, &refusal{http.StatusBadRequest, "bad_request", "the body was cut off"}
 	}
 	if timed {
-		// If the deadline stayed, it would end the request while it waits for the disk.
+		// If the deadline stayed in place, it would end the request while the request waits for the disk.
 		if err := control.SetReadDeadline(time.Time{}); err != nil {
 			return body, &refusal{http.StatusBadRequest, "bad_request", "the connection was cut off"}
 		}
@@ -101,7 +99,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	return body, nil
 }
 
-// isForm reports whether the body is a form: GitHub can post its JSON in one.
+// isForm reports whether the body is a form: GitHub can post its JSON in a form.
 func isForm(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/x-www-form-urlencoded"
@@ -145,8 +143,8 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	return d, nil
 }
 
-// removeNulls removes values that are null. A template may ask for parts of a missing value ({{
-// .a.b.c }} prints nothing), but fails at one that is null.
+// removeNulls removes values that are null. A template may ask for parts of a missing value ({{ .a.b.c }} prints
+// nothing), but fails at a value that is null.
 func removeNulls(v any) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -164,8 +162,8 @@ func removeNulls(v any) {
 	}
 }
 
-// route returns the destinations of a post: the ones that the first matching route names, or the
-// webhook's own if no route matches.
+// route returns the destinations of a post: those of the first matching route, or the webhook's own if no route
+// matches.
 func (h *Handler) route(d delivery) []string {
 	for _, r := range h.config.Routes {
 		if h.matches(r.Match, d) {
@@ -185,8 +183,7 @@ func (h *Handler) matches(want map[string]string, d delivery) bool {
 	return true
 }
 
-// value returns the text in a post for which the key path of a route stands; false if there is
-// none.
+// value returns the text in a post that a route's key path refers to; false if there is none.
 func (h *Handler) value(path string, d delivery) (string, bool) {
 	switch h.config.Kind {
 	case Alertmanager:
@@ -201,8 +198,8 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 	return follow(d.data, path)
 }
 
-// follow returns the value at a path of keys with dots between them, such as "repository.name" or
-// "commits.0.id". If there is a key that itself contains these dots, it is preferred.
+// follow returns the value at a path of keys separated by dots, such as "repository.name" or "commits.0.id". If
+// there is a key that itself contains these dots, that key is preferred.
 func follow(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:

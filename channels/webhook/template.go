@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	maxText = 8000    // how many characters a message has at most
+	maxText = 8000    // the maximum number of characters in a message
 	cutMark = "\n\n…" // the end of a message that was cut
 )
 
-// errTooLong stops a template when it has written more than a message may have.
+// errTooLong stops a template once it has written more than a message may contain.
 var errTooLong = errors.New("the text is too long")
 
-// Check returns an error that says what is wrong with an operator's template, and in which
-// of its lines; nil if it can be used.
+// Check returns an error that says what is wrong with an operator's template, and in which of its lines; nil if the
+// template can be used.
 func Check(text string) error {
 	_, err := compile("template", text)
 	return err
 }
 
-// compile parses a template and changes it so that every value is escaped when it is
-// printed. Conditions and comparisons still see the values as they were posted.
+// compile parses a template and changes it so that every value is escaped when it is printed. Conditions and
+// comparisons still see the values as they were posted.
 func compile(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Funcs(functions()).Parse(text)
 	if err != nil {
@@ -39,8 +39,8 @@ func compile(name, text string) (*template.Template, error) {
 	return t, nil
 }
 
-// compileGroup parses the template of a group's name. Nothing is escaped in it, because
-// nobody is shown it as Markdown.
+// compileGroup parses the template for a group's name. Nothing in it is escaped, because nobody is shown the name
+// as Markdown.
 func compileGroup(text string) (*template.Template, error) {
 	t, err := template.New("group").Funcs(functions()).Parse(text)
 	if err != nil {
@@ -49,16 +49,15 @@ func compileGroup(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// parserMessage returns the message of an error of text/template, which has no typed
-// errors, without the prefix that says only that it is about a template.
+// parserMessage returns the message of an error from text/template, which has no typed errors, without the prefix
+// that only says that it is about a template.
 func parserMessage(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
-// escaper is the name of the function that compile puts at the end of each pipeline that
-// prints.
+// escaper is the name of the function that compile puts at the end of each pipeline that prints.
 const escaper = "_shown"
 
-// escapeList puts the escaper at the end of every pipeline (such as {{ .text | line }}) that
-// prints. A pipeline that declares a variable prints nothing and stays as it is.
+// escapeList puts the escaper at the end of every pipeline (such as {{ .text | line }}) that prints. A pipeline
+// that declares a variable prints nothing and stays as it is.
 func escapeList(list *parse.ListNode) {
 	if list == nil {
 		return
@@ -85,8 +84,7 @@ func escapeBranch(n *parse.BranchNode) {
 	escapeList(n.ElseList)
 }
 
-// execute runs a template. If the text is too long, it is cut, at the end of a line where
-// one is near.
+// execute runs a template. If the text is too long, it is cut, at the end of a line if there is one nearby.
 func execute(t *template.Template, data any) (string, error) {
 	b := &boundedBuffer{}
 	if err := t.Execute(b, data); err != nil && !errors.Is(err, errTooLong) {
@@ -102,8 +100,8 @@ func execute(t *template.Template, data any) (string, error) {
 	return text, nil
 }
 
-// tidy removes what a template leaves behind if some values are missing: blanks at the ends
-// of lines, and all but one of several empty lines.
+// tidy removes what a template leaves behind when values are missing: blanks at the ends of lines, and all but one
+// of several empty lines.
 func tidy(text string) string {
 	var lines []string
 	empty := true
@@ -117,7 +115,7 @@ func tidy(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// cut shortens a text to at most that many characters.
+// cut shortens a text to at most the given number of characters.
 func cut(s string, most int) string {
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s
@@ -131,8 +129,8 @@ func cut(s string, most int) string {
 	return s
 }
 
-// A boundedBuffer is a buffer that accepts about twice the bytes that a message can have,
-// and then fails with errTooLong.
+// A boundedBuffer is a buffer that accepts about twice as many bytes as a message can have, and then fails with
+// errTooLong.
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {

@@ -1,24 +1,21 @@
 // Package webhook turns what other programs post, such as alerts, builds and plain JSON, into messages.
 //
-// A Handler serves one configured webhook. It answers 202 once the message is durable, or
-// if it was before: a delivery that GitHub repeats, and a notification that a second
-// Alertmanager sends about the same alerts, become one message. If the message cannot be
-// made durable it answers 503, and the sender tries again.
+// A Handler serves one configured webhook. It answers 202 once the message is durable, including if it already was:
+// a delivery that GitHub repeats, and a notification about the same alerts that a second Alertmanager sends, become
+// one message. If the message can't be made durable, it answers 503, and the sender tries again.
 //
-// Templates are Go's text/template over the JSON as posted. What they print is
-// escaped, so that a label or a commit message shows as it is and calls nobody;
-// {{ raw .text }} prints Markdown. What is missing, or null, prints nothing, and
-// a template that prints nothing sends nothing. One that fails sends the fields as
-// they were posted.
+// Templates use Go's text/template on the JSON as posted. What they print is escaped, so that a label or a commit
+// message is shown literally and notifies nobody; {{ raw .text }} prints Markdown. Values that are missing or null
+// print nothing, and a template that prints nothing sends nothing. If a template fails, the fields are sent as they
+// were posted.
 //
-// With an agent, a delivery starts a turn instead of being sent as a message (see package
-// events). It does so if its template prints something.
+// With an agent, a delivery starts a turn instead of being sent as a message (see package events). It does so only
+// if its template prints something.
 //
-// The files, in reading order: webhook.go is the Handler, receive.go reads a request;
-// event.go passes it to an agent; alert.go recognises notifications of Alertmanager's
-// that came before, builtin.go has the built-in templates; template.go, functions.go and
-// escape.go print a template; depth.go bounds how large and how deep JSON may be, and
-// prints it.
+// The files, in reading order: webhook.go is the Handler, receive.go reads a request; event.go passes it to an
+// agent; alert.go recognizes Alertmanager notifications that have come before, builtin.go contains the built-in
+// templates; template.go, functions.go and escape.go print a template; depth.go limits how large and how deeply
+// nested JSON may be, and prints it.
 package webhook
 
 import (
@@ -50,46 +47,45 @@ const (
 // An Outbox accepts messages to be sent; it is an *outbox.Outbox.
 type Outbox interface {
 	Accept(ctx context.Context, r outbox.Request) (outbox.Status, error)
-	// Record records a request and publishes nothing; a submission that has the same key
-	// is returned instead.
+	// Record records a request and publishes nothing; if there already is a submission with the same key, it
+	// returns that one.
 	Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error)
 }
 
-// Config has the settings of one webhook, and the parts that it works with.
+// Config holds the settings of one webhook, and the parts that it works with.
 type Config struct {
 	Name   string
 	Kind   string
-	Token  string // the token that senders present; "" accepts none
-	Secret string // the secret that senders sign with; "" accepts no signatures
-	// Routes are tried in order. The first that matches decides, and To has the
-	// destinations if none does. Places are targets and addresses.
+	Token  string // the token that senders present; "" means that no token is accepted
+	Secret string // the secret that senders sign with; "" means that no signature is accepted
+	// Routes are tried in order, and the first that matches decides. If none does, the message goes to the
+	// destinations in To. Places are targets and addresses.
 	Routes   []Route
 	To       []string
-	Template string // "" means the kind's own
-	// Agent, if set, is given what is posted; then the places get what the agent answers.
+	Template string // "" means the kind's default
+	// Agent, if set, is given what is posted; the places then get the agent's answer.
 	Agent Starter
-	// Group is a template that prints, for plain JSON, the name of the group to which the post
-	// belongs: the agent discusses each group in a session of its own. "" means a single group.
+	// Group is a template for plain JSON that prints the name of the group that a post belongs to; the agent
+	// discusses each group in a session of its own. "" means that there is only one group.
 	Group string
 
 	Outbox Outbox
 	// Resolve returns the addresses of places; it is needed only with an Agent.
 	Resolve func(places []string) ([]bus.Address, error)
-	// Point, if set, is called at each step of starting a turn at which a test may kill
-	// the process.
+	// Point, if set, is called at each step of starting a turn at which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
-	Now   func() time.Time // nil is time.Now
+	Now   func() time.Time // nil means time.Now
 	// BodyTimeout is how long a body may take to arrive: 10 s if zero.
 	BodyTimeout time.Duration
 }
 
 // A Route sends the posts that match it to its own places.
 type Route struct {
-	// Match holds the values that a post must have: Alertmanager's common labels by name,
-	// GitHub's "event", and values of the JSON by their path, with dots.
+	// Match holds the values that a post must contain: Alertmanager's common labels by name, GitHub's "event", and
+	// JSON values by their paths, with dots.
 	Match map[string]string
-	To    []string // where they go; if it is empty, they are dropped
+	To    []string // where they go; if empty, they are dropped
 }
 
 const (
@@ -101,7 +97,7 @@ const (
 type Handler struct {
 	config Config
 	text   *template.Template
-	groups *template.Template // nil means a single group
+	groups *template.Template // nil means that there is only one group
 	recent *recentNotifications
 }
 
@@ -130,8 +126,7 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-// With makes a handler with new settings that knows, as h does, which notifications were
-// sent.
+// With makes a handler with new settings that, like h, knows which notifications have been sent.
 func (h *Handler) With(c Config) (*Handler, error) {
 	next, err := New(c)
 	if err != nil {
@@ -144,8 +139,8 @@ func (h *Handler) With(c Config) (*Handler, error) {
 // A delivery is one post to a webhook, as it was decoded.
 type delivery struct {
 	body  []byte
-	event string         // GitHub's
-	key   string         // the sender's id for it; "" if it has none
+	event string         // GitHub's event
+	key   string         // the sender's id for the delivery; "" if it has none
 	data  map[string]any // what templates and routes see
 }
 
@@ -174,8 +169,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.String("code", f.code), slog.Int("bytes", size), slog.Any("error", err))
 }
 
-// serve handles a delivery. It returns the state of its message, and the size of its
-// body.
+// serve handles a delivery. It returns the state of its message, and the size of its body.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, int, error) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
@@ -202,10 +196,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	return status, len(body), err
 }
 
-// emptyStatus returns the answer to a post of which no message is made.
+// emptyStatus returns the answer to a post that does not become a message.
 func emptyStatus() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
-// accept makes a message of a post and passes it to the outbox.
+// accept makes a message from a post and passes it to the outbox.
 func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return emptyStatus(), nil
@@ -221,7 +215,7 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 		return emptyStatus(), nil
 	}
 	req := outbox.Request{
-		// A token's name has no slash, so no token has the messages of a webhook.
+		// A token's name contains no slash, so no token can have the messages of a webhook.
 		Origin: "webhook/" + h.config.Name,
 		To:     to, Text: text, Key: d.key, Digest: digest(string(d.body)),
 	}
@@ -235,8 +229,8 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 	return out.Accept(ctx, req)
 }
 
-// render returns the text of the message about a post. If the template fails, the text says so
-// and shows what was posted, so that nothing is lost.
+// render returns the text of the message about a post. If the template fails, the text says so and shows what was
+// posted, so that nothing is lost.
 func (h *Handler) render(d delivery) string {
 	text, err := execute(h.template(d.event), d.data)
 	if err == nil {
@@ -248,9 +242,8 @@ func (h *Handler) render(d delivery) string {
 		"\n\n" + string(jsonBlock(d.data, most))
 }
 
-// template returns the template for an event. GitHub's built-in template defines one for
-// each event that it knows, and "other" for the rest; "repo" and "mark" are parts of
-// these.
+// template returns the template for an event. GitHub's built-in template defines one for each event that it knows,
+// and "other" for the rest; "repo" and "mark" are parts of these.
 func (h *Handler) template(event string) *template.Template {
 	if h.config.Kind != GitHub || h.config.Template != "" {
 		return h.text
@@ -263,11 +256,11 @@ func (h *Handler) template(event string) *template.Template {
 	return h.text
 }
 
-// digest returns one hash of several texts; their order counts.
+// digest returns one hash of several texts; their order matters.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {
-		// With its length before each text, "ab" and "c" differ from "a" and "bc".
+		// Because each text is preceded by its length, "ab" and "c" differ from "a" and "bc".
 		sum.Write([]byte(strconv.Itoa(len(p)) + ":" + p))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -283,9 +276,8 @@ type refusal struct {
 // Error returns the message.
 func (f *refusal) Error() string { return f.message }
 
-// refusalOf returns the refusal, with its HTTP status, for an error. A fault of this
-// server gets a 503, never a 4xx: Alertmanager drops a notification that gets a 4xx, and
-// sends it again after a 503.
+// refusalOf returns the refusal, with its HTTP status, for an error. If this server is at fault, the status is 503,
+// never 4xx: Alertmanager drops a notification that gets a 4xx, but sends it again after a 503.
 func refusalOf(err error) *refusal {
 	if f, ok := errors.AsType[*refusal](err); ok {
 		return f

@@ -11,21 +11,21 @@ import (
 	"parley/channels"
 )
 
-// MaxTurns is how many turns a webhook may start in an hour, in the whole fleet and for
-// all groups together. Hours begin at the full hour.
+// MaxTurns is how many turns a webhook may start in an hour, in the whole fleet and for all groups together. Hours
+// begin on the hour.
 const MaxTurns = 20
 
-// turnNotes is the subject under which the book notes which turns a webhook has started. A note
-// about "NAME HOUR NUMBER" holds the id of a turn; one about "NAME HOUR full" holds the id of the
-// turn that told people that the limit is reached.
+// turnNotes is the subject under which the book notes which turns a webhook has started. A note about "NAME HOUR
+// NUMBER" contains the id of a turn; one about "NAME HOUR full" contains the id of the turn that told people that
+// the limit was reached.
 const turnNotes = "webhook_turns"
 
-// A Refusal says why an event starts no turn. Text tells people so; "" if they were told before.
+// A Refusal says why an event starts no turn. Text tells people so; "" if they have already been told.
 type Refusal struct{ Text string }
 
-// Admit counts the turn that will answer the message in against the limit of its webhook, and
-// returns a Refusal if the turn may not begin, otherwise nil. For messages that come from no
-// webhook it returns nil. For the same message it returns the same as long as the hour lasts.
+// Admit counts the turn that will answer the message in against the limit of its webhook. It returns a Refusal if
+// the turn may not begin, otherwise nil. For messages that do not come from a webhook, it returns nil. For the same
+// message, it returns the same result as long as the hour lasts.
 func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if in.At.Channel != Name || in.From.ID != Person(in.At.Chat) {
 		return nil, nil
