@@ -1,7 +1,8 @@
-// Package billing tells people what models have cost, and what they may cost.
+// Package billing tells people what models have cost, and how much they may cost.
 //
-// billing.go answers /usage; caps.go tells owners of caps that are nearly used up, and of
-// those that nobody has set, and how all stand; sweep.go settles what nobody works on any more.
+// billing.go answers /usage; caps.go tells owners about caps that are nearly used up, and about those that apply
+// although nobody has set them, and says how much of each cap is used; sweep.go settles reservations of turns that
+// nobody works on anymore.
 package billing
 
 import (
@@ -17,27 +18,27 @@ import (
 
 // A UsageReporter answers the command /usage, with which people ask what models have cost.
 type UsageReporter struct {
-	// Usage adds up what was used; see [bill.Table].
+	// Usage adds up what has been used; see [bill.Table].
 	Usage func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
-	// Linked returns all people who are known to be the same person as this one, on other
-	// channels too; none if there are no others.
+	// Linked returns everybody who is known to be the same person as this one, on this and other channels; nobody
+	// if there are no others.
 	Linked func(ctx context.Context, person string) ([]string, error)
-	// Caps returns what models may cost now; nil if no price is known.
+	// Caps returns how much models may cost now; nil if no price is known.
 	Caps func() Caps
-	// Money reads what is set aside, and how caps stand.
+	// Money says what is reserved, and how much of each cap is used.
 	Money Money
-	// Prices is the date of the list of prices by which costs are computed.
+	// Prices is the date of the price list from which costs are computed.
 	Prices string
 }
 
-// Money is the budget that bounds what models may cost; see [bill.Budget].
+// Money is the budget that limits what models may cost; see [bill.Budget].
 type Money interface {
 	SetAside(ctx context.Context) (bill.Aside, error)
 	Stands(ctx context.Context, aside bill.Aside, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
 }
 
-// Answer says in words what the sender of a command has used, and tells an owner in a
-// private chat also what everybody together has used.
+// Answer returns a text that says what the sender of a command has used. If the sender is an owner in a private
+// chat, it also says what everybody has used together.
 func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 	now := time.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -78,8 +79,9 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	return b.String(), nil
 }
 
-// asideOf returns what is set aside for a person, who has these ids, and for all: in the caps on a day if
-// the span begins today, else in those on a month, of which a person has none.
+// asideOf returns how much is reserved for a person, who has these ids, and for everybody. If the period begins
+// today, it counts the reservations under daily caps, and otherwise those under monthly caps, which persons do not
+// have.
 func asideOf(aside bill.Aside, same []string, from, now time.Time) (own, all int64, err error) {
 	if from != now {
 		all, err = aside.Of(bill.Cap{Month: true}, now)
@@ -101,8 +103,8 @@ func asideOf(aside bill.Aside, same []string, from, now time.Time) (own, all int
 	return own, all, err
 }
 
-// asideSuffix returns the words about what is set aside, in micro-dollars, that follow a sum; "" if that
-// is nothing.
+// asideSuffix returns the words about a reserved amount, in micro-dollars, that follow a sum; "" if the amount is
+// 0.
 func asideSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
@@ -110,8 +112,8 @@ func asideSuffix(micro int64) string {
 	return ", and " + bill.DollarsToFour(micro) + " set aside for answers in progress"
 }
 
-// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the
-// cap in micro-dollars.
+// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the cap in
+// micro-dollars.
 func capSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
@@ -119,8 +121,7 @@ func capSuffix(micro int64) string {
 	return ", of at most " + bill.Dollars(micro)
 }
 
-// sumOwnAndAll adds up what one person has used, under all their ids (same), and what everybody has
-// used.
+// sumOwnAndAll adds up what one person has used, under all of their ids (same), and what everybody has used.
 func sumOwnAndAll(same []string, people []bill.Sum) (own, all bill.Sum) {
 	for _, p := range people {
 		all = addSums(all, p)
@@ -139,7 +140,7 @@ func addSums(a, b bill.Sum) bill.Sum {
 	}
 }
 
-// unpriced names calls of which nobody knows the price.
+// unpriced returns the words about calls whose price nobody knows.
 func unpriced(calls int64) string {
 	if calls == 1 {
 		return "one call without a known price"

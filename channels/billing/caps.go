@@ -12,20 +12,19 @@ import (
 	"parley/sessions/bill"
 )
 
-// Caps are what models may cost, in micro-dollars (millionths of a dollar); 0 means no bound.
+// Caps says how much models may cost, in micro-dollars (millionths of a dollar); 0 means no limit.
 type Caps struct {
 	UserDay, SessionDay, Day, Month int64
-	Agents                          map[string]int64 // what each agent may cost in a day
+	Agents                          map[string]int64 // how much each agent may cost in a day
 	TellAt                          int              // the percentage of a cap at which owners are warned
 }
 
-// Spent returns how much of a cap was spent, in micro-dollars, in the day or month that has the time
-// at. What is set aside for turns that run is not spent.
+// Spent returns how much of a cap has been spent, in micro-dollars, in the day or month that contains the time at.
+// Amounts reserved for running turns don't count as spent.
 type Spent func(ctx context.Context, c bill.Cap, at time.Time) (int64, error)
 
-// Source returns the check that finds caps which are nearly used up: the cap on all agents
-// together, and each agent's own. Owners are told once in a day or a month, even if some of the
-// cost is given back later.
+// Source returns the check that finds caps that are nearly used up: the cap on all agents together, and each
+// agent's own. Owners are told once per day or month, even if some of the cost is given back later.
 func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 	const prefix = "budget/"
 	return problems.Source{
@@ -48,14 +47,14 @@ func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 	}
 }
 
-// A watchedCap is a cap about which owners are told.
+// A watchedCap is a cap that owners are told about.
 type watchedCap struct {
 	of      bill.Cap
 	who     string
 	setting string
 }
 
-// watchedCaps returns the caps on all and on each agent that are set.
+// watchedCaps returns those caps on all agents together and on each agent that are set.
 func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
 		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "everyone together", "[budget] day"})
@@ -71,8 +70,7 @@ func (c Caps) watchedCaps() (all []watchedCap) {
 	return all
 }
 
-// warningText tells owners how much of the cap is used, where micro is that amount in
-// micro-dollars.
+// warningText tells owners how much of the cap has been used; micro is that amount in micro-dollars.
 func (c watchedCap) warningText(micro int64, now time.Time) string {
 	span := "today"
 	if c.of.Month {
@@ -82,9 +80,9 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("January 2, 15:04"))
 }
 
-// DefaultCapsText says in words which caps hold though the operator has set none, and returns for
-// each a note by which the book remembers that people were told. The function set reports whether
-// a key of [budget] is set.
+// DefaultCapsText says, in words, which caps apply although the operator has set none, and returns for each of them
+// a note by which the book remembers that people were told. The function set reports whether a key in [budget] is
+// set.
 func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
 	var caps, keys []string
 	for _, one := range []struct {
@@ -103,8 +101,8 @@ func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []s
 		strings.Join(caps, ", "), strings.Join(keys, ", ")), notes
 }
 
-// Stand returns how the caps stand: those on all and on each agent, and those on the people and sessions
-// for whom something is set aside now. There are none if no price is known.
+// Stand returns how much of each cap is used: of the caps on all agents together and on each agent, and of the caps
+// on the people and sessions that something is reserved for now. There are none if no price is known.
 func (d *UsageReporter) Stand(ctx context.Context) ([]bill.CapState, error) {
 	if d.Caps == nil {
 		return nil, nil

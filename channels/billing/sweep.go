@@ -9,20 +9,20 @@ import (
 	"parley/bus"
 )
 
-// sweepEvery is how often what nobody works on is looked for: with the time for which a reservation
-// counts as worked on it is less than a minute.
+// sweepEvery is how often abandoned reservations are looked for. Together with the time for which a reservation
+// counts as being worked on, it is less than a minute.
 const sweepEvery = 10 * time.Second
 
-// A Sweeper settles what turns have set aside on which nobody works any more, because their process was
-// killed. In a fleet one process does so at a time.
+// A Sweeper settles the reservations of turns that nobody works on anymore because their process was killed. In a
+// fleet, only one process does so at a time.
 type Sweeper struct {
 	Bus bus.Holder
-	// Settle settles it, and returns how many reservations that were.
+	// Settle settles them, and returns how many there were.
 	Settle func(ctx context.Context) (int, error)
 	Log    *slog.Logger
 }
 
-// Run settles what nobody works on until ctx is done.
+// Run settles such reservations until ctx is done.
 func (s *Sweeper) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, s.Bus, "budgets", func(held context.Context) error {
 		s.sweep(held)

@@ -1,8 +1,8 @@
-// Package files holds the files that go with a message, and the texts about them for
-// platforms and people.
+// Package files represents the files that go with a message, and holds the texts about them for platforms and
+// people.
 //
-// A message either carries a file whole (bus.File) or names it (bus.FileRef): a named file
-// is in a Store that workers and gateways share.
+// A message either contains a whole file (bus.File) or names it (bus.FileRef): a named file is in a Store that
+// workers and gateways share.
 package files
 
 import (
@@ -15,16 +15,16 @@ import (
 	"parley/channels/markup"
 )
 
-// ErrMissing says that a file named by a message is not there, or has changed.
+// ErrMissing says that a file that a message names does not exist, or has changed.
 var ErrMissing = errors.New("the file is not there any more")
 
-// A Store holds the files that messages name. Each message that names files has references
-// to them until it is delivered or given up; with its last reference a file is deleted.
+// A Store holds the files that messages name. Each message that names files has references to them until it is
+// delivered or given up; when its last reference is removed, a file is deleted.
 type Store interface {
 	// Read returns a file's content; ErrMissing if the store does not have it.
 	Read(f bus.FileRef) ([]byte, error)
-	// Refer records that a message of a session names these files, so that they are kept for it; it
-	// is called before the message is published. ErrMissing if the store does not have them.
+	// Refer records that a session's message names these files, so that they are kept for it; it is called before
+	// the message is published. It returns ErrMissing if the store does not have them.
 	Refer(session, message string, files []bus.FileRef) error
 	// Release removes a message's references to these files.
 	Release(message string, files []bus.FileRef) error
@@ -48,7 +48,7 @@ func TextFile(out bus.Outbound) File {
 // IsText reports whether the file is the message's own text.
 func (f File) IsText() bool { return f.text }
 
-// Of returns the files that go with a message, in their order.
+// Of returns the files that go with a message, in order.
 func Of(out bus.Outbound) []File {
 	var all []File
 	if f := out.File; f != nil {
@@ -60,11 +60,11 @@ func Of(out bus.Outbound) []File {
 	return all
 }
 
-// IsReference reports whether the message names the file instead of carrying it.
+// IsReference reports whether the message names the file instead of containing it.
 func (f File) IsReference() bool { return f.ref != nil }
 
-// Load returns the file with its content. It returns ErrMissing if the store does not have
-// the file, or there is no store.
+// Load returns the file with its content. It returns ErrMissing if the store does not have the file, or if there is
+// no store.
 func (f File) Load(s Store) (bus.File, error) {
 	if f.ref == nil {
 		return bus.File{Name: f.Name, Data: f.inline}, nil
@@ -79,8 +79,7 @@ func (f File) Load(s Store) (bus.File, error) {
 	return bus.File{Name: f.Name, Data: content}, nil
 }
 
-// NotAttachedNote returns a sentence for people that is sent in place of a file that cannot be
-// sent.
+// NotAttachedNote returns a sentence for people that takes the place of a file that can't be sent.
 func (f File) NotAttachedNote() string {
 	if f.ref != nil && f.ref.Path != "" {
 		return fmt.Sprintf("(The file %s, %s, is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
@@ -91,8 +90,8 @@ func (f File) NotAttachedNote() string {
 // longestName is the length of the longest file name that file systems accept, in bytes.
 const longestName = 255
 
-// cleanName returns a file name that is safe to give to platforms: nothing in it ends a header
-// of a request, names a folder or changes the direction of writing.
+// cleanName returns a file name that is safe to give to platforms: it can't end a request's header, name a folder
+// or change the direction of writing.
 func cleanName(name string) string {
 	var kept strings.Builder
 	for _, r := range name {

@@ -1,9 +1,8 @@
-// Package history reads the earlier messages of chats for agents, on behalf of people who are in
-// these chats.
+// Package history reads earlier messages in chats for agents, on behalf of people who are in these chats.
 //
-// The chat of the conversation itself may always be read; another only if its channel says that
-// both the bot and the person who asks are in it. If a platform gives bots no history, the
-// conversation's own log is read instead.
+// An agent may always read the chat of its own conversation; it may read another chat only if that chat's channel
+// says that both the bot and the person who asks are in it. If a platform gives bots no history, the conversation's
+// own log is read instead.
 package history
 
 import (
@@ -23,17 +22,17 @@ import (
 // A Source is a channel whose chats the agent may read.
 type Source struct {
 	channels.Channel
-	// Listens reports whether the bot listens in a group. Other groups are not read.
+	// Listens reports whether the bot listens in a group. Other groups can't be read.
 	Listens func(chat string) bool
 }
 
-// A Reader reads the earlier messages of chats.
+// A Reader reads earlier messages in chats.
 type Reader struct {
 	Channels map[string]Source
 	Log      sessions.Reader
 }
 
-// Read returns the messages that a question asks for. Its errors are for the model.
+// Read returns the messages that a question asks for. Its errors are meant for the model.
 func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, error) {
 	own, err := bus.ParseAddress(q.From)
 	if err != nil {
@@ -63,14 +62,14 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 	return a, nil
 }
 
-// find returns the address that a question means, and whether that is the conversation itself
-// (own), or the chat in which it takes place.
+// find returns the address that a question refers to, and whether that is the conversation itself (own), or the
+// chat in which it takes place.
 func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (at bus.Address, isOwn bool, err error) {
 	if q.Chat == "" && (q.Channel == "" || q.Channel == own.Channel) {
 		return own, true, nil
 	}
 	channel, chat := q.Channel, q.Chat
-	for _, given := range []string{q.Chat, q.Channel} { // a whole address
+	for _, given := range []string{q.Chat, q.Channel} { // a complete address
 		if named, err := bus.ParseAddress(given); err == nil && r.has(named.Channel) {
 			channel, chat = named.Channel, named.Chat
 			break
@@ -103,20 +102,19 @@ func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (
 	return at, at.Channel == own.Channel && at.Chat == own.Chat, nil
 }
 
-// has reports whether there is a channel of that name.
+// has reports whether there is a channel with that name.
 func (r Reader) has(channel string) bool {
 	_, ok := r.Channels[channel]
 	return ok
 }
 
-// errDenied returns the error for a chat that may not be read. It does not reveal whether
-// there is such a chat.
+// errDenied returns the error for a chat that may not be read. It does not reveal whether the chat exists.
 func errDenied(channel, chat string) error {
 	return tools.Errorf(tools.PermissionDenied, "%q on %s cannot be read: you and the person who asks both have to be in it. This conversation can always be read: leave channel and chat out.", chat, channel)
 }
 
-// MayRead reports whether a person may read another chat than the one in which they ask: they and the bot are in
-// it, and the bot listens there. An error says that this is not known now.
+// MayRead reports whether a person may read a chat other than the one in which they ask: they and the bot must be
+// in it, and the bot must listen there. An error means that this is not known now.
 func (r Reader) MayRead(ctx context.Context, at bus.Address, person string) (bool, error) {
 	source, ok := r.Channels[at.Channel]
 	if !ok || !strings.HasPrefix(person, at.Channel+":") || !source.Listens(at.Chat) {
@@ -133,8 +131,8 @@ func (r Reader) MayRead(ctx context.Context, at bus.Address, person string) (boo
 	return in, err
 }
 
-// IsClosed reports whether only some of those who read a chat read the thread of the address. On a channel that
-// is not there any more, nobody knows, and it counts as such.
+// IsClosed reports whether the thread of an address is read by only some of those who read the chat. If its channel
+// no longer exists, nobody knows, so the answer is true.
 func (r Reader) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	source, ok := r.Channels[at.Channel]
 	if !ok {
@@ -143,8 +141,8 @@ func (r Reader) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	return channels.IsClosed(ctx, source.Channel, at)
 }
 
-// Link returns the address at which a message is found on its platform; see channels.Linker. "" if the channel of the
-// address is not there any more.
+// Link returns the web address at which a message is found on its platform; see channels.Linker. It returns "" if
+// the channel no longer exists.
 func (r Reader) Link(ctx context.Context, at bus.Address, message string) (string, error) {
 	source, ok := r.Channels[at.Channel]
 	if !ok {
@@ -153,7 +151,7 @@ func (r Reader) Link(ctx context.Context, at bus.Address, message string) (strin
 	return channels.LinkTo(ctx, source.Channel, at, message)
 }
 
-// checkMayRead returns nil if the person who asks may read another chat than the conversation's.
+// checkMayRead returns nil if the person who asks may read a chat other than the conversation's.
 func (r Reader) checkMayRead(ctx context.Context, at bus.Address, person string) error {
 	may, err := r.MayRead(ctx, at, person)
 	if err != nil {
@@ -165,7 +163,7 @@ func (r Reader) checkMayRead(ctx context.Context, at bus.Address, person string)
 	return nil
 }
 
-// errorForModel turns an error of a platform into one that the model reads.
+// errorForModel turns a platform's error into one for the model to read.
 func errorForModel(at bus.Address, err error) error {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	switch {
@@ -179,8 +177,7 @@ func errorForModel(at bus.Address, err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s did not answer: try again", at.Channel)
 }
 
-// readLog answers a question from the conversation's log, for platforms that give bots no
-// history.
+// readLog answers a question from the conversation's log, for platforms that give bots no history.
 func (r Reader) readLog(ctx context.Context, own bus.Address, q history.Question) (history.Answer, error) {
 	a := history.Answer{Chat: own.String(), Note: fmt.Sprintf("%s doesn't show bots earlier messages: these are the messages sent to you here, and your answers.", own.Channel)}
 	for e, err := range r.Log.Read(ctx, q.Session, 1) {

@@ -1,9 +1,8 @@
-// Package pacing keeps to the rate limits of a platform, and to the pauses that the
-// platform asks for.
+// Package pacing keeps within a platform's rate limits, and observes the pauses that the platform asks for.
 //
-// pacing.go counts what is sent against channels.Limits; pause.go applies the pauses that a
-// platform asks for beyond that, and exchanges them with other processes. alarm.go lets
-// what shows something at times sleep until then.
+// pacing.go counts what is sent against channels.Limits; pause.go applies the additional pauses that a platform
+// asks for, and exchanges them with other processes. alarm.go lets a goroutine that shows something from time to
+// time sleep in between.
 package pacing
 
 import (
@@ -19,8 +18,8 @@ import (
 // LongestWait is the longest time that a sender may wait while it holds a mailbox.
 const LongestWait = 30 * time.Second
 
-// A Pacer makes senders wait as the platform's limits demand. It remembers only chats to
-// which something was sent so lately that the limits still depend on it.
+// A Pacer makes senders wait as long as the platform's limits require. It remembers only chats to which something
+// was sent so recently that the limits still depend on it.
 type Pacer struct {
 	limits channels.Limits
 
@@ -28,25 +27,24 @@ type Pacer struct {
 	chats       map[string]*bucket
 	account     bucket
 	drafts      bucket
-	keptAtSweep int // how many chats addChat kept when it last forgot idle ones
+	keptAtSweep int // the number of chats that were left when addChat last forgot idle ones
 
-	// emit tells other processes that send through the same account of pauses; it is nil where
-	// there are none. name is the channel's name; by id this process knows its own events from
-	// theirs.
+	// emit tells other processes that send through the same account about pauses; it is nil if there are none. name
+	// is the channel's name; id lets this process distinguish its own events from theirs.
 	name, id string
 	emit     func(bus.Event)
 }
 
-// A bucket is the state of one rate limit. evenUntil is the moment by which everything let through
-// so far would have been spread out evenly; before blockedUntil nothing is let through.
+// A bucket is the state of one rate limit. evenUntil is the time until which everything that has been let through
+// would have lasted if it had been spread evenly; nothing is let through before blockedUntil.
 type bucket struct {
 	evenUntil    time.Time
 	blockedUntil time.Time
 }
 
-// New returns the pacer of the channel with that name. If events is set, the pacer
-// announces there each pause that the platform asks for, to others who send through the
-// same account. To hear of their pauses, follow the channel's events with it.
+// New returns the pacer for the channel with that name. If events is set, the pacer announces each pause that the
+// platform asks for there, for others who send through the same account. To learn of their pauses, make the pacer a
+// listener to the channel's events.
 func New(name string, limits channels.Limits, events bus.Events) *Pacer {
 	p := &Pacer{limits: limits, chats: map[string]*bucket{}, name: name, id: rand.Text()}
 	if events != nil {
@@ -55,8 +53,8 @@ func New(name string, limits channels.Limits, events bus.Events) *Pacer {
 	return p
 }
 
-// reserve counts one send against the rate limit and returns how long to wait before it. If the
-// wait is longer than `most`, nothing is counted.
+// reserve counts one send against the rate limit and returns how long to wait before it. If that would be longer
+// than `most`, it counts nothing.
 func (b *bucket) reserve(p channels.Pace, now time.Time, most time.Duration) (wait time.Duration) {
 	even := b.evenUntil
 	if even.Before(now) {
@@ -73,7 +71,7 @@ func (b *bucket) reserve(p channels.Pace, now time.Time, most time.Duration) (wa
 	return wait
 }
 
-// isIdle reports whether forgetting the bucket would change nothing.
+// isIdle reports whether forgetting the bucket would make no difference.
 func (b *bucket) isIdle(now time.Time) bool {
 	return !b.evenUntil.After(now) && !b.blockedUntil.After(now)
 }
@@ -86,9 +84,9 @@ func (p *Pacer) paceOf(chat string) channels.Pace {
 	return p.limits.Chat
 }
 
-// Wait waits until the limits of the chat and of the account let one message through. If that would
-// take longer than LongestWait, it returns at once how much later to try. It also waits out pauses
-// that the platform asks for meanwhile. It fails when ctx ends or lost is closed.
+// Wait waits until the limits of the chat and of the account let one message through. If that would take longer
+// than LongestWait, it immediately returns after what time to try again. It also waits out pauses that the platform
+// asks for in the meantime. It fails when ctx ends or lost is closed.
 func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
 	for again := true; again; again = p.PausedUntil(chat).After(time.Now()) {
 		for _, take := range []func(time.Time) time.Duration{
@@ -107,7 +105,7 @@ func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (la
 	return 0, nil
 }
 
-// sleep waits, and fails when ctx ends or the lease is lost first.
+// sleep waits, and fails if ctx ends or the lease is lost first.
 func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -124,8 +122,7 @@ func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error 
 	}
 }
 
-// reserveAccount counts one send against the account's limit, and returns how long to wait before
-// it.
+// reserveAccount counts one send against the account's limit, and returns how long to wait before it.
 func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,8 +144,8 @@ func (p *Pacer) reserveChat(chat string, now time.Time) time.Duration {
 	return b.reserve(pace, now, LongestWait)
 }
 
-// addChat returns a new bucket for the chat. Whenever the number of chats has doubled it first
-// forgets the idle ones.
+// addChat returns a new bucket for the chat. Whenever the number of chats has doubled, it first forgets the idle
+// ones.
 func (p *Pacer) addChat(chat string, now time.Time) *bucket {
 	if len(p.chats) >= max(1024, 2*p.keptAtSweep) {
 		for name, b := range p.chats {
@@ -163,8 +160,8 @@ func (p *Pacer) addChat(chat string, now time.Time) *bucket {
 	return b
 }
 
-// TakeIfSpare reports whether something unimportant may be sent now, and counts it as sent if so.
-// It leaves half of each burst to important messages, so that these never wait for it.
+// TakeIfSpare reports whether something unimportant may be sent now, and if so, counts it as sent. It leaves half
+// of each burst for important messages, so that these never wait for it.
 func (p *Pacer) TakeIfSpare(chat string, now time.Time) bool {
 	pace := p.paceOf(chat)
 	p.mu.Lock()

@@ -8,14 +8,14 @@ import (
 	"parley/channels"
 )
 
-// A pause that a platform asks for holds for everything that goes to that chat, or through
-// that account: messages, edits, drafts, typing, reactions and what the gate says. Gateway
-// and Dispatcher may run in two processes; each announces a pause to the other by an event,
-// which may get lost: a process that misses it is told by the platform itself.
+// A pause that a platform asks for applies to everything that goes to that chat, or through that account: messages,
+// edits, drafts, typing, reactions and the gate's replies. Gateway and Dispatcher may run in two processes; each
+// announces a pause to the other with an event, which can get lost: a process that misses it will be told by the
+// platform itself.
 
-// NoteLimit records a pause if err says that the platform's rate limit was exceeded: nothing goes
-// to the chat, or to any chat of the account, before the pause is over. It returns the length of
-// the pause, 0 if err is something else.
+// NoteLimit records a pause if err says that the platform's rate limit was exceeded: nothing goes to the chat, or
+// to any of the account's chats, before the pause is over. It returns the length of the pause; 0 if err is
+// something else.
 func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	fault, ok := errors.AsType[*channels.SendError](err)
 	if !ok || !fault.Limited {
@@ -32,8 +32,7 @@ func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	return pause
 }
 
-// Heard implements bus.Listener: it applies a pause that another process was told by the
-// platform.
+// Heard implements bus.Listener: it applies a pause that the platform has asked another process for.
 func (p *Pacer) Heard(e bus.Event) {
 	if e.Type != bus.Limited || e.Call == p.id {
 		return
@@ -43,18 +42,18 @@ func (p *Pacer) Heard(e bus.Event) {
 	}
 }
 
-// Missed implements bus.Listener and does nothing: if the event with a pause was lost, this process
-// learns of the pause from the platform.
+// Missed implements bus.Listener. It does nothing: if the event that announced a pause was lost, this process will
+// learn of the pause from the platform.
 func (p *Pacer) Missed() {}
 
-// leastPause is the shortest pause, also where the platform does not say how long.
+// leastPause is the length of the shortest pause, which is also used if the platform does not say how long.
 const leastPause = time.Second
 
-// longestPause bounds a pause that another process announces.
+// longestPause limits a pause that another process announces.
 const longestPause = 24 * time.Hour
 
-// pause lets nothing through to a chat, or to all chats if chat is "", before `until`. Messages
-// that waited are then sent at the usual pace, not in a burst.
+// pause lets nothing through to a chat, or to any chat if chat is "", before `until`. Messages that have waited are
+// then sent at the usual pace, not in a burst.
 func (p *Pacer) pause(chat string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Channel returns the Source that watches whether a channel is connected to its platform. Up
-// reports whether it is, and judges is as in Source. Owners are told once the channel was down
-// for longer than tellAfter.
+// Channel returns the Source that watches whether a channel is connected to its platform. up reports whether it is,
+// and judges is Source.Judges. Owners are told once the channel has been down for longer than tellAfter.
 func Channel(name string, up, judges func() bool, tellAfter time.Duration) Source {
 	id := "channel/" + name
 	return Source{

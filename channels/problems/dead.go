@@ -14,9 +14,9 @@ type DeadBus interface {
 	bus.DeadLetters
 }
 
-// DeadLetters returns the Source that watches for messages that were given up. Messages that a
-// Watch itself has sent do not count: otherwise, if no message reaches the owners' chat, each
-// notice would become a dead letter of which another notice tells.
+// DeadLetters returns the Source that watches for messages that were given up. Messages that the watch itself has
+// sent do not count: otherwise, if no message reaches the owners' chat, each notice would become a dead letter that
+// causes another notice.
 func DeadLetters(b DeadBus, judges func() bool) Source {
 	const id = "dead_letters"
 	d := &deadLetterCounter{bus: b, counted: map[bus.Topic]deadCount{}}
@@ -34,9 +34,8 @@ func DeadLetters(b DeadBus, judges func() bool) Source {
 	}
 }
 
-// A deadLetterCounter counts dead letters, except those that a Watch itself has sent. To find these it
-// has to list a topic's dead letters, which is slow, so it does that only when their number has
-// changed.
+// A deadLetterCounter counts dead letters, except for those that the watch itself has sent. To find those, it has
+// to list a topic's dead letters, which is slow, so it does that only when their number has changed.
 type deadLetterCounter struct {
 	bus     DeadBus
 	counted map[bus.Topic]deadCount
@@ -67,7 +66,7 @@ func (d *deadLetterCounter) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// countTold counts the dead letters of a topic that a Watch itself has sent.
+// countTold counts a topic's dead letters that the watch itself has sent.
 func (d *deadLetterCounter) countTold(ctx context.Context, topic bus.Topic) (n int, err error) {
 	const page = 100
 	for after, more := "", true; more; {

@@ -14,16 +14,16 @@ const (
 	mostFree  = 1 << 30
 )
 
-// lowMark returns the number of free bytes below which a disk is nearly full: a tenth of it,
-// but at least 200 MB and at most 1 GB.
+// lowMark returns the number of free bytes below which a disk is nearly full: a tenth of its size, but at least 200
+// MB and at most 1 GB.
 func (r Room) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
 
 // errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not tell how full its disks are")
 
-// Disk returns the Source that watches the disk that holds the directory dir. name is what owners
-// are told that the directory is, and host is its machine; "" means a disk that all processes of
-// a fleet share. Room measures the free space; nil means RoomOf.
+// Disk returns the Source that watches the disk that contains the directory dir. name is what owners are told about
+// the directory, and host is its machine; "" means a disk that all processes in a fleet share. room measures the
+// free space; nil means RoomOf.
 func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 	if room == nil {
 		room = RoomOf
@@ -44,7 +44,7 @@ func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 			}
 			low := r.lowMark()
 			if open[id] {
-				low += low / 4 // so that it does not come and go
+				low += low / 4 // so that the problem does not keep coming and going
 			}
 			if r.Free >= low {
 				return nil, nil

@@ -1,9 +1,8 @@
-// Package problems looks for problems that owners must see to, and tells them once, and once
-// again when a problem is over.
+// Package problems looks for problems that owners must take care of. It tells owners about each once, and once more
+// when it is over.
 //
-// problems.go records in the book what owners were told; channel.go, dead.go, disk.go, quota.go
-// and tools.go watch channels, dead letters, disks, the folders of conversations, and the tools
-// that models are not shown.
+// problems.go records in the book what owners were told; channel.go, dead.go, disk.go, quota.go and tools.go watch
+// channels, dead letters, disks, the folders of conversations, and tools that are not offered to models.
 package problems
 
 import (
@@ -20,12 +19,12 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Concern is a problem that owners must see to.
+// A Concern is a problem that owners must take care of.
 type Concern struct {
-	ID   string // names the concern in the book, and stays the same as long as the concern lasts
+	ID   string // identifies the concern in the book, and stays the same as long as the concern lasts
 	Text string
-	// Count is how many things the concern is about: owners are told again when it has
-	// grown, but at most once in an hour. It is 0 if there is nothing to count.
+	// Count is the number of things that the concern is about: owners are told again if it has grown, but at most
+	// once an hour. It is 0 if there is nothing to count.
 	Count int
 	// TellAfter is how long the concern must last before owners are told.
 	TellAfter time.Duration
@@ -33,35 +32,32 @@ type Concern struct {
 
 // A Source watches one part of the bot for problems.
 type Source struct {
-	// ID is the id of the part's only concern or, with a slash at the end, what the ids
-	// of its concerns begin with.
+	// ID is the id of the source's only concern or, if it ends in a slash, the prefix of the ids of its concerns.
 	ID string
-	// Judges reports whether this process is the one that watches the part now: one
-	// process watches for the whole fleet, or each watches its own.
+	// Judges reports whether this process is the one that watches the part now: either one process watches for the
+	// whole fleet, or each process watches its own.
 	Judges func() bool
-	// Look returns all concerns that there are now. The map open has the ids of those that there
-	// were at the last look, for which it may apply another limit, so that a value near the limit
-	// does not start and end a concern again and again.
+	// Look returns all current concerns. The map open contains the ids of those that existed at the last look. For
+	// them, Look may apply a different limit, so that a value near the limit does not start and end a concern again
+	// and again.
 	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
-	// Over returns the text that tells owners that a concern is over; "" tells them
-	// nothing.
+	// Over returns the text that tells owners that a concern is over; "" means that they are not told.
 	Over func(id string) string
 }
 
-// has reports whether a concern of that id belongs to this part.
+// has reports whether a concern with that id belongs to this source.
 func (s Source) has(id string) bool {
 	return id == s.ID || strings.HasSuffix(s.ID, "/") && strings.HasPrefix(id, s.ID)
 }
 
-// Config holds the parts that a Watch works with.
+// Config holds what Run needs.
 type Config struct {
 	Sources []Source
 	Notes   channels.Notes
-	// Tell sends a text to the owners. The ids of the messages are made of suffix, so that a
-	// repeated call sends nothing twice.
+	// Tell sends a text to the owners. The ids of the messages are derived from suffix, so that a repeated call
+	// sends nothing twice.
 	Tell func(ctx context.Context, suffix, text string) error
-	// Every is how often the sources are looked at, and Calm how long a concern must be
-	// gone until it is over.
+	// Every is how often the sources are checked, and Calm is how long a concern must be gone before it is over.
 	Every, Calm time.Duration
 	Log         *slog.Logger
 }
@@ -72,7 +68,7 @@ var ErrNobody = errors.New("no chat with an owner is known")
 // subject is the subject of the notes in which the book records what owners were told.
 const subject = "concern"
 
-// tellAgainAfter is how soon owners may be told again, if a concern has grown.
+// tellAgainAfter is the minimum time before owners are told again, if a concern has grown.
 const tellAgainAfter = time.Hour
 
 // A state is what the book remembers about a concern.
@@ -81,8 +77,8 @@ type state struct {
 	Told  time.Time `json:"told,omitzero"`
 	Count int       `json:"count,omitempty"` // the count that owners were told
 	Gone  time.Time `json:"gone,omitzero"`
-	// Patient says that the concern had to last before owners are told: one that ends sooner is
-	// forgotten at once. Any other has to be gone for a while, because another process may still see it.
+	// Patient says that the concern has a TellAfter: if it ends before owners are told, it is forgotten
+	// immediately. Any other concern must be gone for a while, because another process may still see it.
 	Patient bool `json:"patient,omitempty"`
 }
 
@@ -107,9 +103,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// check looks at one part once. A new concern is only recorded: owners are told when the
-// note has been read back, so that processes which find the same at the same time tell it
-// under the same id.
+// check checks one source once. A new concern is only recorded: owners are told once the note has been read back,
+// so that processes that find the same concern at the same time tell owners under the same id.
 func (c Config) check(ctx context.Context, s Source) error {
 	noted, err := c.Notes.AllNoted(ctx, subject)
 	if err != nil {
@@ -142,8 +137,8 @@ func (c Config) check(ctx context.Context, s Source) error {
 	return nil
 }
 
-// handlePresent records a concern that exists now, and tells owners if it is time. st is what the
-// book says about the concern; known is false if the book has nothing about it.
+// handlePresent records a concern that exists now, and tells owners if it is time to. st is what the book says
+// about the concern; known is false if the book says nothing.
 func (c Config) handlePresent(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
 	if !known {
 		return c.note(ctx, one.ID, state{Since: now, Patient: one.TellAfter > 0})
@@ -166,8 +161,7 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 	return nil
 }
 
-// handleGone records that a concern does not exist any more, and tells owners once it is
-// over.
+// handleGone records that a concern no longer exists, and tells owners once it is over.
 func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero() && st.Patient:
@@ -194,11 +188,11 @@ func (c Config) note(ctx context.Context, id string, st state) error {
 	return c.Notes.SetNote(ctx, subject, id, string(raw))
 }
 
-// suffix returns the suffix for the ids of messages: the same for the same concern, and
-// another when the concern comes again.
+// suffix returns the suffix for the ids of messages: the same one for the same concern, but a different one if the
+// concern comes back.
 func suffix(id string, st state, what string) string {
 	return "#concern/" + id[:min(len(id), 100)] + "/" + strconv.FormatInt(st.Since.UnixMicro(), 36) + "/" + what
 }
 
-// isFromWatch reports whether a message's id says that a Watch has sent it.
+// isFromWatch reports whether, according to its id, a message was sent by the watch.
 func isFromWatch(id string) bool { return strings.Contains(id, "#concern/") }

@@ -8,22 +8,21 @@ import (
 
 // Workspaces knows how full the folders of conversations are.
 type Workspaces interface {
-	// ListFull lists those folders, of which this process has written to, that hold at least this
-	// part (from 0 to 1) of their quota.
+	// ListFull lists those folders that this process has written to and that have used at least this part (from 0
+	// to 1) of their quota.
 	ListFull(part float64) []string
-	// UsedPart measures which part of its quota a folder holds, from 0 to 1; 0 if there is no
-	// such folder.
+	// UsedPart measures which part of its quota a folder has used, from 0 to 1; 0 if there is no such folder.
 	UsedPart(ctx context.Context, name string) (float64, error)
 }
 
 const (
 	nearlyFull = 0.9
 	roomAgain  = 0.8
-	mostFull   = 50 // of how many full folders owners are told at most
+	mostFull   = 50 // the maximum number of full folders that owners are told about
 )
 
-// Quotas returns the Source that watches for conversations whose folders have nearly reached
-// their quota, which is that many megabytes.
+// Quotas returns the Source that watches for conversations whose folders have nearly reached their quota. megabytes
+// is the quota.
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// mostNamed is how many tools owners read the names of.
+// mostNamed is the maximum number of tools that are named to owners.
 const mostNamed = 20
 
-// LeftTools returns the Source that watches for tools that models are not shown because their servers
-// do not take them. left returns their names, by the model's; machine is the name of this machine,
-// whose processes know of them.
+// LeftTools returns the Source that watches for tools that are not offered to models because the models' servers do
+// not accept them. left returns the tools' names, by model; machine is the name of this machine, whose processes
+// know about them.
 func LeftTools(machine string, left func() map[string][]string) Source {
 	prefix := "tools/" + machine + "/"
 	return Source{

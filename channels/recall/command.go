@@ -22,16 +22,16 @@ const Command = "recall"
 func IsCommand(in bus.Inbound) bool { return in.Kind == bus.Command && in.Text == Command }
 
 const (
-	// mostShown is how many hits a message shows beside what is remembered and known, and shownBytes how long each
-	// passage may be.
+	// mostShown is how many hits a message shows in addition to memories and knowledge, and shownBytes is the
+	// maximum length of each passage.
 	mostShown  = 8
 	shownBytes = 300
-	// answerWithin bounds how long the platform waits for the command to be taken.
+	// answerWithin limits how long the platform waits for the command to be accepted.
 	answerWithin = 10 * time.Second
 )
 
-// Handle answers the command of somebody who may talk to the bot. When it returns nil, the answer is on its way. No
-// session's log has it: what was said elsewhere can be erased there.
+// Handle answers the command of a person who may talk to the bot. When it returns nil, the answer is on its way. No
+// session's log contains it: what was said elsewhere can be erased there.
 func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
 	words := strings.TrimSpace(in.Args)
 	text := fmt.Sprintf(textUsage, markup.Verbatim(f.cfg.Prefix(in.At.Channel)))
@@ -53,8 +53,8 @@ func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
 	return err
 }
 
-// answer returns what a person is shown of what they look for: in a group what was said in it, and alone with
-// the bot all that they may see.
+// answer returns what a person is shown of what they look for: in a group, what was said in that group; in a
+// private chat with the bot, everything that they may see.
 func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -85,7 +85,7 @@ func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (stri
 	return text, nil
 }
 
-// shown returns passages as people read them.
+// shown returns passages in the form that people read.
 func shown(a recall.Answer) string {
 	if len(a.Found) == 0 {
 		return strings.TrimSpace(textNothing + "\n" + a.Note)
@@ -113,7 +113,7 @@ func shown(a recall.Answer) string {
 	return b.String()
 }
 
-// minuteOf returns the minute of a time, as people read it.
+// minuteOf returns a time, accurate to the minute, in the form that people read.
 func minuteOf(when string) string {
 	at, err := time.Parse(time.RFC3339, when)
 	if err != nil {

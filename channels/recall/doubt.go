@@ -11,15 +11,15 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// A spot is where an entry is.
+// A spot identifies an entry by its session and number.
 type spot struct {
 	session string
 	n       int64
 }
 
-// isMarked reports whether strangers may have written some of a hit. What the asker has said is theirs. What
-// others have said elsewhere is no order of the asker's, as it is not when it is quoted to the agent. In the
-// agent's own words, it depends on what the agent had read there by then, as inDoubt has found out.
+// isMarked reports whether strangers may have written some of a hit. What the asker said is the asker's own. What
+// others said elsewhere is not an instruction from the asker, just as it is not when it is quoted to the agent. For
+// the agent's own words, it depends on what the agent had read there by then, which inDoubt has found out.
 func isMarked(who sight.Asker, h search.Hit, doubtful map[spot]bool) bool {
 	switch {
 	case h.Untrusted:
@@ -30,21 +30,21 @@ func isMarked(who sight.Asker, h search.Hit, doubtful map[spot]bool) bool {
 	return h.Session != who.Session && !slices.Contains(who.Accounts, h.Person)
 }
 
-// mayRepeat reports whether an entry of a kind may repeat what the agent had read before.
+// mayRepeat reports whether an entry of this kind may repeat what the agent had read before it.
 func mayRepeat(kind sessions.Kind) bool {
 	return kind == sessions.KindText || kind == sessions.KindSummary || kind == sessions.KindToolResult
 }
 
-// lookBack is how many entries before a hit are read to find out whether the agent had read something of
-// strangers by then.
+// lookBack is how many entries before a hit are read to find out whether the agent had read anything by strangers
+// by then.
 const lookBack = 200
 
-// lookFrom returns the first of these entries before entry n.
+// lookFrom returns the number of the first of these entries before entry n.
 func lookFrom(n int64) int64 { return max(1, n-lookBack) }
 
-// inDoubt returns the hits before which the agent had read something of strangers in their session, so that its
-// words may repeat it. If that is too far back to tell, it counts as if it had. Hits whose entries before them are
-// the same in part share one walk.
+// inDoubt returns the hits before which the agent had read something by strangers in the same session, so that its
+// words may repeat it. If the last relevant entry is too far back to tell, the hit is included. Hits share one pass
+// through the log if the entries before them overlap.
 func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[spot]bool, error) {
 	numbers := map[string][]int64{}
 	for _, h := range hits {
@@ -69,9 +69,9 @@ func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[spot]bool,
 	return doubtful, nil
 }
 
-// walk adds those of a session's entries with these numbers, in their order, that are in doubt.
+// walk adds to doubtful those of a session's entries with these (sorted) numbers that are in doubt.
 func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doubtful map[spot]bool) error {
-	last, foreign := int64(0), false // the last entry that tells something, and what
+	last, foreign := int64(0), false // the last entry that says something, and whether it may contain strangers' words
 	judge := func(upTo int64) {
 		for len(numbers) > 0 && numbers[0] <= upTo {
 			n := numbers[0]
@@ -82,7 +82,7 @@ func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doub
 		}
 	}
 	for e, err := range f.cfg.Sessions.Read(ctx, session, lookFrom(numbers[0])) {
-		if errors.Is(err, sessions.ErrNotFound) { // it was erased just now
+		if errors.Is(err, sessions.ErrNotFound) { // the session has just been erased
 			for _, n := range numbers {
 				doubtful[spot{session, n}] = true
 			}
@@ -102,8 +102,8 @@ func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doub
 	return nil
 }
 
-// tells reports whether an entry makes the agent forget all that it had read, as /new does, or may hold what
-// strangers wrote.
+// tells reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may contain
+// what strangers wrote (foreign).
 func tells(e sessions.Entry) (anew, foreign bool) {
 	data, known, err := sessions.DecodeAny(e)
 	if err != nil || !known {

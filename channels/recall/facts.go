@@ -11,8 +11,8 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// Chat implements sight.Facts. The book knows the chats of platforms; programs and terminals have theirs for
-// themselves.
+// Chat implements sight.Facts. The book knows the chats on platforms; each program and terminal has its chats to
+// itself.
 func (f *Finder) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
 	switch at.Channel {
 	case web.Name:
@@ -34,7 +34,7 @@ func (f *Finder) IsClosed(ctx context.Context, at sight.Place, thread string) (b
 	return f.cfg.Members.isClosed(ctx, bus.Address{Channel: at.Channel, Chat: at.Chat, Thread: thread})
 }
 
-// here are the facts for all who read a chat alike, who see what was said in it and nothing else.
+// here answers for everybody who reads a chat: they all see what was said in it and nothing else.
 type here struct {
 	*Finder
 	at sight.Place
@@ -48,10 +48,10 @@ func (h here) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
 	return h.Finder.Chat(ctx, at)
 }
 
-// askAllWithin bounds how long one search asks platforms who reads their chats and threads.
+// askAllWithin is the maximum time in which one search asks platforms who reads their chats and threads.
 const askAllWithin = 8 * time.Second
 
-// impatient are facts that platforms are not asked for any more after a time.
+// impatient answers from Facts, but stops asking platforms at a certain time.
 type impatient struct {
 	sight.Facts
 	until time.Time
@@ -71,22 +71,22 @@ func (f impatient) IsClosed(ctx context.Context, at sight.Place, thread string) 
 	return f.Facts.IsClosed(ctx, at, thread)
 }
 
-// AskEvery is the least time between two questions to a platform whether somebody is in a chat.
+// AskEvery is the minimum time between two requests to a platform whether a person is in a chat.
 const AskEvery = 10 * time.Minute
 
-// mostMembers bounds how many answers of platforms are kept.
+// mostMembers is the maximum number of platforms' answers that are kept.
 const mostMembers = 10_000
 
-// Rooms say who may read chats, as the platforms do.
+// Rooms says who may read chats, according to the platforms.
 type Rooms interface {
-	// MayRead reports whether somebody may read a group because the platform names them as a member now. An error
-	// says that it is not known now.
+	// MayRead reports whether a person may read a group because the platform currently lists them as a member. An
+	// error means that this is not known now.
 	MayRead(ctx context.Context, at bus.Address, person string) (bool, error)
 	// IsClosed reports whether only some of a chat's members read the thread of an address.
 	IsClosed(ctx context.Context, at bus.Address) (bool, error)
 }
 
-// Members knows who is in which group, as the platforms have said within the last ten minutes.
+// Members knows who is in which group, according to what the platforms have said within the last ten minutes.
 type Members struct {
 	Rooms Rooms
 
@@ -94,22 +94,22 @@ type Members struct {
 	known map[membership]*answer
 }
 
-// A membership is what a platform is asked about.
+// A membership is what a platform is asked about: whether a person is in a group.
 type membership struct {
 	at     sight.Place
 	person string
 }
 
-// An answer is a platform's answer, or its refusal to give one.
+// An answer is a platform's answer, or the error that it gave instead.
 type answer struct {
-	ready chan struct{} // closed once it is there
-	at    time.Time     // when it was asked for
+	ready chan struct{} // closed once the answer is there
+	at    time.Time     // when the platform was asked
 	in    bool
 	err   error
 }
 
-// isIn reports whether a platform names somebody as a member of a group. Of several who want to know at the same
-// time, one asks. An answer that failed is kept, too, unless the one who asked gave up waiting.
+// isIn reports whether a platform lists a person as a member of a group. If several callers want to know at the
+// same time, only one asks. A failed answer is kept too, unless the caller that asked gave up waiting.
 func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool, error) {
 	of := membership{at, person}
 	for {
@@ -128,7 +128,7 @@ func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool
 	}
 }
 
-// fill asks, and hands the answer to all who wait for it.
+// fill asks the platform, and gives the answer to everybody who waits for it.
 func (m *Members) fill(ctx context.Context, of membership, a *answer) (bool, error) {
 	defer close(a.ready)
 	a.in, a.err = m.ask(ctx, of)
@@ -139,7 +139,7 @@ func (m *Members) fill(ctx context.Context, of membership, a *answer) (bool, err
 	return a.in, a.err
 }
 
-// take returns the answer that is known or being asked for; mine is true if the caller must ask.
+// take returns the answer that is known or being fetched; mine is true if the caller must fetch it.
 func (m *Members) take(of membership) (a *answer, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +169,7 @@ func (m *Members) keeps(of membership, a *answer) bool {
 	return m.known[of] == a
 }
 
-// askWithin bounds how long a platform may take for its answer.
+// askWithin is how long a platform may take to answer.
 const askWithin = 4 * time.Second
 
 // ask asks a platform.

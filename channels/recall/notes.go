@@ -18,20 +18,20 @@ import (
 	"parley/tools/recall"
 )
 
-// The bounds of what is looked through besides the conversations.
+// The limits for searching everything other than the conversations.
 const (
-	mostNotes      = 5 // passages of memories, and as many of the knowledge folder
+	mostNotes      = 5 // passages from memories, and as many from the knowledge folder
 	mostMemory     = 1 << 20
 	mostFiles      = 2000
 	mostFileBytes  = 1 << 20  // of one file
 	mostKnowledge  = 16 << 20 // of all files together
 	knowledgeLasts = 2 * time.Second
-	memoryFile     = "MEMORY.md" // of a session, in its workspace
-	knowledgeName  = "knowledge" // of the operator's folder, as agents know it
+	memoryFile     = "MEMORY.md" // the memory of a session, in its workspace
+	knowledgeName  = "knowledge" // the name under which agents know the operator's folder
 )
 
-// notes finds passages in what is remembered, and in the operator's folder. Nobody knows when a memory was
-// written, so none is found if the time matters. cut says that only a part of the folder was looked through.
+// notes finds passages in memories, and in the operator's folder. Nobody knows when a memory was written, so no
+// memories are found if the request limits the time. cut says that only a part of the folder was searched.
 func (f *Finder) notes(ctx context.Context, who sight.Asker, r request) (found []recall.Passage, cut bool, err error) {
 	words := search.WordsOf(r.Words)
 	if len(words) == 0 {
@@ -46,13 +46,13 @@ func (f *Finder) notes(ctx context.Context, who sight.Asker, r request) (found [
 	return append(found, known...), cut, nil
 }
 
-// A paragraph is a piece of a text with how many of the words it has.
+// A paragraph is a piece of a text, with the number of searched words that it contains.
 type paragraph struct {
 	text string
 	has  int
 }
 
-// paragraphs returns those paragraphs of a text that have some of the words, with most of them first.
+// paragraphs returns the paragraphs of a text that contain some of the words, those with the most words first.
 func paragraphs(text string, words []search.Word) (found []paragraph) {
 	for p := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		if p = strings.TrimSpace(p); p == "" {
@@ -74,7 +74,7 @@ func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words
 	}
 	var all []memory
 	if text := f.sessionMemory(who.Session); text != "" {
-		all = append(all, memory{text, textOfConversation, false}) // the tool's touch says whether it is marked
+		all = append(all, memory{text, textOfConversation, false}) // whether it is marked is decided by what the tool says it touches
 	}
 	scopes := []struct{ scope, owner, where string }{{channels.OfAgent, r.Agent, textOfAgent}}
 	if who.Private && len(who.Accounts) > 0 {
@@ -98,8 +98,8 @@ func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words
 	return found[:min(len(found), mostNotes)], nil
 }
 
-// sessionMemory returns what the agent has kept for a conversation; "" for nothing, or where the workspaces are not,
-// as in a gateway.
+// sessionMemory returns what the agent has kept for a conversation; "" if there is nothing, or if the workspaces
+// are not available, as in a gateway.
 func (f *Finder) sessionMemory(session string) string {
 	if f.cfg.Files == nil {
 		return ""
@@ -111,7 +111,7 @@ func (f *Finder) sessionMemory(session string) string {
 	return readText(files, memoryFile, mostMemory)
 }
 
-// readText returns the beginning of a text file, at most so many bytes; "" if it cannot be read, or is no text.
+// readText returns the beginning of a text file, at most most bytes; "" if it can't be read or is not text.
 func readText(files fs.FS, name string, most int64) string {
 	file, err := files.Open(name)
 	if err != nil {
@@ -125,14 +125,14 @@ func readText(files fs.FS, name string, most int64) string {
 	if err != nil || tools.IsBinary(content[:min(len(content), tools.SniffBytes)]) {
 		return ""
 	}
-	return strings.ToValidUTF8(string(content), "") // the last character may be cut
+	return strings.ToValidUTF8(string(content), "") // the last character may have been cut
 }
 
 // errEnough ends the walk through the operator's folder.
 var errEnough = errors.New("enough was read")
 
-// knowledge finds passages in the text files of the operator's folder, within bounds of files, bytes and time. cut
-// says that these have ended the search before everything was read.
+// knowledge finds passages in the text files in the operator's folder, within limits on files, bytes and time. cut
+// says that a limit ended the search before everything was read.
 func (f *Finder) knowledge(ctx context.Context, session string, r request, words []search.Word) (found []recall.Passage, cut bool) {
 	if f.cfg.Knowledge == nil {
 		return nil, false
@@ -153,7 +153,7 @@ func (f *Finder) knowledge(ctx context.Context, session string, r request, words
 			return errEnough
 		}
 		if err != nil || d.IsDir() || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // what cannot be read is passed over
+			return nil //nolint:nilerr // files that can't be read are skipped
 		}
 		if seen == mostFiles || read >= mostKnowledge {
 			return errEnough

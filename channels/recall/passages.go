@@ -16,7 +16,7 @@ import (
 	"parley/tools/recall"
 )
 
-// passages shows hits as the model reads them.
+// passages returns hits in the form that the model reads.
 func (f *Finder) passages(ctx context.Context, who sight.Asker, hits []search.Hit) ([]recall.Passage, error) {
 	found := make([]recall.Passage, 0, len(hits))
 	names := map[string]string{}
@@ -57,7 +57,7 @@ func originOf(h search.Hit) string {
 	return recall.Message
 }
 
-// whoOf returns who has said a hit; "" if nobody in particular has.
+// whoOf returns who said the text of a hit; "" if nobody in particular did.
 func whoOf(h search.Hit) string {
 	switch {
 	case h.Tool != "":
@@ -74,7 +74,7 @@ func whoOf(h search.Hit) string {
 func (f *Finder) nameOf(ctx context.Context, session string, isHere bool) (name string, err error) {
 	key, err := sessions.ParseKey(session)
 	if err != nil {
-		return "", nil //nolint:nilerr // nobody knows where
+		return "", nil //nolint:nilerr // nobody knows where it is
 	}
 	switch key.Channel {
 	case web.Name:
@@ -101,7 +101,8 @@ func (f *Finder) nameOf(ctx context.Context, session string, isHere bool) (name 
 	return name, nil
 }
 
-// linkTo returns the address of a hit's place on the page, for those that no platform has; "" if the page has no address that everybody can reach.
+// linkTo returns the web address of a hit's place on the page, for hits that are on no platform; "" if the page has
+// no address that everybody can reach.
 func (f *Finder) linkTo(h search.Hit) string {
 	if f.cfg.Page == nil {
 		return ""

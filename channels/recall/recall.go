@@ -1,9 +1,9 @@
-// Package recall finds for people what was said to the bot and by it, and what it remembers, as far as the one who
-// asks may see it.
+// Package recall finds, for people, what was said to the bot and by it, and what it remembers, as far as the person
+// who asks may see it.
 //
-// recall.go answers the questions of the tool, facts.go knows the chats and who is in them, passages.go shows what was
-// found, links.go adds where the platforms show it, doubt.go says of which of it strangers may have written some, notes.go looks through what is remembered and
-// known besides, and command.go answers the command /recall.
+// recall.go answers the tool's questions, facts.go knows the chats and who is in them, passages.go shows what was
+// found, links.go adds links to the platforms, doubt.go finds out which passages strangers may have written in
+// part, notes.go searches memories and the knowledge folder, and command.go answers the command /recall.
 package recall
 
 import (
@@ -24,27 +24,27 @@ import (
 	"parley/tools/recall"
 )
 
-// The bounds of one search.
+// The limits for one search.
 const (
-	mostLinked = 20 // accounts of the asker, the earliest linked first
-	mostHere   = 50 // other sessions of the chat in which somebody asks
+	mostLinked = 20 // accounts of the asker, in the order in which they were linked
+	mostHere   = 50 // other sessions in the chat where somebody asks
 )
 
 // A Book is the part of the channels' book that a Finder reads.
 type Book interface {
 	Linked(ctx context.Context, person string) ([]channels.Link, error)
-	// ChatAt returns what is known of the chat of an address; false if nobody has spoken there.
+	// ChatAt returns what is known about the chat at an address; false if nobody has talked there.
 	ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error)
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 }
 
-// Sessions has the logs, and knows which sessions a place has.
+// Sessions gives access to the logs, and knows which sessions a place has.
 type Sessions interface {
 	sessions.Reader
 	RecentIn(ctx context.Context, place string, limit int) ([]sessions.Info, error)
 }
 
-// Config holds what a Finder works with.
+// Config holds what a Finder needs.
 type Config struct {
 	Index    search.Index
 	Sessions Sessions
@@ -52,12 +52,12 @@ type Config struct {
 	Members  *Members
 	// Files returns the files in a session's workspace.
 	Files func(session string) (fs.FS, error)
-	// Knowledge, if set, returns the operator's folder; nil if there is none, or if the agent of the session may not
+	// Knowledge, if set, returns the operator's folder; nil if there is none, or if the session's agent may not
 	// read it.
 	Knowledge func(session string) fs.FS
-	// Page, if set, returns the address at which browsers on other machines reach the page; nil for none.
+	// Page, if set, returns the address at which browsers on other machines reach the page; nil if they can't.
 	Page func() *url.URL
-	// SessionOf returns the session to which a message belongs; "" where no agent listens.
+	// SessionOf returns the session that a message belongs to; "" where no agent listens.
 	SessionOf func(ctx context.Context, in bus.Inbound) (session string, err error)
 	Bus       bus.Bus
 	Prefix    func(channel string) string // returns what commands begin with on a channel, such as "/"
@@ -70,10 +70,10 @@ type Finder struct{ cfg Config }
 // New makes a Finder.
 func New(c Config) *Finder { return &Finder{c} }
 
-// Find answers a question of an agent, and implements recall.Finder.
+// Find answers an agent's question, and implements recall.Finder.
 func (f *Finder) Find(ctx context.Context, q recall.Question) (recall.Answer, error) {
 	who := sight.Asker{Session: q.Call.Session, Private: q.Call.Private}
-	if q.Call.Parent == "" { // a sub-agent finds what was said in its own session
+	if q.Call.Parent == "" { // a sub-agent finds only what was said in its own session
 		var err error
 		if who.Accounts, err = f.accounts(ctx, q.Call.Person); err != nil {
 			return recall.Answer{}, f.failed(ctx, err)
@@ -86,7 +86,7 @@ func (f *Finder) Find(ctx context.Context, q recall.Question) (recall.Answer, er
 	return answer, nil
 }
 
-// failed returns an error for the model in place of one that is not meant for it.
+// failed returns an error that the model may read in place of one that it may not.
 func (f *Finder) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -100,9 +100,9 @@ type request struct {
 	Words        string
 	Since, Until time.Time
 	Limit        int
-	Agent        string // whose memory is looked through
-	Person       string // and theirs, where the asker is alone; "" for nobody's
-	Turn         string // in which the agent asks, of which nothing is found; "" for none
+	Agent        string // whose memory is searched
+	Person       string // whose memory is searched too, if the asker is alone with the bot; "" means nobody's
+	Turn         string // the turn in which the agent asks, in which nothing is found; "" if there is none
 }
 
 // find finds what an asker may see.
@@ -115,7 +115,8 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 	if err != nil {
 		return recall.Answer{}, err
 	}
-	// The question has its own words, closer together than any answer.
+	// Otherwise the question itself would be found first: it contains its own words closer together than any
+	// answer.
 	hits, err := f.cfg.Index.Search(ctx, search.Query{Words: r.Words, Sessions: seen.Sessions, Since: r.Since, Until: r.Until, Limit: r.Limit, NotTurn: r.Turn})
 	if err != nil {
 		return recall.Answer{}, err
@@ -135,17 +136,17 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 	if cut {
 		lacks = append(lacks, textKnowledgeCut)
 	}
-	// What is kept on purpose comes first, so that it is not cut off for what was said.
+	// What was stored on purpose comes first, so that it is not cut off to make room for what was said.
 	return recall.Answer{Found: append(notes, found...), Note: strings.Join(lacks, " ")}, nil
 }
 
-// candidates returns the sessions in which something may be found, before anybody looks whether the asker may see
-// them: where they ask, others of that chat, and those in which they have spoken.
+// candidates returns the sessions in which something may be found, before it is checked whether the asker may see
+// them: the session where they ask, others in the same chat, and those in which they have spoken.
 func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, error) {
 	keys := []string{who.Session}
 	here, err := sessions.ParseKey(who.Session)
 	if err != nil || len(who.Accounts) == 0 {
-		return keys, nil //nolint:nilerr // nothing else is seen from there
+		return keys, nil //nolint:nilerr // nothing else can be seen from there
 	}
 	place, err := sessions.Key(here.Agent, here.Channel, here.Chat, "")
 	if err != nil {
@@ -166,7 +167,7 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	return keys[:min(len(keys), search.MostSessions)], nil
 }
 
-// accounts returns the accounts of a person: that one, and those that are linked with it.
+// accounts returns a person's accounts: the given one, and those that are linked with it.
 func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) {
 	if person == "" {
 		return nil, nil

@@ -6,35 +6,32 @@ import (
 	"unicode"
 )
 
-// A Route says which agent answers the messages that match it. An empty field matches all
-// messages.
+// A Route says which agent answers the messages that match it. An empty field matches every message.
 type Route struct {
 	Chat    string // the platform's id of the chat
 	User    string // the platform's id of the sender
-	Mention string // the word, behind the bot's name, by which the message names the agent
+	Mention string // the word, after the bot's name, with which the message names the agent
 	Agent   string
 }
 
-// messageFacts are what is known of a message when its agent is chosen.
+// messageFacts is what is known about a message when its agent is chosen.
 type messageFacts struct {
 	chat, user string
 	text       string
-	called     bool // the message began with the bot's name
-	// current is the agent of the conversation to which the message belongs by its place; ""
-	// if it belongs to none.
+	called     bool // whether the message began with the bot's name
+	// current is the agent of the conversation that the message belongs to by its place; "" if it belongs to none.
 	current string
 }
 
-// holds reports whether a route can match messages in a chat from a user, whatever they say. If
-// user is "", any user will do.
+// holds reports whether a route can match messages in a chat from a user, whatever they say. If user is "", any
+// user will do.
 func (r Route) holds(chat, user string) bool {
 	return (r.Chat == "" || r.Chat == chat) && (r.User == "" || user == "" || r.User == user)
 }
 
-// choose returns the agent of the first route that matches a message, and the text without the
-// word that names the agent, if one does; named says so. A message that names no agent belongs to
-// the conversation's current agent, if people can name that agent here. agent is "" if no route
-// matches.
+// choose returns the agent of the first route that matches a message, and the text without the word that names the
+// agent, if there is one; named says whether there is. A message that names no agent belongs to the conversation's
+// current agent, if people can name that agent here. agent is "" if no route matches.
 func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	front, word, rest := cutAgentWord(s.text, s.called)
 	calls := func(r Route) bool { return r.Mention != "" && strings.EqualFold(r.Mention, word) }
@@ -56,8 +53,8 @@ func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	return "", s.text, false
 }
 
-// candidates returns the agents with whom people may talk in a chat: those of the routes that can
-// match there, and otherwise, which answers all the rest.
+// candidates returns the agents that people may talk to in a chat: those of the routes that can match there, and
+// otherwise, the agent for everything else.
 func candidates(routes []Route, otherwise, chat, user string) []string {
 	var all []string
 	for _, r := range routes {
@@ -71,9 +68,9 @@ func candidates(routes []Route, otherwise, chat, user string) []string {
 	return all
 }
 
-// cutAgentWord splits a text into the names of files in front of it, the word that may name an
-// agent, and the rest. If the bot was called by its name, that word is the first one; otherwise
-// only a first word that ends in a colon counts.
+// cutAgentWord splits a text into the file names at its beginning, the word that may name an agent, and the rest.
+// If the bot was called by its name, that word is the first one; otherwise, the first word counts only if it ends
+// in a colon.
 func cutAgentWord(text string, called bool) (files, word, rest string) {
 	rest = strings.TrimSpace(text)
 	for strings.HasPrefix(rest, "[") {

@@ -1,5 +1,5 @@
-// Package routing decides to which session a message on a channel belongs: with which agent, in
-// which place and, where people have sessions of their own, with which person.
+// Package routing decides which session a message on a channel belongs to: with which agent, in which place and, if
+// people have sessions of their own, with which person.
 //
 // routing.go makes the keys of sessions, and choose.go chooses the agent.
 package routing
@@ -26,7 +26,7 @@ const (
 	byUser    = "user"    // like byThread, but in groups one for each person
 )
 
-// A Book is the part of the channels' book, the record of sends, chats, people and asks, that a Router reads.
+// A Book is the part of the channels' book (the record of sends, chats, people and asks) that a Router reads.
 type Book interface {
 	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
@@ -34,13 +34,13 @@ type Book interface {
 	OpenAsks(ctx context.Context) ([]bus.Ask, error)
 }
 
-// A Store is the part of the store of sessions that a Router reads.
+// A Store is the part of the session store that a Router reads.
 type Store interface {
 	Find(ctx context.Context, key, cause string) (sessions.Entry, error)
 	List(ctx context.Context, after string, limit int) ([]sessions.Info, error)
 }
 
-// A Router decides to which sessions the messages on one channel belong.
+// A Router decides which sessions the messages on one channel belong to.
 type Router struct {
 	Agent  string         // the agent that answers if no route matches
 	Routes func() []Route // as configured now; the first that matches decides
@@ -48,8 +48,7 @@ type Router struct {
 	Prefix string         // what commands begin with
 	Book   Book
 	Store  Store
-	// MayPart reports whether all processes that serve can handle sessions of single people; an
-	// older release cannot.
+	// MayPart reports whether all running processes can handle sessions of single people; an older release can't.
 	MayPart func(ctx context.Context) (bool, error)
 	Log     *slog.Logger
 }
@@ -94,9 +93,8 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult
 	return to, nil
 }
 
-// asCommand turns what follows an agent's name into a command, if it would be one behind the
-// bot's name: a single word such as "stop", or a word with the platform's prefix of commands. Any
-// other text it returns as it is.
+// asCommand turns the text after an agent's name into a command, if it would be one after the bot's name: a single
+// word such as "stop", or a word with the platform's command prefix. It returns any other text unchanged.
 func (r *Router) asCommand(text string, called bool) string {
 	if rest, ok := strings.CutPrefix(text, r.Prefix); ok && r.Prefix != "" {
 		return "/" + rest
@@ -110,9 +108,9 @@ func (r *Router) asCommand(text string, called bool) string {
 	return text
 }
 
-// currentAgent returns the agent to whom a message that names none is addressed, by the
-// conversation that it belongs to: the agent whose message it answers, or who waits for an answer
-// of this person, or with whom people talk in the thread. It returns "" if there is none.
+// currentAgent returns the agent that a message is addressed to if it names none. It goes by the conversation that
+// the message belongs to: the agent whose message it answers, or who is waiting for an answer from this person, or
+// who people talk to in the thread. It returns "" if there is none.
 func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, error) {
 	answers := in.Answers
 	if in.Pressed {
@@ -139,8 +137,8 @@ func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, erro
 	return sessions.AgentOf(session), err
 }
 
-// mayAnswer reports whether a message can be the answer to an ask: a word of the person who
-// was asked a question, or a command that decides what was asked in that place last.
+// mayAnswer reports whether a message can be the answer to an ask: words from the person who was asked a question,
+// or a command that decides what was last asked in that place.
 func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
 	said, _ := channels.AsCommand(in)
 	if said.Kind == bus.Command {
@@ -149,14 +147,14 @@ func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
 	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At && !isSubAgents(ask.Session)
 }
 
-// isSubAgents reports whether a session is a sub-agent's: words in the chat are for the agent
-// that has handed out its task, and only the command answers its question.
+// isSubAgents reports whether a session is a sub-agent's: words in the chat are meant for the agent that handed out
+// the task, and only the command answers the sub-agent's question.
 func isSubAgents(session string) bool {
 	key, err := sessions.ParseKey(session)
 	return err == nil && key.Channel == bus.SubAgents
 }
 
-// key returns the key of the session with an agent to which a message belongs.
+// key returns the key of the session with an agent that a message belongs to.
 func (r *Router) key(agent string, in bus.Inbound) (string, error) {
 	if r.Scope == byUser && in.Group {
 		return sessions.PersonalKey(agent, in.At.Channel, in.At.Chat, in.At.Thread, userOf(in))
@@ -164,7 +162,7 @@ func (r *Router) key(agent string, in bus.Inbound) (string, error) {
 	return r.shared(agent, in.At)
 }
 
-// shared returns the key of the session that everybody at an address shares with an agent.
+// shared returns the key of the session with an agent that everybody at an address shares.
 func (r *Router) shared(agent string, at bus.Address) (string, error) {
 	if r.Scope == byChannel {
 		at.Thread = ""
@@ -172,15 +170,14 @@ func (r *Router) shared(agent string, at bus.Address) (string, error) {
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 }
 
-// Whose returns the session that has a message which was edited or deleted, and the person who
-// said it; "" if no session has it. It also looks in the sessions that single people have in that
-// chat.
+// Whose returns the session that contains a message that was edited or deleted, and the person who said it; "" if
+// no session does. It also looks in the sessions that single people have in that chat.
 func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person string, err error) {
 	var keys []string
 	for _, agent := range candidates(r.Routes(), r.Agent, change.At.Chat, "") {
 		shared, err := r.shared(agent, change.At)
 		if err != nil {
-			return "", "", nil //nolint:nilerr // where there is no session nothing is known
+			return "", "", nil //nolint:nilerr // if there is no session, nothing is known
 		}
 		keys = append(keys, shared)
 		if r.Scope == byUser && change.Group {
@@ -201,7 +198,7 @@ func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person
 	return "", "", nil
 }
 
-// personal returns the keys of the sessions that single people have with an agent at an address.
+// personal returns the keys of the sessions with an agent that single people have at an address.
 func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
 	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
 	if err != nil {
@@ -223,14 +220,14 @@ func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (ke
 	}
 }
 
-// ReplySession returns the session to which a message at an address would belong if somebody
-// replied there; "" if that depends on who replies. Its error is that of the book.
+// ReplySession returns the session that a message at an address would belong to if somebody replied there; "" if
+// that depends on who replies. Its error is the book's.
 func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, err error) {
 	routes := r.Routes()
 	s := messageFacts{chat: at.Chat}
 	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.holds(at.Chat, "") }) {
 		if s.user, err = r.onlyUser(ctx, at); err != nil || s.user == "" {
-			return "", err // each who replies there may have another session
+			return "", err // each person who replies there may have a different session
 		}
 	}
 	if at.Thread != "" && canBeNamed(routes, s) {
@@ -253,8 +250,8 @@ func canBeNamed(routes []Route, s messageFacts) bool {
 	return slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) })
 }
 
-// onlyUser returns the person with whom the bot is alone in a chat, by the platform's id; "" if
-// it is not known to be alone with anybody there.
+// onlyUser returns the platform's id of the person who is alone with the bot in a chat; "" if nobody is known to
+// be.
 func (r *Router) onlyUser(ctx context.Context, at bus.Address) (user string, err error) {
 	person, _, err := r.Book.AloneAt(ctx, at)
 	return userOf(bus.Inbound{From: bus.Person{ID: person}}), err

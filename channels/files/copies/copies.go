@@ -1,8 +1,8 @@
-// Package copies handles the files that agents send: they are copied from a workspace, the
-// message on the bus refers to the copies, and these are removed once they have been sent.
+// Package copies handles the files that agents send: they are copied from a workspace, the message on the bus
+// refers to the copies, and the copies are removed once they have been sent.
 //
-// copies.go copies files from a workspace and gives them to dispatchers, and sweep.go removes
-// what a crash has left.
+// copies.go copies files from a workspace and gives them to dispatchers, and sweep.go removes files that a crash
+// has left.
 package copies
 
 import (
@@ -21,11 +21,10 @@ import (
 	"parley/tools"
 )
 
-// MaxFiles is how many files one message may have.
+// MaxFiles is the maximum number of files in one message.
 const MaxFiles = 10
 
-// Files gives access to the files that wait to be sent. It is the files.Store of
-// dispatchers.
+// Files gives access to the files that are waiting to be sent. It is the files.Store of dispatchers.
 type Files struct{ Store *outgoing.Store }
 
 // A Dir is a session's directory.
@@ -34,21 +33,20 @@ type Dir interface {
 	Open(path string) (fs.File, error)
 }
 
-// Messages are the messages with which files are to be sent.
+// Messages describes the messages that are to contain files.
 type Messages struct {
 	Session string
 	Call    string   // the tool call that sends the files
 	IDs     []string // ids of the messages on the bus
-	Most    int64    // the most bytes of one file
+	Most    int64    // the maximum size of one file, in bytes
 }
 
-// maxTries is how often Keep tries to copy files. A copy may be removed while Keep runs, if an
-// earlier attempt at the same call was cut off and its messages are sent just now.
+// maxTries is how many times Keep tries to copy files. A copy may be removed while Keep is running, if an earlier
+// attempt at the same call was interrupted and its messages are being sent at the moment.
 const maxTries = 10
 
-// Keep copies files from a session's directory, and records that the messages
-// refer to them. It may be called again with the same messages. Its errors for the model are
-// *tools.Error.
+// Keep copies files from a session's directory, and records that the messages refer to them. It may be called again
+// with the same messages. The errors that the model should see are *tools.Error.
 func (f Files) Keep(ctx context.Context, to Messages, dir Dir, paths []string) (kept []bus.FileRef, err error) {
 	for range maxTries {
 		if kept, err = f.keepAll(ctx, to, dir, paths); err == nil {
@@ -138,8 +136,7 @@ func (f Files) Read(file bus.FileRef) ([]byte, error) {
 	return content, err
 }
 
-// Refer implements files.Store: it records that a message still needs these files, so that
-// they are not removed.
+// Refer implements files.Store: it records that a message needs these files, so that they are not removed.
 func (f Files) Refer(session, message string, all []bus.FileRef) error {
 	for _, ref := range refs(all) {
 		err := f.Store.Refer(outgoing.Reference{Ref: ref, Session: session, Message: message})
@@ -153,8 +150,8 @@ func (f Files) Refer(session, message string, all []bus.FileRef) error {
 	return nil
 }
 
-// Release implements files.Store: it records that a message no longer needs these files; a
-// file that no message needs is removed.
+// Release implements files.Store: it records that a message no longer needs these files; files that no message
+// needs are removed.
 func (f Files) Release(message string, all []bus.FileRef) error {
 	var errs []error
 	for _, ref := range refs(all) {
@@ -163,10 +160,10 @@ func (f Files) Release(message string, all []bus.FileRef) error {
 	return errors.Join(errs...)
 }
 
-// ReleaseSent releases the files of those messages in outs that were sent already, after an earlier
-// attempt at the same tool call. Nobody else would release these: whoever sends a message releases
-// its files once the book has it as sent, and may have done so before this attempt recorded that the
-// message needs them. The other messages keep their files, which are still to be sent.
+// ReleaseSent releases the files of those messages in outs that have already been sent, after an earlier attempt at
+// the same tool call. Nobody else would release them: whoever sends a message releases its files once the book has
+// recorded it as sent, and may have done so before this attempt recorded that the message needs them. The other
+// messages, which must still be sent, keep their files.
 func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
 	for _, out := range outs {
 		sent, err := book.Lookup(ctx, out.ID)
@@ -183,13 +180,12 @@ func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.
 	return nil
 }
 
-// isOpen reports whether a part of a message is still to be sent.
+// isOpen reports whether a part of a message must still be sent.
 func isOpen(p channels.SentPart) bool {
 	return p.State == channels.Queued || p.State == channels.Sending || p.State == channels.Drafted
 }
 
-// refs returns the folders that files are in, each once; all files of one tool call are in one
-// folder.
+// refs returns the folders that files are in, each once; all files from one tool call are in the same folder.
 func refs(all []bus.FileRef) []string {
 	var folders []string
 	for _, f := range all {
@@ -200,14 +196,13 @@ func refs(all []bus.FileRef) []string {
 	return folders
 }
 
-// Remove removes all files of a session that wait to be sent, and reports whether there
-// were any.
+// Remove removes all files of a session that are waiting to be sent, and reports whether there were any.
 func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Store.Remove(ctx, session)
 }
 
-// Forget removes the files of messages that were taken off the bus, and of the messages that
-// dispatchers have made of those.
+// Forget removes the files of messages that were taken off the bus, and of the messages that dispatchers have
+// derived from those.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	all, err := f.Store.References(ctx, session)
 	if err != nil {

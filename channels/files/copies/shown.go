@@ -7,16 +7,15 @@ import (
 	"parley/channels/markup"
 )
 
-// ShownPaths returns the paths of the files that an answer shows as images:
-// ![description](path). It leaves out images that are elsewhere, such as on the web, and
-// links.
+// ShownPaths returns the paths of the files that an answer shows as images: ![description](path). It leaves out
+// links, and images that are elsewhere, such as on the web.
 func ShownPaths(text string) []string {
 	var paths []string
 	if !strings.Contains(text, "![") {
 		return nil
 	}
 	for _, to := range markup.Images(text) {
-		// Some models write files of their own so.
+		// Some models refer to their own files in this way.
 		to = strings.TrimPrefix(strings.TrimPrefix(to, "sandbox:"), "file://")
 		if to == "" || isElsewhere(to) {
 			continue
@@ -29,8 +28,7 @@ func ShownPaths(text string) []string {
 	return paths
 }
 
-// isElsewhere reports whether an image is not in the workspace: its address is a URL, or a path
-// that leads out.
+// isElsewhere reports whether an image is not in the workspace: its address is a URL, or a path that leads outside.
 func isElsewhere(to string) bool {
 	scheme, _, ok := strings.Cut(to, ":")
 	return strings.HasPrefix(to, "//") || strings.HasPrefix(to, "#") || ok && !strings.ContainsAny(scheme, "/. ")

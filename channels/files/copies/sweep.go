@@ -17,24 +17,24 @@ import (
 
 const (
 	sweepEvery = 6 * time.Hour
-	// sweepAfter is how old a file must be to be removed if no message is known that needs it:
-	// the tool call that has copied a younger one may still run.
+	// sweepAfter is how old a file must be to be removed if no message is known to need it: the tool call that
+	// copied a younger file may still be running.
 	sweepAfter = 24 * time.Hour
 	holdName   = "outgoing"
 )
 
-// A Sweeper removes the files that nobody will send: those that a process has kept and
-// never published, or sent and not removed, because it died in between.
+// A Sweeper removes files that nobody will send: those that a process copied but never published, or sent but did
+// not remove, because it died in between.
 type Sweeper struct {
 	Files Files
-	// Bus says which messages wait to be sent.
+	// Bus says which messages are waiting to be sent.
 	Bus  bus.Forgetter
 	Book channels.Sends
 	Log  *slog.Logger
 }
 
-// Run removes such files from time to time until ctx is done. In a fleet only the process that
-// holds the name "outgoing" does so.
+// Run removes such files from time to time until ctx is done. In a fleet, only the process that holds the name
+// "outgoing" does so.
 func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
@@ -54,10 +54,9 @@ func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	return nil
 }
 
-// Sweep removes the files that were kept before a time and that nobody will send, and
-// returns their number.
+// Sweep removes the files that were copied before a time and that nobody will send, and returns their number.
 func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
-	var waiting map[string]bool // the messages on the bus; read at the first need, since that reads all mail
+	var waiting map[string]bool // the messages on the bus; read only when needed, because that reads all mail
 	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
 		send, err := s.Book.Lookup(ctx, r.Message)
 		switch {
@@ -77,9 +76,9 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	})
 }
 
-// waiting returns the ids of all messages that are still to be sent, or to be read by an agent, which
-// fetches the files that a terminal sent with them. It takes none off the bus, so
-// the home's database need not be rewritten, for which others would wait.
+// waiting returns the ids of all messages that must still be sent, or be read by an agent (which fetches the files
+// that a terminal sent with them). It does not take them off the bus, so the home's database need not be rewritten,
+// which others would have to wait for.
 func (s Sweeper) waiting(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	err := sqldb.PurgeIf(ctx, func(ctx context.Context) (erased bool, err error) {
