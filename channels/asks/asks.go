@@ -1,11 +1,10 @@
-// Package asks takes people's answers to the questions of parked turns.
+// Package asks accepts people's answers to the questions of parked turns.
 //
-// The book decides: of all the answers to one ask, from whatever channel, one is accepted,
-// in one step. Then mail with the ask's own id tells the ask's session. A process that dies
-// between the two leaves an ended ask in the book which the session's log does not contain;
-// Run then tells the session later.
+// The book decides: of all answers to one ask, from any channel, it accepts one, atomically. Then mail with an id
+// derived from the ask's tells the ask's session. If a process dies between the two, the book contains an ended ask
+// that the session's log does not; Run then tells the session later.
 //
-// timers.go ends asks whose time is over.
+// timers.go ends asks that have expired.
 package asks
 
 import (
@@ -19,20 +18,18 @@ import (
 	"parley/channels"
 )
 
-// grantLifetime is how long an approval that holds for a whole session lasts.
+// grantLifetime is how long an approval for a whole session is valid.
 const grantLifetime = 24 * time.Hour
 
-// A Service handles asks in one process: it opens them, accepts answers and ends those whose time is
-// over.
+// A Service handles asks in one process: it opens them, accepts answers and ends asks that have expired.
 type Service struct {
 	Bus  bus.Bus
 	Book channels.Asks
-	// MayPark returns why no ask can be opened now, or "" if one can. A nil MayPark always
-	// allows it.
+	// MayPark returns why no ask can be opened now; "" if one can. If MayPark is nil, one always can.
 	MayPark func(ctx context.Context) (why string, err error)
-	// Sends is where it is recorded whether the file of an ask has arrived.
+	// Sends says whether the file of an ask has arrived.
 	Sends Sends
-	// ShowsAll reports whether a text of any length is shown whole on a channel; nil: on none.
+	// ShowsAll reports whether a channel shows texts of any length in full; nil means that none does.
 	ShowsAll func(channel string) bool
 	// Ended, if set, is called with the result of each ask that ended in this process:
 	// approved, session, denied, answered, expired or withdrawn.
@@ -45,7 +42,7 @@ type Sends interface {
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
-// Ready returns why no ask can be opened now, or "" if one can.
+// Ready returns why no ask can be opened now; "" if one can.
 func (d *Service) Ready(ctx context.Context) (why string, err error) {
 	if d.MayPark == nil {
 		return "", nil
@@ -53,7 +50,7 @@ func (d *Service) Ready(ctx context.Context) (why string, err error) {
 	return d.MayPark(ctx)
 }
 
-// Open records an ask and sets the timer that ends it when its time is over. It may be repeated.
+// Open records an ask and sets the timer that lets it expire. It may be repeated.
 func (d *Service) Open(ctx context.Context, ask bus.Ask) error {
 	if err := d.Book.OpenAsk(ctx, ask); err != nil {
 		return err
@@ -67,9 +64,9 @@ func (d *Service) setTimer(ctx context.Context, ask bus.Ask) error {
 	return bus.PublishTimer(ctx, d.Bus, t, ask.Expires)
 }
 
-// Answer gives somebody's answer to an ask, and returns the ask as it is afterwards. Its
-// errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer, bus.ErrNotShown and
-// bus.ErrDecided; after any other error nobody knows whether the answer was accepted, and the caller repeats it.
+// Answer submits somebody's answer to an ask, and returns the ask as it is afterward. Its errors are bus.ErrNoAsk,
+// bus.ErrMayNotAnswer, bus.ErrBadAnswer, bus.ErrNotShown and bus.ErrDecided; after any other error nobody knows
+// whether the answer was accepted, and the caller repeats it.
 func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error) {
 	ask, err := d.Book.LookupAsk(ctx, id)
 	if err != nil {
@@ -89,13 +86,13 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	if err != nil {
 		return ask, err
 	}
-	if !ours && ask.State == bus.AskOpen { // it is late
+	if !ours && ask.State == bus.AskOpen { // the answer is too late
 		if ask, err = d.endAsk(ctx, id, bus.AskExpired); err != nil {
 			return ask, err
 		}
 	}
-	// Tell the session also where somebody else has decided: that process may have died
-	// before it did.
+	// Tell the session even if somebody else's answer was accepted: the process that accepted it may have died
+	// before it did so.
 	if err := d.notifySession(ctx, ask); err != nil {
 		return ask, err
 	}
@@ -108,9 +105,9 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	return ask, nil
 }
 
-// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and
-// the chat where the answer was said has not shown all of it: nobody is asked there, or the file with
-// the whole call has not arrived.
+// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and the chat
+// where the answer was given has not shown all of the call, because nobody was asked there, or because the file
+// with the whole call has not arrived.
 func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer) error {
 	if ask.Kind != bus.AskApproval || !ask.Filed || ask.State != bus.AskOpen || answer.Text == bus.Deny {
 		return nil
@@ -139,18 +136,18 @@ func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer
 	return bus.ErrNotShown
 }
 
-// Withdraw ends an ask whose answer nobody needs any more, and returns it. An answer that
-// was accepted before remains.
+// Withdraw ends an ask whose answer nobody needs anymore, and returns it. If an answer has already been accepted,
+// it stands.
 func (d *Service) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskWithdrawn)
-	if errors.Is(err, bus.ErrNoAsk) { // nobody was asked yet, or it was forgotten
+	if errors.Is(err, bus.ErrNoAsk) { // nobody has been asked yet, or the ask has been forgotten
 		return bus.Ask{ID: id, State: bus.AskWithdrawn}, nil
 	}
 	return ask, err
 }
 
-// endAsk ends an open ask without an answer, in the given state, and returns it. It leaves an ask that
-// has ended already as it is, and returns that.
+// endAsk ends an open ask without an answer, in the given state, and returns it. If the ask has already ended,
+// endAsk leaves it unchanged and returns it.
 func (d *Service) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
 	ask, ours, err := d.Book.EndAsk(ctx, id, state, bus.Answer{})
 	if ours {
@@ -159,8 +156,8 @@ func (d *Service) endAsk(ctx context.Context, id, state string) (bus.Ask, error)
 	return ask, err
 }
 
-// notifySession publishes to the ask's session how the ask has ended, unless it is open or was
-// withdrawn: whoever withdraws an ask knows.
+// notifySession tells the ask's session how the ask ended, unless it is open or was withdrawn: whoever withdraws an
+// ask knows that.
 func (d *Service) notifySession(ctx context.Context, ask bus.Ask) error {
 	if ask.State == bus.AskOpen || ask.State == bus.AskWithdrawn {
 		return nil
@@ -171,7 +168,7 @@ func (d *Service) notifySession(ctx context.Context, ask bus.Ask) error {
 	return nil
 }
 
-// reportResult logs how an ask has ended and calls Ended with the result.
+// reportResult logs how an ask ended and calls Ended with the result.
 func (d *Service) reportResult(ask bus.Ask) {
 	result := ask.State
 	if ask.State == bus.AskAnswered && ask.Kind == bus.AskApproval {
@@ -184,18 +181,17 @@ func (d *Service) reportResult(ask bus.Ask) {
 	}
 }
 
-// NoteTold records in the book that the session's log contains how an ask has ended, so that Run does
-// not tell the session again.
+// NoteTold records in the book that the session's log contains the end of an ask, so that Run does not tell the
+// session again.
 func (d *Service) NoteTold(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
-// Granted reports whether the call with that hash was approved for the whole session and
-// the approval still holds, and who gave it.
+// Granted reports whether the call with that hash was approved for the whole session and the approval is still
+// valid, and who gave it.
 func (d *Service) Granted(ctx context.Context, session, hash string) (by string, ok bool, err error) {
 	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLifetime))
 }
 
-// EndGrants ends all approvals that hold for a whole session, also those that open asks may
-// still get.
+// EndGrants ends all approvals for a whole session, including those that open asks may still get.
 func (d *Service) EndGrants(ctx context.Context, session string) error {
 	return d.Book.EndGrants(ctx, session)
 }

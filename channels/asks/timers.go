@@ -11,24 +11,22 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long the process that ended an ask has to tell the session, before
-	// the sweep does.
+	// sweepAge is how much time the process that ended an ask has to tell the session before the sweep does.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often the timer of each open ask is published again: a bus that lost its
-	// data has lost the timers too.
+	// renewEvery is how often the timer of each open ask is published again, because a bus that lost its data has
+	// lost the timers too.
 	renewEvery = time.Hour
 )
 
-// Run repeats, until ctx is done, what was cut off: it tells sessions how their asks ended
-// and publishes the timers of open asks again. Any number of processes may run it at a
-// time.
+// Run repeats, until ctx is done, what was interrupted: it tells sessions how their asks ended, and publishes the
+// timers of open asks again. Any number of processes may run it at the same time.
 func (d *Service) Run(ctx context.Context) error {
 	d.runSweeps(ctx)
 	return nil
 }
 
-// Fire handles a timer of the kind bus.AskTimer: it ends the ask if its time is over. If it
-// is not, Fire returns after what time to fire again.
+// Fire handles a timer of the kind bus.AskTimer: it ends the ask if the ask has expired. Otherwise, it returns the
+// time after which the timer should fire again.
 func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	ask, err := d.expire(ctx, t.ID)
 	if err == nil && ask.State == bus.AskOpen { // the clocks differ
@@ -37,10 +35,10 @@ func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, e
 	return again, err
 }
 
-// expire ends an ask whose time is over, and tells its session.
+// expire ends an ask that has expired, and tells its session.
 func (d *Service) expire(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskExpired)
-	if errors.Is(err, bus.ErrNoAsk) { // it was forgotten
+	if errors.Is(err, bus.ErrNoAsk) { // the ask was forgotten
 		return bus.Ask{State: bus.AskWithdrawn}, nil
 	}
 	if err != nil {
@@ -71,8 +69,8 @@ func (d *Service) runSweeps(ctx context.Context) {
 	}
 }
 
-// sweep tells sessions of ended asks which their logs do not contain and ends open asks
-// whose time is over; with `renew` it also publishes the timer of every open ask again.
+// sweep tells sessions about ended asks that their logs do not contain, and ends open asks that have expired; if
+// renew is true, it also publishes the timer of every open ask again.
 func (d *Service) sweep(ctx context.Context, renew bool) error {
 	late := time.Now().Add(-sweepAge)
 	untold, err := d.Book.UntoldAsks(ctx, late)

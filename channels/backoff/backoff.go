@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// longestFirst is the upper bound of the first wait.
+// longestFirst is the maximum length of the first wait.
 const longestFirst = 200 * time.Millisecond
 
 // A Series is a series of growing waits. The zero Series has not waited yet.
 type Series struct{ last time.Duration }
 
-// Next returns the wait before the next attempt: a random time between half and all of a length
-// that doubles with each call, up to most. It is random so that processes that were cut off
-// together do not come back together.
+// Next returns the wait before the next attempt: a random time between half and all of a length that doubles with
+// each call, up to most. It is random so that processes that lost their connections together do not come back
+// together.
 func (s *Series) Next(most time.Duration) time.Duration {
 	s.last = min(max(2*s.last, longestFirst), most)
 	return s.last/2 + rand.N(s.last/2)
@@ -24,10 +24,10 @@ func (s *Series) Next(most time.Duration) time.Duration {
 // HasWaited reports whether Next was called since the series began or was reset.
 func (s *Series) HasWaited() bool { return s.last > 0 }
 
-// Reset begins the series anew.
+// Reset starts the series over.
 func (s *Series) Reset() { s.last = 0 }
 
-// Sleep waits that long, and returns false if ctx ended first.
+// Sleep waits for the duration, and returns false if ctx ended first.
 func Sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

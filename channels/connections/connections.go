@@ -1,5 +1,5 @@
-// Package connections tells those who watch the server when a channel is connected to its platform and
-// when it is not any more, and keeps for all processes what each knows of its channels.
+// Package connections tells those who watch the server when a channel connects to its platform and when it loses
+// the connection, and stores what each process knows about its channels for all processes.
 package connections
 
 import (
@@ -9,27 +9,27 @@ import (
 	"parley/bus"
 )
 
-// look is the time between two looks at whether the channels are connected.
+// look is the time between two checks whether the channels are connected.
 const look = time.Second
 
-// A Channel is a channel that is looked at.
+// A Channel is a channel whose connection is watched.
 type Channel struct {
 	Name  string
-	Known func() bool // whether this process knows how the channel does
+	Known func() bool // whether this process knows the state of the channel
 	Up    func() bool // whether it is connected
-	// Bot returns what the bot is called there, as far as the adapter knows.
+	// Bot returns the bot's name there, as far as the adapter knows it.
 	Bot     func() string
 	Traffic *Traffic
 }
 
-// A Watch looks at the channels, which asks nobody anything, and emits an event for each change.
+// A Watch checks the state of the channels, which causes no requests, and emits an event for each change.
 type Watch struct {
 	Channels []Channel
 	Events   bus.Emitter
-	Notes    Notes // nil keeps nothing
+	Notes    Notes // nil means that nothing is stored
 }
 
-// Run looks at the channels every second until ctx is done.
+// Run checks the channels every second until ctx is done.
 func (w *Watch) Run(ctx context.Context) error {
 	told := map[string]bool{}
 	var keepers []*keeper
@@ -55,7 +55,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// tell emits an event if a channel is in another state than was told.
+// tell emits an event if a channel's state is not the one that was last told.
 func (w *Watch) tell(c Channel, told map[string]bool) {
 	if !c.Known() {
 		delete(told, c.Name)

@@ -11,30 +11,31 @@ import (
 	"parley/channels"
 )
 
-// Facts are what the processes of a fleet know of a channel together. A zero time is not known.
+// Facts is what the processes of a fleet together know about a channel. A zero time means unknown.
 type Facts struct {
-	Bot             string // what the bot is called there
+	Bot             string // the bot's name there
 	Up              bool
-	Since           time.Time // when the channel was connected, or was not any more
-	LastIn, LastOut time.Time // when a message last came in or was sent, to within some seconds
+	Since           time.Time // when the channel connected, or lost its connection
+	LastIn, LastOut time.Time // when a message last arrived or was sent, accurate to some seconds
 }
 
-// Notes keeps facts for all processes together; see [channels.Notes].
+// Notes stores facts for all processes; see [channels.Notes].
 type Notes interface {
 	SetNote(ctx context.Context, subject, about, value string) error
 	AllNoted(ctx context.Context, subject string) ([]channels.Note, error)
 }
 
-// The subject under which facts are kept, and about what: this word, a space, and the channel's name.
+// The subject of the notes with facts, and what they are about: one of these words, a space, and the channel's
+// name.
 const (
 	subject  = "channel"
 	ofState  = "state"
 	ofIn     = "in"
 	ofOut    = "out"
-	keepNext = 10 * time.Second // the least time between two notes of when messages came and went
+	keepNext = 10 * time.Second // the minimum time between two notes of when messages arrived and were sent
 )
 
-// Read returns the facts that are kept, by the channels' names.
+// Read returns the stored facts, by channel name.
 func Read(ctx context.Context, notes Notes) (map[string]Facts, error) {
 	kept, err := notes.AllNoted(ctx, subject)
 	if err != nil {
@@ -59,7 +60,7 @@ func Read(ctx context.Context, notes Notes) (map[string]Facts, error) {
 	return all, nil
 }
 
-// moment reads a time; the zero time if it is none.
+// moment parses a time; it returns the zero time if the text isn't one.
 func moment(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -68,13 +69,13 @@ func moment(text string) time.Time {
 	return at
 }
 
-// Traffic remembers when this process last had a message of a channel.
+// Traffic remembers when this process last received a message on a channel and last sent one.
 type Traffic struct{ in, out atomic.Int64 }
 
-// CameIn says that a message has come in now.
+// CameIn records that a message has just arrived.
 func (t *Traffic) CameIn() { t.in.Store(time.Now().Unix()) }
 
-// Observe returns a function that is told how a send has ended, and tells it on.
+// Observe returns a function that records how a send ended, and passes it on.
 func (t *Traffic) Observe(on func(result string, took time.Duration)) func(result string, took time.Duration) {
 	return func(result string, took time.Duration) {
 		if result == "sent" {
@@ -84,7 +85,7 @@ func (t *Traffic) Observe(on func(result string, took time.Duration)) func(resul
 	}
 }
 
-// Added returns the facts with what this process has had since they were kept.
+// Added returns the facts, updated with what this process has received and sent since they were stored.
 func (t *Traffic) Added(to Facts) Facts {
 	if at := asTime(t.in.Load()); at.After(to.LastIn) {
 		to.LastIn = at
@@ -102,14 +103,14 @@ func asTime(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-// A state is what is kept of how a channel does.
+// A state is a channel's state as it is stored.
 type state struct {
 	up    bool
 	since time.Time
 	bot   string
 }
 
-// text returns the state as it is kept.
+// text returns the state in its stored form.
 func (s state) text() string {
 	word := bus.StateDown
 	if s.up {
@@ -118,17 +119,17 @@ func (s state) text() string {
 	return strings.TrimSpace(word + " " + s.since.Format(time.RFC3339) + " " + s.bot)
 }
 
-// A keeper keeps the facts of one channel.
+// A keeper stores the facts about one channel.
 type keeper struct {
 	Channel
 	notes   Notes
 	now     state // as this process knows it; zero if another process does
 	kept    state
-	traffic [2]int64  // what is kept of when messages came and went
-	next    time.Time // not before then is that kept again
+	traffic [2]int64  // the stored times of the last messages received and sent
+	next    time.Time // when those may be stored again
 }
 
-// keep keeps what has changed. What cannot be kept now is kept at the next look.
+// keep stores what has changed. What can't be stored now is stored at the next check.
 func (k *keeper) keep(ctx context.Context) {
 	now := time.Now().UTC().Truncate(time.Second)
 	if !k.Known() {

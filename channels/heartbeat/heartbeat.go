@@ -1,11 +1,9 @@
-// Package heartbeat lets an agent look at a checklist at intervals, and tells people what
-// it finds.
+// Package heartbeat makes an agent look at a checklist at intervals, and tells people what it finds.
 //
-// Each beat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY. Its id is
-// made of the beat's time, so all workers may publish it and one turn begins. The agent's
-// answer goes to the channel "heartbeat", whose adapter is the Service: it has no platform,
-// and publishes each answer once more for the places that are to know, unless the agent
-// says that there is nothing to report.
+// Each heartbeat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY. Its id is derived from the
+// heartbeat's time, so all processes may publish it and only one turn begins. The agent's answer goes to the
+// channel "heartbeat", whose adapter is the Service: it has no platform, and publishes each answer once more for
+// each of the configured places, unless the agent says that there is nothing to report.
 package heartbeat
 
 import (
@@ -26,23 +24,22 @@ import (
 	"parley/sessions"
 )
 
-// Name is the name of the channel through which agents answer after they have looked at the
-// checklist.
+// Name is the name of the channel through which agents answer after they have looked at the checklist.
 const Name = "heartbeat"
 
-// Person returns the id of the person as whom an agent's heartbeat speaks.
+// Person returns the id of the person in whose name an agent's heartbeat speaks.
 func Person(agent string) string { return Name + ":" + agent }
 
-// Nothing is what an agent answers if it has found nothing that people need to be told.
+// Nothing is an agent's answer if it has found nothing that people need to be told.
 const Nothing = "HEARTBEAT_OK"
 
 const (
-	lookEvery   = time.Minute // how often the settings are looked at for changes
+	lookEvery   = time.Minute // how often the settings are checked for changes
 	maxFile     = 32 << 10
-	failureNote = "heartbeat_failed" // the subject under which the book notes the last failure of which people were told
+	failureNote = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
 )
 
-// Settings are the heartbeat's settings, as configured now.
+// Settings are the heartbeat's settings, as they are configured now.
 type Settings struct {
 	Every     time.Duration // 0 means never
 	File      string
@@ -64,37 +61,35 @@ type Store interface {
 	sessions.Budget
 }
 
-// A Service makes agents look at the checklist, and sends on what they find. It is the
-// channels.Channel of the sessions in which they look.
+// A Service makes agents look at the checklist, and sends their answers on. It is the channels.Channel for the
+// sessions in which they look.
 type Service struct {
 	Bus    Bus
 	Events bus.Events
 	Store  Store
 	Notes  channels.Notes
-	// Cost returns what a person's turns have cost today, in micro-dollars, as far as
-	// that is known.
+	// Cost returns what a person's turns have cost today, in micro-dollars, as far as that is known.
 	Cost     func(ctx context.Context, person string) (int64, error)
 	Settings func() Settings
-	// Ready returns why the agent cannot be asked to look now; "" if it can.
+	// Ready returns why the agent can't be asked to look now; "" if it can.
 	Ready func(ctx context.Context) (why string, err error)
 	Log   *slog.Logger
 }
 
 var _ channels.Channel = (*Service)(nil)
 
-// address returns the address at which an agent looks at the checklist on a day; each day has a
-// session of its own.
+// address returns the address at which an agent looks at the checklist on a day; each day has its own session.
 func address(agent string, at time.Time) bus.Address {
 	return bus.Address{Channel: Name, Chat: agent, Thread: at.UTC().Format(time.DateOnly)}
 }
 
-// Session returns the key of the session in which an agent looks at the checklist: the session at
-// that address, which is of the heartbeat's own channel and whose chat is the agent's name.
+// Session returns the key of the session in which an agent looks at the checklist: the session at the given
+// address, which is on the heartbeat's own channel and whose chat is the agent's name.
 func Session(at bus.Address) (string, error) {
 	return sessions.Key(at.Chat, at.Channel, at.Chat, at.Thread)
 }
 
-// Run starts each beat when it is due, until ctx is done. Several processes may run it.
+// Run starts each heartbeat when it is due, until ctx is done. Several processes may run it.
 func (d *Service) Run(ctx context.Context) error {
 	last := time.Now()
 	for {
@@ -122,8 +117,8 @@ func (d *Service) Run(ctx context.Context) error {
 	}
 }
 
-// beat publishes the checklist to the agent for the time slot, if there is a checklist, if the
-// agent is done with the last one, and if the day's budget is not used up.
+// beat publishes the checklist to the agent for a time slot, if there is a checklist, if the agent has finished the
+// previous one, and if the day's budget is not used up.
 func (d *Service) beat(ctx context.Context, c Settings, slot time.Time) error {
 	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
@@ -173,8 +168,7 @@ func messageText(list string) string {
 		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
-// readChecklist returns the text of the checklist; "" if it has nothing but headings and
-// comments, or there is none.
+// readChecklist returns the text of the checklist; "" if it contains only headings and comments, or does not exist.
 func readChecklist(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -198,20 +192,18 @@ func readChecklist(file string) (string, error) {
 	return "", nil
 }
 
-// Receive does nothing until ctx is done, because Run begins the turns and no platform does.
+// Receive does nothing until ctx is done, because Run starts the turns, not a platform.
 func (*Service) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Limits returns no limits of its own: answers are rendered by the channel that they are
-// sent on to.
+// Limits sets no limits of its own: answers are rendered by the channel that they are sent on to.
 func (*Service) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send takes a part of what the agent has answered after its look at the checklist, and publishes it
-// to each configured place. It drops an answer that there is nothing to report, and an answer about a
-// failure of which people were told that day. A repeated Send publishes the same ids again, which the
-// bus drops.
+// Send publishes a part of the agent's answer to each configured place. It drops an answer that says that there is
+// nothing to report, and an answer about a failure if people have already been told about one that day. A repeated
+// Send publishes the same ids again, which the bus drops.
 func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := Session(to)
 	if err != nil {
@@ -232,8 +224,7 @@ func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) 
 		err := bus.PublishOutbound(ctx, d.Bus, bus.Outbound{
 			ID: fmt.Sprintf("%s#to/%d", part.Key, n), To: place, Text: "**Heartbeat**\n\n" + part.Text, At: time.Now(),
 			Session: session, Turn: turn, Origin: Name,
-			// The session at that place is told of it, so that a reply to it there is
-			// understood.
+			// The session at that place is told of it, so that the agent there understands replies to it.
 			Told: &bus.Telling{For: bus.Person{ID: Person(to.Chat)}, At: to, Words: part.Text},
 		})
 		switch {
@@ -246,14 +237,14 @@ func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	return part.Key, nil
 }
 
-// isNothing reports whether an answer is the word Nothing, ignoring case and everything
-// around it that is not a letter.
+// isNothing reports whether an answer is the word Nothing, ignoring case and everything around it that is not a
+// letter.
 func isNothing(text string) bool {
 	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
 }
 
-// noteFailure notes that a turn failed, if it did, and reports whether another turn's failure is noted for that
-// day, so that people were told already.
+// noteFailure notes that a turn failed, if it did, and reports whether a failure of another turn has been noted for
+// that day, so that people have already been told.
 func (d *Service) noteFailure(ctx context.Context, session, turn, day string) (bool, error) {
 	failed := false
 	for e, err := range d.Store.Read(ctx, session, 1) {

@@ -10,9 +10,9 @@ import (
 	"parley/tools/message"
 )
 
-// outboundFor returns the message that one address gets. In another chat than the
-// conversation itself the message names the person who asked for it and quotes their
-// words, so that nobody takes these for the bot's own; own says that these are theirs.
+// outboundFor returns the message for one address. Outside the conversation's own chat, the message names the
+// person who asked for it and quotes their words, so that nobody thinks that the bot itself says them; own says
+// that the words are that person's.
 func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Outbound {
 	out := bus.Outbound{ID: id, To: to, Text: r.Content, Session: r.Session, Turn: r.Turn, At: time.Now()}
 	if to.String() == r.From {
@@ -29,21 +29,20 @@ func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Out
 	return out
 }
 
-// onBehalf says, for the people who get a message, who has asked the bot to send it. Only the id
-// proves who that is, so the name is written such that it can be taken neither for an id nor for
-// words of the bot.
+// onBehalf says, for the people who receive a message, who asked the bot to send it. Only the id proves who that
+// is, so the name is written in such a way that nobody can mistake it for an id or for words of the bot.
 func onBehalf(who bus.Person, from bus.Address, what string) string {
 	id := codeSpan(who.ID)
 	if name := plainName(who.Name); name != "" {
 		id = name + " (" + id + ")"
 	}
-	if who.ID == from.Channel+":"+from.Chat { // a chat of that person and the bot
+	if who.ID == from.Channel+":"+from.Chat { // that person's private chat with the bot
 		return id + " asks me to " + what + ":"
 	}
 	return id + " asks me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
 }
 
-// codeSpan returns an id as Markdown code, so that it is shown as it is.
+// codeSpan returns an id as Markdown code, so that it is shown literally.
 func codeSpan(id string) string {
 	return "`" + strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {

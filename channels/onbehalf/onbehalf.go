@@ -1,7 +1,6 @@
-// Package onbehalf sends the messages that agents want sent, on behalf of the people who asked for them.
+// Package onbehalf sends messages for agents, on behalf of the people who asked for them.
 //
-// onbehalf.go sends them, places.go says where they may go, and attribution.go what they say about who has
-// asked.
+// onbehalf.go sends them, places.go decides where they may go, and attribution.go writes who has asked for them.
 package onbehalf
 
 import (
@@ -19,38 +18,38 @@ import (
 	"parley/tools/message"
 )
 
-// Config holds what a Sender works with.
+// Config holds what a Sender needs.
 type Config struct {
 	Bus bus.Bus
-	// Paired returns the chat in which a person was admitted to the bot.
+	// Paired returns the admission of a person, with the chat in which they were admitted to the bot.
 	Paired func(ctx context.Context, person string) (channels.Pairing, bool, error)
-	// Targets returns the operator's names for addresses, as they are now.
+	// Targets returns the operator's names for addresses, as configured now.
 	Targets func() map[string][]bus.Address
-	// Channels are the names of the channels on which something can be sent.
+	// Channels are the names of the channels on which messages can be sent.
 	Channels []string
-	// MayMessage returns the targets and addresses to which the agent of a session may send messages.
+	// MayMessage returns the targets and addresses that a session's agent may send messages to.
 	MayMessage func(session string) []string
-	// KnowsPeople reports whether everybody who talks to the bot on a channel was admitted by name, or as a
-	// member of the workspace. Where anybody may, they are strangers to those who read what they have sent.
+	// KnowsPeople reports whether everybody who talks to the bot on a channel was admitted by name, or as a member
+	// of the workspace. If anybody may talk to it, they are strangers to the people who read their messages.
 	KnowsPeople func(channel string) bool
 	// Redact removes secrets from a text.
 	Redact func(text string) string
-	// AttachFiles attaches the files of a request to its messages.
+	// AttachFiles attaches a request's files to its messages.
 	AttachFiles func(ctx context.Context, r message.Request, outs []bus.Outbound) error
-	// Release removes the files of messages that were sent by an earlier attempt.
+	// Release removes the files of messages that an earlier attempt has sent.
 	Release func(ctx context.Context, outs []bus.Outbound) error
 	Log     *slog.Logger
 }
 
-// A Sender sends what agents want sent to other chats.
+// A Sender sends messages to other chats for agents.
 type Sender struct{ cfg Config }
 
 // New makes a Sender.
 func New(c Config) *Sender { return &Sender{c} }
 
-// Send sends a message for which the model has called the tool "message". The message may go
-// to the conversation itself, the chat in which the person who asks was paired, and what the
-// agent's may_message lists.
+// Send sends a message for which the model has called the tool "message". The message may go to the conversation
+// itself, to the chat in which the person who asks was paired, and to the places that the agent's may_message
+// lists.
 func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	r.Content = s.cfg.Redact(r.Content)
 	if markup.Blank(r.Content) && len(r.Files) == 0 {
@@ -98,29 +97,29 @@ func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	return nil
 }
 
-// isKnownByName reports whether the person who has a message sent was admitted by name, or as a member
-// of the workspace: where anybody may talk to the bot, they are a stranger to those who read it.
+// isKnownByName reports whether the person who has a message sent was admitted by name, or as a member of the
+// workspace. If anybody may talk to the bot, that person is a stranger to the people who read the message.
 func (s *Sender) isKnownByName(r message.Request) bool {
 	channel, _, _ := strings.Cut(r.Person, ":")
 	return r.Owner || s.cfg.KnowsPeople(channel)
 }
 
-// publish publishes a message. If the bus may have the message although it has returned
-// an error, the error has the code OutcomeUnknown, which tells the model so.
+// publish publishes a message. If the bus may have the message although it returned an error, the error has the
+// code OutcomeUnknown, which tells the model so.
 func (s *Sender) publish(ctx context.Context, out bus.Outbound) error {
 	err := retryUntilDone(ctx, func() error { return bus.PublishOutbound(ctx, s.cfg.Bus, out) })
 	if bus.IsRefusal(err) {
 		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
 	}
-	if err != nil { // the bus may have it
+	if err != nil { // the bus may have the message
 		return tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the message to %s may or may not be on its way. Do not send it again unless you know that it did not arrive.", out.To)
 	}
 	return nil
 }
 
-// retryUntilDone repeats do until it succeeds, until the bus refuses it, or until ctx ends; so it
-// outlasts an outage of the bus or the store. It returns the error of the last try; if ctx has
-// ended, what do does may have happened all the same.
+// retryUntilDone repeats do until it succeeds, the bus refuses it, or ctx ends; so it outlasts an outage of the bus
+// or the store. It returns the error from the last attempt; if ctx has ended, do may have had its effect
+// nevertheless.
 func retryUntilDone(ctx context.Context, do func() error) error {
 	const longest = time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {

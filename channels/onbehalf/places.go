@@ -12,14 +12,13 @@ import (
 	"parley/tools/message"
 )
 
-// addresses returns the addresses for the place to which the model wants to send: a target, or a
-// channel and a chat.
+// addresses returns the addresses for the place that the model wants to send to: a target, or a channel and a chat.
 func (s *Sender) addresses(r message.Request) ([]bus.Address, *tools.Error) {
 	targets := s.cfg.Targets()
 	known := outbox.Directory{Targets: targets, Channels: slices.Clone(s.cfg.Channels)}
 	name := requestedPlace(r)
 	if _, ok := targets[r.Channel]; ok {
-		name = r.Channel // whatever else was named
+		name = r.Channel // no matter what else was named
 	}
 	to, err := known.Find(name)
 	switch {
@@ -40,8 +39,8 @@ func (s *Sender) addresses(r message.Request) ([]bus.Address, *tools.Error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", r.Channel, strings.Join(names, ", "))
 }
 
-// allowedAddresses lists the addresses that a turn may send to, its own first. Of the
-// chats in which people were paired it has the one of the person who asks, and no other.
+// allowedAddresses lists the addresses that a turn may send to, its own first. Of the chats in which people were
+// paired, it includes only the one of the person who asks.
 func (s *Sender) allowedAddresses(ctx context.Context, r message.Request) ([]string, error) {
 	reach := []string{r.From}
 	targets := s.cfg.Targets()
@@ -73,12 +72,11 @@ func requestedPlace(r message.Request) string {
 	return r.Channel + ":" + r.Chat
 }
 
-// Reached returns the addresses to which a message would go that the model sends to a
-// channel and a chat.
+// Reached returns the addresses that a message would go to if the model sent it to a channel and a chat.
 func (s *Sender) Reached(channel, chat string) []string {
 	to, failed := s.addresses(message.Request{Channel: channel, Chat: chat})
 	if failed != nil {
-		return nil // the tool refuses it as well
+		return nil // the tool will refuse it too
 	}
 	var all []string
 	for _, a := range to {

@@ -1,9 +1,8 @@
-// Package people shows people what is remembered about them, and links somebody's
-// accounts on several channels to one person, by /memory and /link in a chat with the bot
-// alone. There an owner also gets a link to the web page, by /ui.
+// Package people shows people what is remembered about them (/memory), and links a person's accounts on several
+// channels (/link), in private chats with the bot. There an owner also gets a link to the web page (/ui).
 //
-// Each command is carried out before the platform is told that it has arrived. It may come
-// again; what it does is done once, and its answers have ids made of the command's.
+// Each command is carried out before its arrival is acknowledged to the platform. It may arrive again, but takes
+// effect only once, and the ids of its answers are derived from the command's.
 package people
 
 import (
@@ -23,20 +22,20 @@ const (
 	Link   = "link"
 )
 
-// A Book is the part of the channels' book, the record of sends, chats, people and asks, that Commands needs.
+// A Book is the part of the channels' book (the record of sends, chats, people and asks) that Commands needs.
 type Book interface {
 	channels.Links
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
-	// Forget erases what is remembered, and its traces in files.
+	// Forget erases what is remembered, including its traces in files.
 	Forget(ctx context.Context, scope, owner string) error
 	// SetNote and Noted are those of channels.Notes.
 	SetNote(ctx context.Context, subject, about, value string) error
 	Noted(ctx context.Context, subject, about string) (channels.Note, error)
 }
 
-// erased is the subject of notes about commands that have erased, which must not erase what was
-// remembered since if a platform delivers them again. Package owndata, whose subject it is too, forgets
-// such notes after some days.
+// erased is the subject of the notes about commands that have erased something. If a platform delivers such a
+// command again, it must not erase what has been remembered since. Package owndata, which uses the same subject,
+// removes such notes after some days.
 const erased = "own_erased"
 
 // Commands carries out the commands /memory, /link and /ui.
@@ -45,17 +44,17 @@ type Commands struct {
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Page   PageLink
-	Now    func() time.Time // nil is time.Now
-	// Changed, if set, is called after people were linked or separated.
+	Now    func() time.Time // nil means time.Now
+	// Changed, if set, is called after people have been linked or separated.
 	Changed func()
 }
 
-// IsPersonal reports whether a command is one of those that Commands carries out.
+// IsPersonal reports whether Commands carries out a command.
 func IsPersonal(command bus.Inbound) bool {
 	return command.Text == Memory || command.Text == Link || command.Text == UI
 }
 
-// Handle carries a command out. When it returns nil, the command is done and answered.
+// Handle carries out a command. When it returns nil, the command is done and answered.
 func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	words := wordsOf(in)
@@ -83,8 +82,8 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-// LinkHere carries out /link where no platform is, such as on the web page, and returns the answer. No code is
-// made there: so nobody can be talked into saying, on a platform, the code of somebody who only has a token.
+// LinkHere carries out /link in places without a platform, such as the web page, and returns the answer. No code is
+// made there, so that nobody can be talked into entering, on a platform, the code of somebody who only has a token.
 func (d *Commands) LinkHere(ctx context.Context, in bus.Inbound) (answer string, err error) {
 	words := wordsOf(in)
 	if words != "" {
@@ -102,7 +101,7 @@ func (d *Commands) LinkHere(ctx context.Context, in bus.Inbound) (answer string,
 	return answer, nil
 }
 
-// wordsOf returns what stands behind a command.
+// wordsOf returns the text after a command.
 func wordsOf(in bus.Inbound) string {
 	return strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 }

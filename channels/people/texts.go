@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package people
 

@@ -15,13 +15,13 @@ const UI = "ui"
 type PageLink struct {
 	// Owns reports whether a person owns the bot.
 	Owns func(ctx context.Context, person string) (bool, error)
-	// New returns a link that signs a browser in as the owner, once; "" if the page cannot be reached from
+	// New returns a link with which a browser can sign in as the owner, once; "" if the page can't be reached from
 	// other machines.
 	New func(ctx context.Context) (string, error)
 }
 
-// openPage sends an owner a link to the web page. It is for a phone, which has no terminal. A command
-// that comes again makes another code, which nobody gets to see.
+// openPage sends an owner a link to the web page. It is for phones, which have no terminal. If a command arrives
+// again, that makes another code, which nobody gets to see.
 func (d *Commands) openPage(ctx context.Context, in bus.Inbound) error {
 	owns, err := d.Page.Owns(ctx, in.From.ID)
 	if err != nil {

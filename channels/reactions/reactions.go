@@ -14,11 +14,10 @@ import (
 const (
 	reactionQueue   = 256
 	reactionTimeout = 5 * time.Second
-	maxCauses       = 4096 // how many turns with several messages are remembered
+	maxCauses       = 4096 // the maximum number of turns with several messages that are remembered
 )
 
-// Reactions marks people's messages in the background. When too many calls wait, it drops
-// reactions.
+// Reactions marks people's messages in the background. If too many calls are waiting, it drops reactions.
 type Reactions struct {
 	reactor channels.Reactor
 	channel string
@@ -27,25 +26,25 @@ type Reactions struct {
 	pauses  Pauses
 
 	mu     sync.Mutex
-	causes map[string][]string // the messages of each turn that ended lately, by turn
+	causes map[string][]string // by turn: the messages of each turn that ended recently
 }
 
 // Pauses remembers the pauses that the platform has asked for.
 type Pauses interface {
 	// PausedUntil returns when the pause of a chat is over.
 	PausedUntil(chat string) time.Time
-	// NoteLimit records the pause if err is a rate limit, and returns how long it is.
+	// NoteLimit records a pause if err is a rate limit, and returns how long the pause is.
 	NoteLimit(chat string, err error) time.Duration
 }
 
-// A reaction is one call of the platform that waits in the queue, to mark one message.
+// A reaction is a call to the platform, waiting in the queue, that marks one message.
 type reaction struct {
 	at      bus.Address
 	message string
 	show    func(context.Context, bus.Address, string) error
 }
 
-// New returns nil where the channel shows no reactions; all methods accept that.
+// New returns nil if the channel shows no reactions; all methods may be called on nil.
 func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Reactions {
 	r, can := channels.AsReactor(ch)
 	if !can {
@@ -68,8 +67,8 @@ func (r *Reactions) Refused(in bus.Inbound) {
 	}
 }
 
-// Answered marks each message that a turn's reply answers, once the reply was sent. The
-// reply is the answer, or says why there is none.
+// Answered marks each message that a turn's reply answers, once the reply has been sent. The reply is the answer,
+// or says why there is none.
 func (r *Reactions) Answered(out bus.Outbound) {
 	if r == nil || !out.IsReply() {
 		return
@@ -79,7 +78,7 @@ func (r *Reactions) Answered(out bus.Outbound) {
 	delete(r.causes, out.Turn)
 	r.mu.Unlock()
 	if len(out.Causes) > 0 {
-		causes = out.Causes // the event with the causes may be lost; the message itself has them on record
+		causes = out.Causes // the event with the causes may be lost, but the message itself records them
 	}
 	if len(causes) == 0 {
 		causes = []string{out.Turn}
@@ -112,17 +111,17 @@ func (r *Reactions) Heard(e bus.Event) {
 		if len(r.causes) < maxCauses {
 			break
 		}
-		delete(r.causes, turn) // forget any one: its reaction then appears only at the turn's first message
+		delete(r.causes, turn) // forget a random one: its reaction will then appear only on the turn's first message
 	}
 	r.causes[e.Turn] = e.Causes
 }
 
-// Missed implements bus.Listener and does nothing: if the event was lost, the reaction appears only
-// at the message after which the turn is named.
+// Missed implements bus.Listener. It does nothing: if the event was lost, the reaction appears only on the message
+// that the turn is named after.
 func (r *Reactions) Missed() {}
 
-// Run calls the platform for one queued reaction after the other, until ctx is done. During
-// a pause of a chat it drops the reactions there.
+// Run calls the platform for one queued reaction after another, until ctx is done. During a pause for a chat, it
+// drops the reactions there.
 func (r *Reactions) Run(ctx context.Context) {
 	for {
 		select {
@@ -136,7 +135,7 @@ func (r *Reactions) Run(ctx context.Context) {
 	}
 }
 
-// callPlatform asks the platform to show one reaction; a panic of the adapter is only logged.
+// callPlatform asks the platform to show one reaction; if the adapter panics, that is only logged.
 func (r *Reactions) callPlatform(ctx context.Context, one reaction) {
 	defer func() {
 		if p := recover(); p != nil {

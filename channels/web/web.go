@@ -1,9 +1,9 @@
-// Package web is the channel to programs and to terminals on other machines: it has no chat platform.
+// Package web implements the channel to programs, and to terminals on other machines: it has no chat platform.
 //
-// A message that comes over HTTP is published by Say, which reports whether the message is
-// durable, so that its sender learns that too. The agent's replies are in the session's log,
-// and Send shows them to those who watch the session; nothing is left to deliver, so outbound
-// messages for such an address never pile up. Terminals are reached in the same way.
+// A message that arrives over HTTP is published by Say, which reports whether the message is durable, so that its
+// sender learns that too. The agent's replies are in the session's log, and Send shows them to those who watch the
+// session; nothing remains to be delivered, so outbound messages to such an address never pile up. Terminals are
+// reached in the same way.
 package web
 
 import (
@@ -18,12 +18,11 @@ import (
 // Name is the channel's name. No configuration mentions it.
 const Name = "web"
 
-// Person returns the id of the person in whose name the users of the API token with that name
-// speak.
+// Person returns the id of the person in whose name users of the API token with that name speak.
 func Person(token string) string { return Name + ":" + token }
 
-// Address returns the address at which a token's user talks to the agent: in the session
-// of that name, or in the token's first session if name is empty.
+// Address returns the address at which a token's user talks to the agent: in the session with that name, or in the
+// token's first session if name is empty.
 func Address(token, name string) bus.Address {
 	return bus.Address{Channel: Name, Chat: token, Thread: name}
 }
@@ -34,8 +33,8 @@ type Bus interface {
 	bus.Events
 }
 
-// A Channel is a channel without a platform: people read it by watching the session's events,
-// and whoever does not watch finds in the log what was said. It is a channels.Channel.
+// A Channel is a channel without a platform: people read it by watching the session's events, and those who aren't
+// watching find what was said in the log. It is a channels.Channel.
 type Channel struct {
 	bus   Bus
 	agent string
@@ -43,12 +42,13 @@ type Channel struct {
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a Channel over b. What is sent to an address without naming a session is the agent's there.
+// New makes a Channel on top of b. A message that is sent to an address without naming a session goes to the
+// session that the agent has there.
 func New(b Bus, agent string) *Channel { return &Channel{bus: b, agent: agent} }
 
-// Say publishes a message in a session, or the command that the message contains. After nil it is
-// durable; the same message again is accepted and dropped. The error is bus.ErrFull if too many
-// messages wait in the session already, bus.ErrInvalid if the message is too long; after any other
+// Say publishes a message, or the command that the message contains, in a session. When it returns nil, the message
+// is durable; if it is called again with the same message, it accepts and drops it. The error is bus.ErrFull if too
+// many messages are already waiting in the session, and bus.ErrInvalid if the message is too long; after any other
 // error nobody knows whether the message is durable.
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
 	in.Mentioned, in.Private = true, true // a token's sessions are its own
@@ -56,14 +56,14 @@ func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error
 	return bus.PublishInbound(ctx, c.bus, session, said, urgent)
 }
 
-// Receive only waits until ctx is done: messages come in over HTTP.
+// Receive only waits until ctx is done: messages arrive over HTTP.
 func (c *Channel) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Send emits the part as an event to those who watch, and returns the part's key as its id,
-// because the log has the part under that key.
+// Send emits the part as an event to those who watch, and returns the part's key as its id, because the log
+// contains the part under that key.
 func (c *Channel) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
 	key := part.Session // several agents may talk at one address
 	if key == "" {
@@ -78,5 +78,5 @@ func (c *Channel) Send(_ context.Context, to bus.Address, part channels.Part) (s
 	return part.Key, nil
 }
 
-// Limits returns no limits: those who watch read Markdown of any length.
+// Limits returns no limits: those who watch can read Markdown of any length.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }

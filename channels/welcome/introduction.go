@@ -9,23 +9,22 @@ import (
 	"parley/channels/markup"
 )
 
-// An Introduction tells people, at a first contact, that they talk to a bot, and what becomes of
-// what they say.
+// An Introduction tells people, at the first contact, that they are talking to a bot, and what happens to what they
+// say.
 type Introduction struct {
 	About  string   // the operator's own words; "" means none
 	Owners []string // the names of those who run the bot
-	// Models says where texts are sent to be answered: hosts, or Local for a model within
-	// the program. It is empty if this process does not know.
+	// Models says where texts are sent to be answered: hosts, or Local for a model inside the program. It is empty
+	// if this process does not know.
 	Models []string
 	Prefix string // what commands begin with on the platform, such as "/"
-	Days   int    // how long what was said is kept; 0 means until somebody erases it
+	Days   int    // how many days what was said is kept; 0 means until somebody erases it
 }
 
-// Local is the entry in Models for a model that is part of the program, so that texts are sent
-// nowhere.
+// Local is the entry in Models for a model that is part of the program, so that texts are not sent anywhere.
 const Local = "local"
 
-// maxOwners is how many owners are named at most.
+// maxOwners is the maximum number of owners that are named.
 const maxOwners = 3
 
 // Text returns the introduction, as Markdown.
@@ -55,7 +54,7 @@ func (f Introduction) Text() string {
 	return text
 }
 
-// placesInWords returns in words where texts are sent.
+// placesInWords says, in words, where texts are sent.
 func placesInWords(hosts []string) string {
 	var places []string
 	for _, host := range hosts {
@@ -70,8 +69,7 @@ func placesInWords(hosts []string) string {
 	return "models at " + strings.Join(places[:last], ", ") + " and " + places[last]
 }
 
-// ownersInWords returns the sentence that names the people who run the bot; "" if there
-// are none.
+// ownersInWords returns the sentence that names the people who run the bot; "" if there are none.
 func ownersInWords(owners []string) string {
 	if len(owners) == 0 {
 		return ""
@@ -90,8 +88,8 @@ func ownersInWords(owners []string) string {
 	return textRunBy(strings.Join(names, " and "))
 }
 
-// Host returns the host of a model's address, with its port if it has one. The rest of
-// the address may hold secrets.
+// Host returns the host in a model's address, with its port if it has one. The rest of the address may contain
+// secrets.
 func Host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file contains the texts from this package that people read.
 
 package welcome
 
@@ -26,8 +26,8 @@ type capabilityText struct {
 	words      string
 }
 
-// capabilityTexts returns for each capability, in words, what the agent can do for a person if it
-// has it.
+// capabilityTexts returns, for each capability, what the agent can do for a person if it has the capability, in
+// words.
 func capabilityTexts() []capabilityText {
 	return []capabilityText{
 		{tools.FileRead, "read the files of our conversation"},

@@ -1,5 +1,5 @@
-// Package welcome writes the texts that tell people at a first contact that they talk to a bot and
-// what becomes of what they say, and what the bot may do for them.
+// Package welcome writes the texts that tell people at the first contact that they are talking to a bot, what
+// happens to what they say, and what the bot can do for them.
 package welcome
 
 import (
@@ -10,14 +10,14 @@ import (
 	"parley/tools"
 )
 
-// Facts say who a person is and what the agent may do for them.
+// Facts say who a person is and what the agent can do for them.
 type Facts struct {
 	Owner, Approver bool // what the person is
 	Capabilities    []tools.Permission
 	Prefix          string // what commands begin with
 }
 
-// Text returns in Markdown the text that tells a person what the bot may do for them.
+// Text returns a Markdown text that tells a person what the bot can do for them.
 func Text(f Facts) string {
 	var b strings.Builder
 	b.WriteString(textWhere)

@@ -1,8 +1,8 @@
-// Package page serves the web page, on which people talk to the agent in a browser and see what it does.
+// Package page serves the web page on which people talk to the agent in a browser and see what it is doing.
 //
-// The page is static: a program in the browser that uses the HTTP API like any other. Its sources are in
-// src, in TypeScript, and in vendored what others have written of it. "go generate" bundles them into
-// dist, which is part of the program; nothing of that needs Node.
+// The page is static: it is a program in the browser that uses the HTTP API like any other program. Its sources are
+// in src, in TypeScript, and its parts by other authors are in vendored. "go generate" bundles them into dist,
+// which is part of the program; none of that needs Node.
 package page
 
 import (
@@ -24,12 +24,12 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// policy allows the page what it needs, and nothing else: no text of others can become a script or a
-// style, nothing is sent elsewhere, and no other page can show this one.
+// policy allows the page what it needs, and nothing else: no text by others can become a script or a style, nothing
+// is sent elsewhere, and no other page can embed this one.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
-// The paths at which the page is served: the page itself, and below AssetPath what it loads.
+// The paths at which the page is served: the page itself and, below AssetPath, what it loads.
 const (
 	Path      = "/"
 	AssetPath = "/assets/"
@@ -39,7 +39,7 @@ const (
 type file struct {
 	kind   string // its media type
 	plain  []byte
-	zipped []byte // nil where that would not be smaller
+	zipped []byte // nil if that would not be smaller
 	tag    string // the ETag of its content
 	cache  string
 }
@@ -49,18 +49,18 @@ type Page struct {
 	files func() (map[string]*file, error) // by path
 }
 
-// New makes a Page of the files that are part of the program. They are made ready for browsers when the
-// first of them is asked for, since few processes are asked.
+// New makes a Page from the files that are part of the program. They are prepared for browsers when one of them is
+// first requested, because few processes ever get such a request.
 func New() *Page { return &Page{files: sync.OnceValues(load)} }
 
-// load reads the files and makes them ready.
+// load reads the files and prepares them.
 func load() (map[string]*file, error) {
 	entries, err := dist.ReadDir("dist")
 	if err != nil {
 		return nil, fmt.Errorf("read the web page: %w", err)
 	}
 	files := map[string]*file{}
-	var names []string // what the page calls an asset, and its path, by turns
+	var names []string // alternately what the page calls an asset, and the asset's path
 	var index []byte
 	for _, e := range entries {
 		text, err := dist.ReadFile("dist/" + e.Name())
@@ -71,7 +71,7 @@ func load() (map[string]*file, error) {
 			index = text
 			continue
 		}
-		// The name changes with the content, so that browsers may keep it for good.
+		// The name changes with the content, so that browsers may cache it forever.
 		at := AssetPath + hashedName(e.Name(), text)
 		files[at] = newFile(at, text, "public, max-age=31536000, immutable")
 		names = append(names, AssetPath+e.Name(), at)
@@ -81,7 +81,7 @@ func load() (map[string]*file, error) {
 	return files, nil
 }
 
-// hashedName returns the name of an asset with the hash of its content: page-HASH.js for page.js.
+// hashedName returns the name of an asset with its content's hash added: page-HASH.js for page.js.
 func hashedName(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	ext := path.Ext(name)
@@ -108,7 +108,7 @@ func newFile(name string, text []byte, cache string) *file {
 	f := &file{kind: kind(name), plain: text, tag: hex.EncodeToString(sum[:16]), cache: cache}
 	var zipped bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
-	_, _ = w.Write(text)                                       // a buffer takes everything
+	_, _ = w.Write(text)                                       // writing to a buffer never fails
 	_ = w.Close()
 	if zipped.Len() < len(text) {
 		f.zipped = zipped.Bytes()
@@ -166,7 +166,7 @@ func setPolicy(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// takesGzip reports whether a browser takes gzip, by its Accept-Encoding.
+// takesGzip reports whether a browser accepts gzip, based on its Accept-Encoding.
 func takesGzip(accept string) bool {
 	for one := range strings.SplitSeq(accept, ",") {
 		coding, quality, _ := strings.Cut(strings.TrimSpace(one), ";")
@@ -180,7 +180,7 @@ func takesGzip(accept string) bool {
 	return false
 }
 
-// isKnown reports whether a browser has the content with that tag already, by its If-None-Match.
+// isKnown reports whether a browser already has the content with that tag, based on its If-None-Match.
 func isKnown(given, tag string) bool {
 	for one := range strings.SplitSeq(given, ",") {
 		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
