@@ -13,6 +13,7 @@
 package erase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -309,8 +310,12 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
+	var unknown error // of a message of which nobody can say now whether it has to go
 	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
-		concerns := e.covers(ctx, t, topic, m)
+		concerns, err := e.covers(ctx, t, topic, m)
+		if unknown = cmp.Or(unknown, err); unknown != nil {
+			return false // the rest stays for the next attempt, too
+		}
 		if !strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
 			return concerns
 		}
@@ -324,7 +329,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Bus.Messages += gone.Messages
 	r.Bus.DeadLetters += gone.DeadLetters
 	r.Bus.Leases += gone.Leases
-	if err != nil {
+	if err = cmp.Or(err, unknown); err != nil {
 		return gone, err
 	}
 	if err := e.forgetAudit(r, t.person, t.alone); err != nil {

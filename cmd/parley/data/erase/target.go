@@ -3,6 +3,7 @@ package erase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,32 +21,35 @@ type target struct {
 	eraseLog  func(context.Context, *target) (sessions.Erased, error)
 }
 
-// covers reports whether a message is part of what the target erases.
-func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
+// covers reports whether a message is part of what the target erases. Its errors are the store's.
+func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.Message) (bool, error) {
 	switch {
 	case topic == bus.InboundTopic:
 		if slices.Contains(t.alone, m.Key) {
-			return true
+			return true, nil
 		}
 		in, err := bus.DecodeInbound(m.Body)
-		return err == nil && t.person != "" && (in.From.ID == t.person || personBehind(in) == t.person)
+		return err == nil && t.person != "" && (in.From.ID == t.person || personBehind(in) == t.person), nil
 	case topic == bus.TimersTopic:
 		timer, err := bus.DecodeTimer(m.Body)
-		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person)
+		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person), nil
 	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
 		out, err := bus.DecodeOutbound(m.Body)
 		if err != nil {
-			return false
+			return false, nil // nobody can tell whose it is
 		}
 		if out.Told != nil && out.Told.Operator {
-			return slices.Contains(t.alone, out.Session) || t.person != "" && out.Told.For.ID == t.person
+			return slices.Contains(t.alone, out.Session) || t.person != "" && out.Told.For.ID == t.person, nil
 		}
 		if out.Session == "" {
-			return t.origin != "" && out.Origin == t.origin
+			return t.origin != "" && out.Origin == t.origin, nil
 		}
-		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isPersons(ctx, t.person, out)
+		if slices.Contains(t.shared, out.Session) && !slices.Contains(t.alone, out.Session) {
+			return e.isPersons(ctx, t.person, out)
+		}
+		return slices.Contains(t.alone, out.Session), nil
 	}
-	return false
+	return false, nil
 }
 
 // personBehind returns a person if the message is a notice that the agent has sent something into
@@ -60,16 +64,19 @@ func personBehind(in bus.Inbound) string {
 // isPersons reports whether a message that waits to be sent comes from a turn of the person. If
 // that turn is no longer in the log it was theirs: it was there when the message was published,
 // and has been erased since.
-func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
+func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) (bool, error) {
 	cause := out.Turn
 	if cause == "" { // a command's
 		cause = bus.ReplyCause(out.ID)
 	}
 	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
 	if errors.Is(err, sessions.ErrNotFound) {
-		return true
+		return true, nil
 	}
-	return err == nil && entry.Person == person
+	if err != nil {
+		return false, fmt.Errorf("look whose message %s is: %w", out.ID, err)
+	}
+	return entry.Person == person, nil
 }
 
 // addressOf returns the address of the chat in which the session with this key takes place; false
