@@ -52,6 +52,7 @@ const (
 	textTooLong         = "I worked on this for %s, the longest a turn may take, so I stopped."
 	textTooManyTurns    = "You've asked me %d times in the past hour, and that's the limit. Ask again after %s UTC."
 	textNoHistory       = "I couldn't work on your message: I can't open this conversation's history. The server's log says why."
+	textKeptFailing     = "I couldn't work on your message: something went wrong each time I tried. The server's log says why."
 	textBadName         = "I couldn't accept your message: I can't store a conversation under that name."
 )
 

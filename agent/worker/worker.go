@@ -217,16 +217,24 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	} else if err == nil && in.Kind != bus.Notice { // nobody expects an answer to a notice
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
-			Text: textNoHistory,
-		}
-		if errors.Is(cause, sessions.ErrInvalidKey) {
-			reply.Text = textBadName
+			Text: failedText(cause),
 		}
 		if err := publish(ctx, w.cfg.Bus, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry
 		}
 	}
 	return end
+}
+
+// failedText tells a sender why their message was given up with its session.
+func failedText(cause error) string {
+	if errors.Is(cause, sessions.ErrInvalidKey) {
+		return textBadName
+	}
+	if _, failed := errors.AsType[*openError](cause); failed {
+		return textNoHistory
+	}
+	return textKeptFailing
 }
 
 // noObserver is an Observer that does nothing.

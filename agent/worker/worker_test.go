@@ -968,6 +968,39 @@ func TestALogThatOpensTheSecondTimeIsNotGivenUp(t *testing.T) {
 	b.answersThough(b.worn)
 }
 
+// A shutStore cannot open any log.
+type shutStore struct{ agent.Store }
+
+func (shutStore) Open(context.Context, string, int64) (sessions.Log, error) {
+	return nil, errors.New("the log is damaged")
+}
+
+// The sender of a message that is given up is told of the log only if it was that which failed.
+func TestASenderIsToldWhatKeptFailing(t *testing.T) {
+	for want, breaks := range map[string]func(b *bench){
+		"can't open this conversation's history": func(b *bench) { b.sessions = shutStore{b.store} },
+		"something went wrong each time I tried": func(b *bench) {
+			b.point = func(name string) {
+				if name == "c1:before" {
+					panic("broken")
+				}
+			}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			b := newBench(t, atLast)
+			breaks(b)
+			id := b.say("1", "ann", "hello")
+			b.worn()
+			b.run()
+			if out := b.reply(); out.ID != id+"#failed" || !strings.Contains(out.Text, want) {
+				t.Errorf("the sender was told %+v", out)
+			}
+			b.settled()
+		})
+	}
+}
+
 // A reply for which the bus has no room does not keep the turn's end out of the log. It is published
 // once there is room, and the model is not asked again.
 func TestAReplyThatFindsNoRoomIsPublishedLater(t *testing.T) {
