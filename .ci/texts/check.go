@@ -32,7 +32,7 @@ func check(w io.Writer, tree fs.FS, folders, scattered []string) (found bool, er
 			return false, err
 		}
 		for _, t := range all {
-			if !t.isHelp {
+			if t.kind == sentence {
 				inPackage[path.Dir(t.file)] = append(inPackage[path.Dir(t.file)], t)
 			}
 		}

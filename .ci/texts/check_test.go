@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -64,6 +65,43 @@ func TestAScatteredPackageIsTakenOffTheList(t *testing.T) {
 	out, found := checked(t, map[string]string{"planted/texts.go": fourTexts}, "planted")
 	if !found || !strings.Contains(out, "planted has its texts together") {
 		t.Errorf("it says %q of a package that is on the list without need", out)
+	}
+}
+
+// What people read is printed wherever it stands, and however it begins.
+func TestWhatIsPrinted(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, source string
+		want         []string
+	}{
+		"a menu":                {"planted/menu.go", `var c = command{Description: "Begin a new conversation here"}`, []string{"Begin a new conversation here"}},
+		"what the program says": {"planted/main.go", `var o = kong.Description("An agent that loses nothing.")`, []string{"An agent that loses nothing."}},
+		"a problem": {"planted/load.go", `var f = fault{Wrong: "names no chat", Remedy: "write " + near + ", or remove it"}`,
+			[]string{"names no chat", ", or remove it"}},
+		"an error of a command":     {"cmd/parley/send.go", `var err = fmt.Errorf("no server is running: %w", cause)`, []string{"no server is running: %w"}},
+		"why a call needs somebody": {"tools/guard/rules.go", `var v = askVerdict("no rule allows %q", text)`, []string{"no rule allows %q"}},
+		"a phrase":                  {"planted/texts.go", `const a = "; at most %d are waiting"`, []string{"; at most %d are waiting"}},
+		"a line":                    {"planted/texts.go", `const a = "%s is paused now\n"`, []string{"%s is paused now\n    "}},
+		"an error for the log":      {"planted/send.go", `var err = errors.New("no server is running")`, nil},
+		"the log":                   {"cmd/parley/serve.go", `func f() { log.Info("the server is running") }`, nil},
+		"SQL":                       {"planted/sql.go", `const a = "SELECT one FROM two"`, nil},
+		"what servers say":          {"agent/openai/overflow.go", `const a = "the prompt is too long"`, nil},
+		"what models read":          {"planted/texts_for_models.go", `const a = "; at most %d are waiting"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			tree := fstest.MapFS{c.file: &fstest.MapFile{Data: []byte("package planted\n\n" + c.source + "\n")}}
+			if _, err := printAll(&out, tree, []string{path.Dir(c.file)}); err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			for _, words := range c.want {
+				want += c.file + ":3: " + words + "\n"
+			}
+			if out.String() != want {
+				t.Errorf("it prints %q, want %q", &out, want)
+			}
+		})
 	}
 }
 

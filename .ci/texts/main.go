@@ -1,7 +1,7 @@
 // The program texts prints what people read, so that one reader can go through all of it: `go run ./.ci/texts`
 // for every package, or with folders for some. Texts for the log, for programmers and for models are left out, as
-// far as the code shows for whom they are. With -check it prints the texts that stand outside of their package's
-// texts.go, and fails if there are any.
+// far as the code shows for whom they are. With -check it prints the sentences that stand outside of their package's
+// texts.go, and fails if there are any; phrases and errors stay where they are used.
 package main
 
 import (
@@ -42,8 +42,9 @@ func main() {
 	}
 }
 
-// program are the folders of the program. What tools say is for models.
-func program() []string { return []string{"agent", "channels", "cmd", "sessions"} }
+// program are the folders of the program. What tools say is for models, but people read why a call needs their
+// approval.
+func program() []string { return []string{"agent", "channels", "cmd", "sessions", "tools/guard"} }
 
 // printAll prints the texts of folders. It never reports a failure.
 func printAll(w io.Writer, tree fs.FS, folders []string) (bool, error) {
@@ -61,10 +62,10 @@ func printAll(w io.Writer, tree fs.FS, folders []string) (bool, error) {
 
 // A located text is what people read, and where it stands.
 type located struct {
-	file   string
-	line   int
-	words  string
-	isHelp bool // what the help says of a flag
+	file  string
+	line  int
+	words string
+	kind  kind
 }
 
 // textsIn returns the texts in a folder and those below it.
@@ -82,8 +83,11 @@ func textsIn(tree fs.FS, folder string) (all []located, err error) {
 		if err != nil {
 			return err
 		}
-		for _, t := range textsOf(parsed) {
-			all = append(all, located{name, files.Position(t.at).Line, t.words, t.isHelp})
+		for _, t := range textsOf(parsed, hasErrorsForPeople(name)) {
+			if t.kind == phrase && !hasPhrases(name) {
+				continue
+			}
+			all = append(all, located{name, files.Position(t.at).Line, t.words, t.kind})
 		}
 		return nil
 	})
@@ -104,44 +108,101 @@ func forModels() []string {
 	return []string{"agent/calls", "agent/inputs", "agent/prompt", "agent/subagents", "agent/task", "agent/transcript", "channels/heartbeat"}
 }
 
+// hasErrorsForPeople reports whether people read the errors that a file makes: those of the command line and of the
+// configuration, and why a call needs approval. Other errors are for the log.
+func hasErrorsForPeople(name string) bool {
+	return slices.ContainsFunc([]string{"cmd/parley/", "channels/console/", "channels/discord/commands.go", "tools/guard/"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// hasPhrases reports whether a file may have phrases for people. The others match what servers and platforms say, have
+// lists of columns or of words, or make what tools tell models.
+func hasPhrases(name string) bool {
+	return !slices.ContainsFunc([]string{
+		"agent/openai/dialect.go", "agent/openai/fault.go", "agent/openai/overflow.go", "agent/openai/providers.go", "channels/telegram/refusals.go", "channels/sqlbook/",
+		"sessions/bill/", "sessions/sqlstore/", "sessions/search/", "sessions/workspace/", "sessions/subagents/", "cmd/parley/completion.go",
+	}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
 // A text is what people read.
 type text struct {
-	at     token.Pos
-	words  string
-	isHelp bool
+	at    token.Pos
+	words string
+	kind  kind
 }
+
+// A kind of text says where it may stand.
+type kind int
+
+const (
+	sentence kind = iota // stands in its package's textsFile
+	help                 // what the help says of a flag
+	phrase               // an error, or a part of a sentence or a line: stands anywhere
+)
 
 // notForPeople are the functions and fields whose texts others read: the log, programmers, and models.
 func notForPeople() []string {
 	return []string{
-		"Debug", "Info", "Warn", "Error", "Log", "LogAttrs", "New", "Errorf", "panic", "Panic", "MustCompile", "Exec", "Query", "Get", "Contains",
-		"Description", "Prompt", "Wrong", "Remedy",
+		"Debug", "Info", "Warn", "Error", "Log", "LogAttrs", "panic", "Panic", "MustCompile", "Exec", "Query", "Get", "Contains", "Prompt",
 	}
 }
 
-// textsOf returns the sentences for people in a file.
-func textsOf(file *ast.File) (all []text) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			return !slices.Contains(notForPeople(), nameOf(n.Fun)) || nameOf(n.Fun) == "New" && !isErrors(n.Fun)
-		case *ast.KeyValueExpr:
-			return !slices.Contains(notForPeople(), nameOf(n.Key))
-		case *ast.Field:
-			if help := helpOf(n); help != "" {
-				all = append(all, text{n.Tag.Pos(), help, true})
-			}
-			return n.Tag == nil
-		case *ast.ImportSpec:
-			return false
-		case *ast.BasicLit:
-			if words, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && isSentence(words) {
-				all = append(all, text{n.Pos(), words, false})
-			}
+// phrases are the fields whose texts are phrases, however they begin: those of a chat's menu and of a problem with the
+// configuration.
+func phrases() []string { return []string{"Description", "Wrong", "Remedy"} }
+
+// textsOf returns the texts for people in a file.
+func textsOf(file *ast.File, errorsToo bool) []text {
+	v := visitor{errorsToo: errorsToo}
+	ast.Inspect(file, func(n ast.Node) bool { return v.visit(n, sentence) })
+	return v.all
+}
+
+// A visitor collects the texts of a file.
+type visitor struct {
+	errorsToo bool
+	all       []text
+}
+
+// visit collects the text that a node is, and reports whether to go on to the parts of the node. Sentences in it are
+// of this kind.
+func (v *visitor) visit(n ast.Node, of kind) bool {
+	parts := func(n ast.Node) bool {
+		ast.Inspect(n, func(part ast.Node) bool { return part == n || v.visit(part, phrase) })
+		return false
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if isError(n.Fun) {
+			return v.errorsToo && parts(n)
 		}
-		return true
-	})
-	return all
+		if slices.Contains(phrases(), nameOf(n.Fun)) {
+			return parts(n)
+		}
+		return !slices.Contains(notForPeople(), nameOf(n.Fun))
+	case *ast.KeyValueExpr:
+		if slices.Contains(phrases(), nameOf(n.Key)) {
+			return parts(n)
+		}
+		return !slices.Contains(notForPeople(), nameOf(n.Key))
+	case *ast.Field:
+		if words := helpOf(n); words != "" {
+			v.all = append(v.all, text{n.Tag.Pos(), words, help})
+		}
+		return n.Tag == nil
+	case *ast.ImportSpec:
+		return false
+	case *ast.BasicLit:
+		words, err := strconv.Unquote(n.Value)
+		switch {
+		case err != nil || n.Kind != token.STRING:
+		case of == sentence && isSentence(words):
+			v.all = append(v.all, text{n.Pos(), words, sentence})
+		case isPhrase(words):
+			v.all = append(v.all, text{n.Pos(), words, phrase})
+		}
+	}
+	return true
 }
 
 // helpOf returns what a command's help says of a field; "" if that is nothing.
@@ -167,14 +228,14 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// isErrors reports whether an expression is a name of the package errors.
-func isErrors(e ast.Expr) bool {
-	s, ok := e.(*ast.SelectorExpr)
+// isError reports whether a function makes an error: errors.New or fmt.Errorf.
+func isError(f ast.Expr) bool {
+	s, ok := f.(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
 	from, ok := s.X.(*ast.Ident)
-	return ok && from.Name == "errors"
+	return ok && (from.Name == "errors" && s.Sel.Name == "New" || s.Sel.Name == "Errorf")
 }
 
 // isSentence reports whether words are for people: they begin as sentences do, or have a blank and an end of
@@ -194,3 +255,19 @@ func isSentence(words string) bool {
 
 // notSentences are what only SQL, regular expressions and formats of times have.
 func notSentences() []string { return []string{"= ?", "< ?", "> ?", "(?", "15:04"} }
+
+// notPhrases are what only SQL, JSON and templates have.
+func notPhrases() []string {
+	return append(notSentences(), "SELECT ", "WHERE ", "FROM ", "JOIN ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "ORDER BY", "LIMIT ",
+		"AND ", "AS ", " IN (", "TEXT", "NULL", " LIKE ", " < ", " > ", "{{", `{"`, "${COMP_")
+}
+
+// isPhrase reports whether words may be a part of what people read.
+func isPhrase(words string) bool {
+	isWord := func(w string) bool {
+		return strings.IndexFunc(w, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+	}
+	fields := strings.Fields(words)
+	return len(fields) >= 3 && slices.ContainsFunc(fields, isWord) &&
+		!slices.ContainsFunc(notPhrases(), func(mark string) bool { return strings.Contains(words, mark) })
+}
