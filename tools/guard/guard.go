@@ -176,12 +176,12 @@ func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) t
 	}
 	for _, rule := range r.deny {
 		if rule.matches(call.Name, subject) {
-			return tools.Verdict{Decision: tools.Deny, Reason: fmt.Sprintf("%s was refused: the operator's rule deny %q says so.", call.Name, rule.text)}
+			return tools.Verdict{Decision: tools.Deny, Reason: fmt.Sprintf("%s was refused: the operator's deny rule %q forbids it.", call.Name, rule.text)}
 		}
 	}
 	for _, rule := range r.deny {
 		if rule.mayMatch(call.Name, subject) {
-			return askVerdict("it may be what the rule deny %q forbids, which only running it would tell", rule.text)
+			return askVerdict("the deny rule %q may forbid it, but there's no way to tell without running it", rule.text)
 		}
 	}
 	for _, rule := range r.ask {
@@ -189,10 +189,10 @@ func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) t
 			continue
 		}
 		if rule.matches(call.Name, subject) {
-			return askVerdict("the rule ask %q", rule.text)
+			return askVerdict("the ask rule %q", rule.text)
 		}
 		if rule.mayMatch(call.Name, subject) {
-			return askVerdict("it may be what the rule ask %q is about, which only running it would tell", rule.text)
+			return askVerdict("the ask rule %q may apply, but there's no way to tell without running it", rule.text)
 		}
 	}
 	return r.checkAllowed(call.Name, subject)
@@ -215,7 +215,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	case len(about) == 0:
 		return tools.Verdict{}
 	case s.opaque != "":
-		return askVerdict("no rule allows what cannot be seen: %s", s.opaque)
+		return askVerdict("no rule allows commands that can't be inspected: %s", s.opaque)
 	}
 	for _, one := range s.texts {
 		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.alwaysMatches(one, s) }) {

@@ -41,7 +41,7 @@ func ParseHook(command string) (Hook, error) {
 	case len(fields) == 0:
 		return Hook{}, errors.New("it is empty: write the path of a program")
 	case !strings.HasPrefix(fields[0], "/"):
-		return Hook{}, fmt.Errorf("%q is no absolute path: write one that begins with /", fields[0])
+		return Hook{}, fmt.Errorf("%q isn't an absolute path: write one that begins with /", fields[0])
 	}
 	if _, err := exec.LookPath(fields[0]); err != nil {
 		return Hook{}, fmt.Errorf("%s cannot be run: %w", fields[0], errors.Unwrap(err))
@@ -89,11 +89,11 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 			v.Decision = tools.Decision(said.Verdict)
 			return v
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, tools.OneLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q, but has to be "allow", "change", "ask" or "deny"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
-	return tools.Verdict{Decision: tools.Deny, Reason: call.Name + " was not run: the operator's own check of it failed, and the owner has been told. Trying again is of no use before that is mended."}
+	return tools.Verdict{Decision: tools.Deny, Reason: call.Name + " was not run: the operator's own check of it failed, and the owner has been told. Trying again won't help until that's fixed."}
 }
 
 // After asks the program about a result. If the program gives no good answer, the result is
@@ -114,7 +114,7 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 		case "reject":
 			return tools.Review{Rejected: true, Reason: said.Reason}
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q, but has to be "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -137,7 +137,7 @@ func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, err
 		return hookAnswer{}, fmt.Errorf("encode the question: %w", err)
 	}
 	if len(input) > maxHook {
-		return hookAnswer{}, fmt.Errorf("what it would have to read has %d bytes, at most %d are allowed", len(input), maxHook)
+		return hookAnswer{}, fmt.Errorf("it would have to read %d bytes, but at most %d are allowed", len(input), maxHook)
 	}
 	output, err := h.run(ctx, input)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, err
 	}
 	var said hookAnswer
 	if err := json.Unmarshal(output, &said); err != nil {
-		return hookAnswer{}, errors.New("what it wrote is not one JSON value of its kind")
+		return hookAnswer{}, errors.New("it didn't write one JSON value of the right kind")
 	}
 	said.Reason = shortenReason(said.Reason)
 	return said, nil
@@ -177,7 +177,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("it took longer than %s", hookTime)
 	case errors.Is(err, exec.ErrWaitDelay):
-		return nil, errors.New("it left a process behind that holds its output")
+		return nil, errors.New("it left a process behind that keeps its output open")
 	case errors.Is(err, syscall.EPIPE): // it did not read to the end, which is its own affair
 	case err != nil:
 		return nil, fmt.Errorf("it ended with %w", err)

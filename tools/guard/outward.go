@@ -16,16 +16,16 @@ import (
 func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
 	switch does := t.Outward.(type) {
 	case tools.Would:
-		return "it would " + string(does)
+		return "the call would " + string(does)
 	case tools.Runs:
 		if g.cfg.Networked == nil || g.cfg.Networked(call) {
-			return "it would " + string(does.Would)
+			return "the call would " + string(does.Would)
 		}
 		return ""
 	case tools.Inside, tools.HandsOut:
 		return g.describeReached(call, t.Subject)
 	}
-	return fmt.Sprintf("it would call %s, of which nobody has said that it does nothing to the outside", tools.OneLine(call.Name))
+	return fmt.Sprintf("the call would use %s, which nobody has marked as safe for the outside world", tools.OneLine(call.Name))
 }
 
 // describeReached says what a call would do to the outside that only sends a message or fetches a page; ""
@@ -36,12 +36,12 @@ func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	case tools.Chat:
 		for _, p := range g.addressedParts(of) {
 			if p.text != call.At {
-				return "it would send a message to " + tools.OneLine(p.text)
+				return "the call would send a message to " + tools.OneLine(p.text)
 			}
 		}
 	case tools.URL:
 		if call.Seen == nil || !call.Seen(string(of)).Found {
-			return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", tools.OneLine(string(of)))
+			return fmt.Sprintf("the call would fetch %s, an address that no person wrote and no result contained", tools.OneLine(string(of)))
 		}
 	}
 	return ""
@@ -63,7 +63,7 @@ func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 // askBecauseUntrusted returns the decision that a person is asked about a call, with what the
 // call would do as the reason.
 func askBecauseUntrusted(what string) tools.Verdict {
-	return askVerdict("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
+	return askVerdict("this conversation contains text that strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
 // describeNetworkedReader says what could carry to the outside the file that a call writes: a job that
@@ -76,9 +76,9 @@ func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call, t 
 	reader, err := g.cfg.NetworkedReader(ctx, call)
 	switch {
 	case err != nil:
-		return "it would write files, and whether anything that reaches the network reads them is not known now"
+		return "the call would write files, and I can't tell right now whether anything with network access reads them"
 	case reader == "":
 		return ""
 	}
-	return fmt.Sprintf("it would write files that %s may read, which reaches the network", reader)
+	return fmt.Sprintf("the call would write files that %s, which has network access, may read", reader)
 }

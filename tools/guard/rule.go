@@ -33,19 +33,19 @@ func ParseRule(text string) (Rule, error) {
 	case tool == "":
 		return r, errors.New("it names no tool: write TOOL or TOOL(PATTERN)")
 	case strings.Trim(tool, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-*") != "":
-		return r, fmt.Errorf("%q is no tool's name: write TOOL or TOOL(PATTERN)", tool)
+		return r, fmt.Errorf("%q isn't a tool's name: write TOOL or TOOL(PATTERN)", tool)
 	case !has:
 		return r, nil
 	}
 	pattern, closed := strings.CutSuffix(pattern, ")")
 	if !closed {
-		return r, errors.New("it does not end with a parenthesis: write TOOL(PATTERN)")
+		return r, errors.New("it doesn't end with a parenthesis: write TOOL(PATTERN)")
 	}
 	if pattern == "" {
 		return r, errors.New("its pattern is empty: write * for any text, or leave the parentheses out")
 	}
 	if strings.Contains(pattern, shellline.Hole) {
-		return r, errors.New("its pattern holds a NUL byte")
+		return r, errors.New("its pattern contains a NUL byte")
 	}
 	r.pattern, r.writes = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
 	r.url = strings.Split(normalizePattern(pattern), "*")

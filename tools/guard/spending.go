@@ -43,7 +43,7 @@ func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 	turn, all := g.spent(call)
 	keys := spendingOf(call, t, turn)
 	if what := exceeded(append(turn, keys...), append(all, keys...)); what != "" {
-		return askBecauseUntrusted("it would be " + what)
+		return askBecauseUntrusted("the call would be " + what)
 	}
 	return tools.Verdict{Spends: keys}
 }

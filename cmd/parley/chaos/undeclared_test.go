@@ -35,7 +35,7 @@ func TestAToolThatDeclaresNothingIsAskedAbout(t *testing.T) {
 		t.Errorf("where nothing untrusted was read the chat is told %q", said)
 	}
 	w.Telegram.Say(3, 3, "read "+page.URL)
-	const why = "it would call dice, of which nobody has said that it does nothing to the outside"
+	const why = "the call would use dice, which nobody has marked as safe for the outside world"
 	if said := w.WaitSaid(3, 1)[0]; !strings.Contains(said, "needs approval") || !strings.Contains(said, why) {
 		t.Errorf("after a page was read the chat is told %q", said)
 	}

@@ -22,7 +22,7 @@ func (d *denier) denyProgram(u invocation) {
 			d.directory.enter(rest[0].path)
 		}
 	case "sudo", "doas", "su", "pkexec", "run0":
-		d.deny("%s is not available: commands run without the rights of root", name)
+		d.deny("%s isn't available: commands don't run with root's rights", name)
 	case "shutdown", "reboot", "poweroff", "halt", "telinit":
 		d.deny("%s would stop the machine", name)
 	case "init":
@@ -89,9 +89,9 @@ func (d *denier) denyRemoval(args []word) {
 		case recursive && d.directory.coversRoot(a):
 			d.deny("rm -r %s would remove everything", a.path)
 		case recursive && strings.HasPrefix(a.text, Hole) && strings.HasPrefix(a.path, Hole):
-			d.markOpaque("what it removes is known only as it runs")
+			d.markOpaque("what it removes isn't known until it runs")
 		case !recursive && a.text == Hole && a.path == Hole:
-			d.markOpaque("what it removes is known only as it runs")
+			d.markOpaque("what it removes isn't known until it runs")
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (d *denier) denyPermissionChange(name string, args []word) {
 	all := recursive || strings.HasSuffix(mode, "777") || strings.Contains(mode, "rwx")
 	for _, a := range plain[1:] {
 		if all && d.directory.coversRoot(a) {
-			d.deny("%s %s %s would change the rights of everything", name, plain[0].text, a.path)
+			d.deny("%s %s %s would change the permissions of everything", name, plain[0].text, a.path)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (f *findings) record(u invocation) {
 		f.found.Commands = append(f.found.Commands, cmd)
 	}
 	if len(texts) > 0 && strings.ContainsAny(texts[0], " \t\n") {
-		f.markOpaque("the name of a program in it has blanks")
+		f.markOpaque("a program's name in it contains spaces")
 	}
 }
 

@@ -16,7 +16,7 @@ func (c *collector) collectInner(u invocation) {
 	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "rbash":
 		c.collectShell(u)
 	case ".", "source", "alias", "hash", "enable", "parallel", "script", "expect", "at", "batch", "crontab", "bind", "complete", "mapfile", "readarray":
-		c.addHidden(name + " changes what the line means, or runs what cannot be seen here")
+		c.addHidden(name + " changes what the line means, or runs something that can't be seen here")
 	case "trap":
 		if len(args) > 0 {
 			c.collectText(args[0])
@@ -60,7 +60,7 @@ func (c *collector) collectWrapped(u invocation) {
 			continue
 		}
 		if c.wraps++; c.wraps > maxInner {
-			c.addHidden("its programs run programs that run programs")
+			c.addHidden("its programs run programs that run other programs")
 			return
 		}
 		c.collectCommand(invocation{words: rest, piped: u.piped})
@@ -132,7 +132,7 @@ func (c *collector) envCommand(args []word) []word {
 		text := args[0].text
 		switch {
 		case text == "-S", text == "--split-string", strings.HasPrefix(text, "-S"), strings.HasPrefix(text, "--split-string="):
-			c.markOpaque("env takes a text apart that is a command")
+			c.markOpaque("env splits a text into a command")
 			c.collectText(joinWords(append([]word{literal(strings.TrimPrefix(strings.TrimPrefix(text, "--split-string="), "-S"))}, args[1:]...)))
 			return nil
 		case text == "-u", text == "--unset", text == "-C", text == "--chdir":
@@ -156,7 +156,7 @@ func (c *collector) envCommand(args []word) []word {
 // collectText collects the commands of a text that is a shell line itself.
 func (c *collector) collectText(line word) {
 	if !line.isKnown() {
-		c.markOpaque("it runs a line that is put together as it runs")
+		c.markOpaque("it runs a line that's put together while it runs")
 		line.text = strings.ReplaceAll(line.text, Hole, "$_")
 	}
 	c.collectLine(line.text)

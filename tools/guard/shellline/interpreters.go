@@ -32,21 +32,21 @@ func (i interpreters) checkInterpreter(u invocation) {
 		case !strings.HasPrefix(text, "-"):
 			file = file || text != ""
 		case strings.HasPrefix(text, "--eval"), strings.HasPrefix(text, "--print"), strings.HasPrefix(text, "--run"):
-			i.addHidden(u.program() + " runs code that is no shell line")
+			i.addHidden(u.program() + " runs code that isn't a shell line")
 		case !strings.HasPrefix(text, "--") && strings.ContainsAny(text, "ceErpn"):
 			if !file {
-				i.addHidden(u.program() + " runs code that is no shell line")
+				i.addHidden(u.program() + " runs code that isn't a shell line")
 			}
 		}
 	}
 	if input && !file {
-		i.addHidden(u.program() + " runs code that is no shell line")
+		i.addHidden(u.program() + " runs code that isn't a shell line")
 	}
 }
 
 // checkSed adds a hidden command if a script of sed runs others.
 func (i interpreters) checkSed(args []word) {
 	if newSedScripts(args).runs {
-		i.addHidden("sed runs other commands, or a script that cannot be seen")
+		i.addHidden("sed runs other commands, or a script that can't be seen")
 	}
 }

@@ -69,7 +69,7 @@ func (c *collector) collectByOption(u invocation) {
 			if line, runs := strings.CutPrefix(value.text, "exec="); runs {
 				c.collectText(literalWithHoles(line))
 			} else if !value.isKnown() {
-				c.addHidden("what tar runs is known only as it runs")
+				c.addHidden("what tar runs isn't known until it runs")
 			}
 		}
 	case "make", "gmake":
@@ -154,7 +154,7 @@ func (c *collector) checkVariable(name, value string) {
 	case namesCommand(name), name == "GIT_PAGER", name == "GIT_EDITOR":
 		c.collectText(literalWithHoles(value))
 	case bringsCode(name):
-		c.addHidden(name + " makes programs run what cannot be seen here")
+		c.addHidden(name + " makes programs run something that can't be seen here")
 	}
 }
 

@@ -63,7 +63,7 @@ func ParseArgs(program string, args []string) Line {
 		size += len(a)
 	}
 	if size > maxBytes {
-		c.addHidden("it is too long to be looked through")
+		c.addHidden("it's too long to inspect")
 		return c.found
 	}
 	c.collectCommand(invocation{words: words})

@@ -31,15 +31,15 @@ func newCollector() *collector {
 // collectLine collects the commands that a line runs.
 func (c *collector) collectLine(line string) {
 	if c.depth >= maxDepth || c.inner >= maxInner {
-		c.addHidden("it runs lines within lines within lines")
+		c.addHidden("it nests command lines too deeply")
 		return
 	}
 	switch {
 	case strings.Contains(line, Hole):
-		c.addHidden("it holds a NUL byte")
+		c.addHidden("it contains a NUL byte")
 		return
 	case len(line) > maxBytes, nestingBound(line) > maxNesting:
-		c.addHidden("it is too long to be looked through")
+		c.addHidden("it's too long to inspect")
 		return
 	}
 	c.depth++
@@ -57,7 +57,7 @@ func (c *collector) collectLine(line string) {
 		c.directory.path = path
 	}
 	if parsed == 0 {
-		c.addHidden("it cannot be read as a shell line")
+		c.addHidden("it can't be read as a shell line")
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *collector) collectStmt(s *syntax.Stmt, piped bool) {
 func (c *collector) collectCompound(cmd syntax.Command, piped bool) {
 	switch cmd.(type) {
 	case *syntax.ArithmCmd, *syntax.LetClause:
-		c.markOpaque("it computes something as it runs")
+		c.markOpaque("it computes something while it runs")
 		c.evaluates = true
 	case *syntax.TestClause:
 		c.evaluates = true
@@ -154,7 +154,7 @@ func (c *collector) collectWord(w *syntax.Word) word {
 			}
 			switch always, mayDo := runsCode(n); {
 			case always:
-				c.addHidden("it runs what a variable holds")
+				c.addHidden("it runs whatever is in a variable")
 			case mayDo:
 				c.evaluates = true
 			}
@@ -185,7 +185,7 @@ func (c *collector) collectCall(call *syntax.CallExpr, redirs []*syntax.Redirect
 // readAssign returns an assignment as text, and collects the commands within it.
 func (c *collector) readAssign(a *syntax.Assign) string {
 	if a.Index != nil || a.Array != nil {
-		c.markOpaque("it fills a list as it runs")
+		c.markOpaque("it fills a list while it runs")
 		c.collectWords(a)
 	}
 	name := ""
@@ -251,7 +251,7 @@ func isForkBomb(body *syntax.Stmt, name string) bool {
 // collectCommand collects one command, and what it runs in turn.
 func (c *collector) collectCommand(u invocation) {
 	if len(u.words) > 0 && !u.words[0].isKnown() {
-		c.markOpaque("which command it runs is known only as it runs")
+		c.markOpaque("which command it runs isn't known until it runs")
 	}
 	c.record(u)
 	for _, r := range u.redirs {

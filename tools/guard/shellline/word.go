@@ -66,12 +66,12 @@ func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
 func whyComputed(n syntax.Node) string {
 	switch p := n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:
-		return "it puts in what another command prints"
+		return "it inserts what another command prints"
 	case *syntax.ArithmExp:
-		return "it computes something as it runs"
+		return "it computes something while it runs"
 	case *syntax.ParamExp:
 		if p.Excl || p.Index != nil || p.Slice != nil || p.NestedParam != nil || p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
-			return "it reads a variable as more than text"
+			return "it uses a variable as more than text"
 		}
 	}
 	return ""
