@@ -166,7 +166,7 @@ func tokenProblem(token string) string {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
 		return "it has characters that no token has, such as spaces or quotes"
 	case strings.Count(token, ".") != 2:
-		return "want three parts with dots between them, as the developer portal gives it under Bot"
+		return "it needs three parts with dots between them, the way the developer portal shows it under Bot"
 	}
 	return ""
 }

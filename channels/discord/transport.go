@@ -38,7 +38,7 @@ func newClients(given *http.Client, apiURL string) (*clients, error) {
 	}
 	server, err := url.Parse(strings.TrimRight(apiURL, "/"))
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		return nil, errors.New("want an address such as " + DefaultAPIURL)
+		return nil, errors.New("it has to be an address such as " + DefaultAPIURL)
 	}
 	out := &apiTransport{apiURL: server, next: http.DefaultTransport}
 	if given != nil && given.Transport != nil {

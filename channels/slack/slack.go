@@ -256,14 +256,14 @@ func (c Config) check() error {
 		}
 	}
 	if strings.ContainsFunc(c.SigningSecret, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }) || strings.HasPrefix(c.SigningSecret, "x") {
-		return &SettingError{c.Name, "signing_secret", "want the Signing Secret of the app, from Basic Information"}
+		return &SettingError{c.Name, "signing_secret", "it has to be the app's Signing Secret, from Basic Information"}
 	}
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
-		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it is %q: want %q or %q", c.RateLimit, PlatformPace, NoPace)}
+		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it is %q, but has to be %q or %q", c.RateLimit, PlatformPace, NoPace)}
 	}
 	if c.APIURL != "" {
 		if u, err := url.Parse(c.APIURL); err != nil || u.Host == "" {
-			return &SettingError{c.Name, "api_url", "want an address such as " + DefaultAPIURL}
+			return &SettingError{c.Name, "api_url", "it has to be an address such as " + DefaultAPIURL}
 		}
 	}
 	return nil
@@ -278,7 +278,7 @@ func tokenProblem(token, prefix, called string) string {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
 		return "it has characters that no token has, such as spaces or quotes"
 	case !strings.HasPrefix(token, prefix):
-		return fmt.Sprintf("want the %s, which begins with %s", called, prefix)
+		return fmt.Sprintf("it has to be the %s, which begins with %s", called, prefix)
 	}
 	return ""
 }

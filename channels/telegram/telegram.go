@@ -186,10 +186,10 @@ func accountID(token string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id <= 0 {
-		return 0, errors.New("what stands before its colon is not the bot's number: want NUMBER:SECRET, as BotFather gives it")
+		return 0, errors.New("what comes before its colon isn't the bot's number: it has to be NUMBER:SECRET, the way BotFather gives it")
 	}
 	if secret == "" {
-		return 0, errors.New("nothing stands after its colon: want NUMBER:SECRET, as BotFather gives it")
+		return 0, errors.New("nothing comes after its colon: it has to be NUMBER:SECRET, the way BotFather gives it")
 	}
 	if strings.ContainsFunc(secret, isNoTokenRune) {
 		return 0, errors.New("it has characters that no token has, such as spaces or quotes")

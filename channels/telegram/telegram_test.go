@@ -153,7 +153,7 @@ func TestTokensOfAWrongShapeAreRefusedWithoutBeingShown(t *testing.T) {
 		{secret, "no colon"},
 		{"abc:" + secret, "number"},
 		{"-5:" + secret, "number"},
-		{"42:", "nothing stands after"},
+		{"42:", "nothing comes after"},
 		{"42:" + secret + " ", "characters"},
 		{"42:" + secret + "/../x", "characters"},
 	} {

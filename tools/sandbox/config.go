@@ -82,7 +82,7 @@ type Attempt struct {
 type AbsentError struct{ Tried []Attempt }
 
 func (e *AbsentError) Error() string {
-	return "commands cannot be run inside walls on this machine; " +
+	return "commands can't be isolated on this machine; " +
 		joinAttempts(e.Tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 

@@ -38,8 +38,8 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		cfg.Log.Debug("commands run without control groups", slog.Any("error", err))
 	}
 	if cfg.Mode == None && !cfg.Network.Full {
-		return nil, &SettingError{"sandbox.network", `mode = "none" puts up no walls, so it cannot keep a command from the network`,
-			`set network = "full" to say that this is meant, or another mode`}
+		return nil, &SettingError{"sandbox.network", `mode = "none" isolates nothing, so it can't keep a command from the network`,
+			`set network = "full" if you mean that, or set another mode`}
 	}
 	if cfg.Mode != Auto {
 		return b, b.tryOnly(ctx)
@@ -66,10 +66,10 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 // tryOnly tries the one mode that is configured.
 func (b *Box) tryOnly(ctx context.Context) error {
 	if err := supervisor.CheckRights(b.program()); err != nil {
-		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, err), remedyRoot}
+		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, err), remedyRoot}
 	}
 	if failed := b.try(ctx); failed != nil {
-		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, failed.Err), failed.Remedy}
+		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, failed.Err), failed.Remedy}
 	}
 	return b.checkEnforceable()
 }
@@ -85,9 +85,9 @@ func (b *Box) checkEnforceable() error {
 }
 
 const (
-	remedyBubblewrap = "install bubblewrap 0.8 or newer (apt install bubblewrap) and let this user make user namespaces; in a container that takes a seccomp profile that allows them"
+	remedyBubblewrap = "install bubblewrap 0.8 or newer (apt install bubblewrap) and let this user make user namespaces; in a container, that needs a seccomp profile that allows them"
 	remedyRoot       = "run parley as an ordinary user, or let root become other users (CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL) and let all run the program"
-	remedyReach      = "run parley as an ordinary user, or choose a [workspace] root to which all users may go (chmod o+x what is above it); with CAP_SYS_ADMIN root shows commands what is below a folder of its own"
+	remedyReach      = "run parley as an ordinary user, or choose a [workspace] root that all users can reach (chmod o+x the folders above it); with CAP_SYS_ADMIN, root can show commands what is in a folder of its own"
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 

@@ -125,7 +125,7 @@ func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 	_, _ = io.WriteString(mac, "v0:"+at+":") // writing to a hash never fails
 	_, _ = mac.Write(body)
 	if !hmac.Equal([]byte(r.Header.Get("X-Slack-Signature")), []byte("v0="+hex.EncodeToString(mac.Sum(nil)))) || h.Secret == "" {
-		return "the signature is missing or wrong: it is made of the body with the app's signing secret"
+		return "the signature is missing or wrong: it has to be made from the body, with the app's signing secret"
 	}
 	now := time.Now
 	if h.Now != nil {
@@ -139,7 +139,7 @@ func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 }
 
 // errUnreadable says that a request has none of the forms that Slack's requests have.
-var errUnreadable = errors.New("this is no request of Slack's: want an event, an interaction or a command")
+var errUnreadable = errors.New("this isn't a request from Slack: it has to be an event, an interaction or a command")
 
 // readRequest reads a request whose signature is right. It returns a Delivery or, if challenge is not "", the text
 // that Slack wants to be sent back as proof that the address belongs to the app.

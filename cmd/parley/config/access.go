@@ -71,7 +71,7 @@ func (chats) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 		return nil, d.WrongType("a list", v)
 	}
 	if len(items) == 0 {
-		return nil, &schema.Fault{Wrong: "names no chat", Remedy: "remove it if the bot should listen in every chat that it is in; otherwise " + d.Example()}
+		return nil, &schema.Fault{Wrong: "doesn't name a chat", Remedy: "remove it if the bot should listen in every chat that it is in; otherwise " + d.Example()}
 	}
 	seen := map[string]bool{}
 	return schema.Each(items, func(item any) (Chat, *schema.Fault) {

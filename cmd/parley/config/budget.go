@@ -35,7 +35,7 @@ func budgetSection() section {
 // checkBudget reports a share of a cap that is never reached, so that nobody would be told.
 func checkBudget(l *loader) {
 	if share, _ := l.Value("budget.tell_at").(int64); share > 100 {
-		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it is a percentage: the largest is 100", "write for example tell_at = 80")
+		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it is a percentage: the largest is 100", "write something like tell_at = 80")
 	}
 }
 

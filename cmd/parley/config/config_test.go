@@ -127,7 +127,7 @@ func TestAcceptance(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.CheckServe(); err != nil {
-				t.Errorf("serve would not start: %v", err)
+				t.Errorf("parley serve wouldn't start: %v", err)
 			}
 			if notices := c.Notices(); len(notices) > 0 {
 				t.Errorf("it is told %q", notices)
@@ -244,11 +244,11 @@ func TestServeWantsAModel(t *testing.T) {
 		want string
 	}{
 		"none": {"[channels.telegram]\n", token,
-			`parley.toml:1: channels.telegram: it hears people, but no model answers them: set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or mode = "send" here`},
+			`parley.toml:1: channels.telegram: it receives messages, but no model answers them: set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or mode = "send" here`},
 		"a name alone": {"[channels.telegram]\n[model]\nname = \"gpt-5-mini\"\n", token,
-			`parley.toml:3: model.name: the model at the default URL wants a key, and there is none: set OPENAI_API_KEY, or write [model] base_url for a server of your own`},
+			`parley.toml:3: model.name: the model at the default URL needs a key, and there isn't one: set OPENAI_API_KEY, or write [model] base_url for a server of your own`},
 		"the default URL by name": {"[channels.telegram]\n[model]\nbase_url = \"https://api.openai.com/v1\"\n", vars{"TELEGRAM_BOT_TOKEN": "1:x", "OPENAI_API_KEY": "k"},
-			`parley.toml:3: model.base_url: the server named here wants a key, and the environment's is not sent to it unasked: write api_key = "${OPENAI_API_KEY}" beside it`},
+			`parley.toml:3: model.base_url: the server named here needs a key, and the one in the environment isn't sent there unless you say so: write api_key = "${OPENAI_API_KEY}" next to it`},
 		"a webhook with an agent": {"[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"x\"\nto = \"telegram:1\"\nagent = \"main\"\n", token,
 			`parley.toml:3: webhooks.json: it has an agent, but no model answers: set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or remove agent here`},
 		"sends only":                     {"[channels.telegram]\nmode = \"send\"\n", token, ""},
@@ -258,7 +258,7 @@ func TestServeWantsAModel(t *testing.T) {
 		"a model for titles without a server": {"[channels.telegram]\nmode = \"send\"\n[agents.main]\nmodel = \"big\"\ntitles = \"bik\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
 			`parley.toml:5: agents.main.titles: no model is called "bik", and [model] has no server that could be asked for it: write "big", or write [model] base_url or api_key`},
 		"another model of the demo's": {"[channels.telegram]\n[model]\nname = \"demo\"\n[agents.ops]\nmodel = \"m\"\n", token,
-			`parley.toml:5: agents.ops.model: no model is called "m", and the demo of [model] is no server that has others: add [models.m]`},
+			`parley.toml:5: agents.ops.model: no model is called "m", and the demo in [model] isn't a server that has others: add [models.m]`},
 		"own server": {"[channels.telegram]\n[model]\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

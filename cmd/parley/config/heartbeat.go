@@ -41,13 +41,13 @@ func checkHeartbeat(l *loader) {
 	at := l.At("heartbeat.every")
 	switch agent := l.Text("heartbeat.agent"); {
 	case !l.Mentioned("heartbeat.file"):
-		l.Report(at, "heartbeat.every", "there is no checklist to look at", `write file = "HEARTBEAT.md", or where it lies`)
+		l.Report(at, "heartbeat.every", "there's no checklist to look at", `write file = "HEARTBEAT.md", or wherever it is`)
 	case len(l.Texts("heartbeat.to")) == 0:
-		l.Report(at, "heartbeat.every", "nobody is told what is found", `write to = "telegram:42", or a target`)
+		l.Report(at, "heartbeat.every", "nobody would be told what it finds", `write to = "telegram:42", or a target`)
 	case !slices.Contains(l.Names("agents"), agent):
 		checkAgentName(l, l.At("heartbeat.agent"), "heartbeat.agent", agent)
 	case slices.Contains(l.Names("channels"), "heartbeat"):
-		l.Report(l.At("channels.heartbeat"), "channels.heartbeat", "where there is a heartbeat, the name heartbeat is that of its conversations", "choose another name for the channel")
+		l.Report(l.At("channels.heartbeat"), "channels.heartbeat", "with a heartbeat, the name heartbeat is reserved for its conversations", "choose another name for the channel")
 	}
 	checkPlaces(l, "heartbeat.to", true)
 }

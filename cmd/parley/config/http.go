@@ -61,8 +61,8 @@ func httpSection() section {
 func checkHosts(l *loader) {
 	for i, host := range l.Texts("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
-			l.Report(l.ElementAt("http.hosts", i), "http.hosts", fmt.Sprintf("%q is not a name", host),
-				"write the name alone, without scheme and port")
+			l.Report(l.ElementAt("http.hosts", i), "http.hosts", fmt.Sprintf("%q isn't a name", host),
+				"write only the name, without a scheme or port")
 		}
 	}
 }

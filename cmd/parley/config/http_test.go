@@ -68,7 +68,7 @@ func TestARouteThatDrops(t *testing.T) {
 	const webhook = "[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"${W}\"\n"
 	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", httpVars())
 	same(t, "routes", c.Webhooks["json"].Routes, []config.Route{{Match: map[string]string{"severity": "info"}, To: []string{}}})
-	if _, err := try(t, webhook+"to = []\n", httpVars()); err == nil || !strings.Contains(err.Error(), "names no place") {
+	if _, err := try(t, webhook+"to = []\n", httpVars()); err == nil || !strings.Contains(err.Error(), "doesn't name a place") {
 		t.Errorf("a webhook that leads nowhere: %v", err)
 	}
 }
@@ -122,26 +122,26 @@ func TestBadHTTPAccess(t *testing.T) {
 	const hook = bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\n"
 	for _, c := range []badCase{
 		{"hosts", "[http]\nhosts = [\"parley.internal\", \"http://x\", \"h:80\"]",
-			`2: http.hosts: "http://x" is not a name: write the name alone, without scheme and port
-2: http.hosts: "h:80" is not a name: write the name alone, without scheme and port`},
+			`2: http.hosts: "http://x" isn't a name: write only the name, without a scheme or port
+2: http.hosts: "h:80" isn't a name: write only the name, without a scheme or port`},
 		{"short token", "[tokens.a]\ntoken = \"${T}\"\nmay = [\"read\"]",
-			`2: tokens.a.token: too short to be safe from guessing: the shortest has 16 characters: make one with: openssl rand -hex 32`},
+			`2: tokens.a.token: too short to be safe from guessing: it needs at least 16 characters: make one with: openssl rand -hex 32`},
 		{"one token twice", "[tokens.a]\ntoken = \"${L}\"\nmay = [\"read\"]\n[tokens.b]\ntoken = \"${L}\"\nmay = [\"send\"]",
-			`5: tokens.b.token: the same as tokens.a's: nobody could tell them apart: give it one of its own: openssl rand -hex 32`},
+			`5: tokens.b.token: the same as tokens.a's: there would be no telling them apart: give it one of its own: openssl rand -hex 32`},
 		{"scope of no channel", bot + "[tokens.a]\ntoken = \"${L}\"\nmay = [\n \"send:telegram:1\",\n \"send:telegarm:1\"]",
 			`7: tokens.a.may: no channel is called "telegarm": write "telegram:1"`},
 		{"scope of no target", bot + "[tokens.a]\ntoken = \"${L}\"\nmay = [\"send:\"]",
 			`5: tokens.a.may: no target is called "": add it to [targets], or write an address: CHANNEL:CHAT`},
 		{"GitHub without a signature", bot + "[webhooks.github]\ntoken = \"${T}\"\nto = \"telegram:1\"",
-			`3: webhooks.github: has no secret: GitHub signs, and sends no token: write secret = "${file:PATH}", the one that GitHub was given`},
+			`3: webhooks.github: has no secret: GitHub signs, and sends no token: write secret = "${file:PATH}", the one that you gave GitHub`},
 		{"Alertmanager with one", bot + "[webhooks.alertmanager]\nsecret = \"${T}\"\nto = \"telegram:1\"",
-			`3: webhooks.alertmanager: has no token: Alertmanager sends one, and cannot sign: write token = "${file:PATH}", the one in Alertmanager's http_config`},
+			`3: webhooks.alertmanager: has no token: Alertmanager sends one, and can't sign: write token = "${file:PATH}", the one in Alertmanager's http_config`},
 		{"template", hook + "template = '''\n{{ .a }}\n{{ if }}'''",
-			`6: webhooks.json.template: cannot be read: template:2: missing value for if: write for example template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: cannot be read: template:2: missing value for if: write something like template = "**{{ .title }}** {{ .body }}"`},
 		{"template's function", hook + "template = \"{{ .a | shout }}\"",
-			`6: webhooks.json.template: cannot be read: template:1: function "shout" not defined: write for example template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: cannot be read: template:1: function "shout" not defined: write something like template = "**{{ .title }}** {{ .body }}"`},
 		{"template with a secret", hook + "template = \"{{ ${T} }}\"",
-			`6: webhooks.json.template: cannot be read: write for example template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: cannot be read: write something like template = "**{{ .title }}** {{ .body }}"`},
 	} {
 		c.run(t)
 	}
@@ -161,13 +161,13 @@ func TestReceivingOverHTTP(t *testing.T) {
 
 	for _, c := range []badCase{
 		{"no address", slack,
-			`3: http.public_url: is missing: the platform has to know where it reaches this server: write [http] public_url = "https://bot.example.com"`},
+			`3: http.public_url: is missing: the platform has to know where to reach this server: write [http] public_url = "https://bot.example.com"`},
 		{"no signature", "[channels.slack]\nbot_token = \"xoxb-1\"\nreceive = \"http\"\npublic_url = \"https://a.b\"",
 			`1: channels.slack.signing_secret: is missing: write signing_secret = "${SLACK_SIGNING_SECRET}", or set SLACK_SIGNING_SECRET`},
 		{"an address without TLS", slack + "public_url = \"http://a.b\"",
-			`5: channels.slack.public_url: the platform makes its requests over https alone: write "https://…", the address of the proxy before this server`},
+			`5: channels.slack.public_url: the platform only sends requests over https: write "https://…", the address of the proxy in front of this server`},
 		{"nobody listens", slack + "public_url = \"https://a.b\"\n[http]\nlisten = \"\"",
-			`3: channels.slack.receive: the platform's requests have nobody to go to: [http] listen is "": write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`},
+			`3: channels.slack.receive: the platform's requests have nowhere to go: [http] listen is "": write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`},
 		{"only sending", slack + "public_url = \"https://a.b\"\nmode = \"send\"",
 			`3: channels.slack.receive: contradicts mode = "send": the channel receives nothing: remove one of the two`},
 		{"another platform's way", "[channels.slack]\nbot_token = \"xoxb-1\"\napp_token = \"xapp-1\"\nreceive = \"poll\"",

@@ -34,6 +34,6 @@ const maxJob = 20 * time.Hour
 // checkJobs reports a time limit of jobs that is too long.
 func checkJobs(l *loader) {
 	if most, _ := l.Value("jobs.most").(time.Duration); most > maxJob {
-		l.Report(l.At("jobs.most"), "jobs.most", "a job may take no longer than "+maxJob.String(), `write for example most = "12h"`)
+		l.Report(l.At("jobs.most"), "jobs.most", "a job can't take longer than "+maxJob.String(), `write something like most = "12h"`)
 	}
 }

@@ -68,11 +68,11 @@ func checkMCP(l *loader) {
 		case len(name) > maxServerName:
 			l.Report(l.At(table), table, "the name is too long", fmt.Sprintf("use at most %d letters: the names of its tools begin with it", maxServerName))
 		case command == url:
-			l.Report(l.At(table), table, "it wants either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
+			l.Report(l.At(table), table, "it needs either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
 		}
 		for _, key := range []string{"args", "env", "shared", "network", "headers", "client_id", "client_secret"} {
 			if l.Mentioned(table+"."+key) && slices.Contains([]string{"headers", "client_id", "client_secret"}, key) == command && command != url {
-				l.Report(l.At(table+"."+key), table+"."+key, "it has no meaning beside "+map[bool]string{true: "command", false: "url"}[command], "remove the line")
+				l.Report(l.At(table+"."+key), table+"."+key, "it has no effect with "+map[bool]string{true: "command", false: "url"}[command], "remove the line")
 			}
 		}
 		checkMCPAgents(l, table, name)
@@ -100,7 +100,7 @@ func checkMCPAgents(l *loader, table, server string) {
 		return slices.Contains(l.Texts("agents."+agent+".mcp"), server)
 	})
 	if !l.Mentioned(path) && !chosen {
-		l.Report(l.At(table), path, "no agent has its tools", `write agents = ["main"], or those that are to have them`)
+		l.Report(l.At(table), path, "no agent has its tools", `write agents = ["main"], or whichever agents should have them`)
 		return
 	}
 	for i, agent := range l.Texts(path) {
@@ -119,15 +119,15 @@ func checkMCPLists(l *loader, table string) {
 		switch {
 		case host != NoNetwork && host != FullNetwork:
 			if err := egress.Check(host); err != nil {
-				l.Report(l.ElementAt(path, i), path, err.Error(), `write "none", "full", or hosts, as ["api.github.com"]`)
+				l.Report(l.ElementAt(path, i), path, err.Error(), `write "none", "full", or hosts, like ["api.github.com"]`)
 			}
 		case len(network) > 1:
-			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q stands beside hosts", host), "write it alone, or the hosts alone")
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q can't be combined with hosts", host), "write only that, or only the hosts")
 		}
 	}
 	for i, pair := range l.Texts(table + ".env") {
 		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" || strings.ContainsAny(name, " \t") {
-			l.Report(l.ElementAt(table+".env", i), table+".env", "it is not NAME=VALUE", `write for example env = ["GITHUB_TOKEN=${GITHUB_TOKEN}"]`)
+			l.Report(l.ElementAt(table+".env", i), table+".env", "it isn't NAME=VALUE", `write something like env = ["GITHUB_TOKEN=${GITHUB_TOKEN}"]`)
 		}
 	}
 	checkHeaders(l, table, `["Authorization: Bearer ${MCP_TOKEN}"]`)
@@ -138,7 +138,7 @@ func checkMCPLists(l *loader, table string) {
 func checkHeaders(l *loader, table, example string) {
 	for i, pair := range l.Texts(table + ".headers") {
 		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00") {
-			l.Report(l.ElementAt(table+".headers", i), table+".headers", "it is not NAME: VALUE", "write for example headers = "+example)
+			l.Report(l.ElementAt(table+".headers", i), table+".headers", "it isn't NAME: VALUE", "write something like headers = "+example)
 		}
 	}
 }

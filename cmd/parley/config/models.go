@@ -144,17 +144,17 @@ func checkModelFields(l *loader, table string) {
 	checkHeaders(l, table, `["X-Title: Parley"]`)
 	var fields map[string]any
 	if body := l.Text(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
-		l.Report(l.At(table+".body"), table+".body", "it isn't a JSON object", `write for example body = '{"top_p": 0.9}'`)
+		l.Report(l.At(table+".body"), table+".body", "it isn't a JSON object", `write something like body = '{"top_p": 0.9}'`)
 	}
 }
 
 // checkFurtherModel reports a model in [models.NAME] that cannot be asked.
 func checkFurtherModel(l *loader, table string) {
 	if l.Text(table+".name") == "" {
-		l.Report(l.At(table), table, "it names no model", `write name = "gpt-5-mini" there`)
+		l.Report(l.At(table), table, "it doesn't name a model", `write name = "gpt-5-mini" there`)
 	}
 	if l.Text(table+".base_url") == "" && l.Text(table+".api_key") == "" {
-		l.Report(l.At(table), table, "the model at the default URL wants a key, and there is none",
+		l.Report(l.At(table), table, "the model at the default URL needs a key, and there isn't one",
 			`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
 	}
 }
@@ -196,7 +196,7 @@ func checkNamedModel(l *loader, path string) {
 	case l.Text("model.name") == name:
 	case l.Text("model.name") == demoName:
 		l.reportAnswering(l.At(path), path,
-			fmt.Sprintf("no model is called %q, and the demo of [model] is no server that has others", name),
+			fmt.Sprintf("no model is called %q, and the demo in [model] isn't a server that has others", name),
 			modelRemedy(l, name))
 	case l.Text("model.base_url") == "" && l.Text("model.api_key") == "":
 		l.reportAnswering(l.At(path), path,
@@ -218,7 +218,7 @@ func needsModel(l *loader) (path string, without *schema.Fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or `
 	for _, name := range l.Names("channels") {
 		if path := "channels." + name; l.Text(path+".mode") == "chat" && slices.ContainsFunc(agentsOf(l, path), func(agent string) bool { return !hasOwnModel(l, agent) }) {
-			return path, &schema.Fault{Wrong: "it hears people, but no model answers them", Remedy: remedy + `mode = "send" here`}
+			return path, &schema.Fault{Wrong: "it receives messages, but no model answers them", Remedy: remedy + `mode = "send" here`}
 		}
 	}
 	for _, name := range l.Names("webhooks") {
@@ -245,11 +245,11 @@ func checkAnswered(l *loader) {
 		l.reportAnswering(l.At(hears), hears, what.Wrong, what.Remedy)
 	case base == "":
 		l.reportAnswering(l.At("model.name"), "model.name",
-			"the model at the default URL wants a key, and there is none",
+			"the model at the default URL needs a key, and there isn't one",
 			"set OPENAI_API_KEY, or write [model] base_url for a server of your own")
 	default:
 		l.reportAnswering(l.At("model.base_url"), "model.base_url",
-			"the server named here wants a key, and the environment's is not sent to it unasked",
-			`write api_key = "${OPENAI_API_KEY}" beside it`)
+			"the server named here needs a key, and the one in the environment isn't sent there unless you say so",
+			`write api_key = "${OPENAI_API_KEY}" next to it`)
 	}
 }

@@ -43,7 +43,7 @@ func checkHTTPChannel(l *loader, path string, at schema.Origin) {
 		return
 	}
 	if l.Mentioned("http.listen") && l.Text("http.listen") == "" {
-		l.Report(at, path+".receive", `the platform's requests have nobody to go to: [http] listen is ""`, `write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`)
+		l.Report(at, path+".receive", `the platform's requests have nowhere to go: [http] listen is ""`, `write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`)
 	}
 	key := path + ".public_url"
 	if !l.Mentioned(key) {
@@ -52,9 +52,9 @@ func checkHTTPChannel(l *loader, path string, at schema.Origin) {
 	public := l.Text(key)
 	switch {
 	case !l.Mentioned(key):
-		l.Report(at, key, "is missing: the platform has to know where it reaches this server", `write [http] public_url = "https://bot.example.com"`)
+		l.Report(at, key, "is missing: the platform has to know where to reach this server", `write [http] public_url = "https://bot.example.com"`)
 	case strings.HasPrefix(public, "http://") && l.Text(path+".api_url") == "":
-		l.Report(l.At(key), key, "the platform makes its requests over https alone", `write "https://…", the address of the proxy before this server`)
+		l.Report(l.At(key), key, "the platform only sends requests over https", `write "https://…", the address of the proxy in front of this server`)
 	}
 }
 

@@ -53,7 +53,7 @@ func checkRule(l *loader, text string) *schema.Fault {
 	unknown, err := l.opts.CheckRule(text)
 	switch {
 	case err != nil:
-		return &schema.Fault{Wrong: fmt.Sprintf("%q isn't a rule: %v", text, err), Remedy: `write for example "exec_shell(git push *)"`}
+		return &schema.Fault{Wrong: fmt.Sprintf("%q isn't a rule: %v", text, err), Remedy: `write something like "exec_shell(git push *)"`}
 	case unknown == "":
 		return nil
 	}

@@ -54,24 +54,24 @@ func checkSandbox(l *loader) {
 		switch {
 		case host != NoNetwork && host != FullNetwork:
 			if err := egress.Check(host); err != nil {
-				l.Report(at, "sandbox.network", err.Error(), `write "none", "full", or hosts, as ["api.github.com", "*.example.com", "db.internal:5432"]`)
+				l.Report(at, "sandbox.network", err.Error(), `write "none", "full", or hosts, like ["api.github.com", "*.example.com", "db.internal:5432"]`)
 			}
 		case len(network) > 1:
-			l.Report(at, "sandbox.network", fmt.Sprintf("%q stands beside hosts", host), "write it alone, or the hosts alone")
+			l.Report(at, "sandbox.network", fmt.Sprintf("%q can't be combined with hosts", host), "write only that, or only the hosts")
 		}
 	}
 	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	for i, name := range l.Texts("sandbox.env") {
 		if !variable.MatchString(name) {
-			l.Report(l.ElementAt("sandbox.env", i), "sandbox.env", fmt.Sprintf("%q is not the name of a variable", name), `write the name alone: env = ["LANG"]`)
+			l.Report(l.ElementAt("sandbox.env", i), "sandbox.env", fmt.Sprintf("%q isn't a variable's name", name), `write only the name: env = ["LANG"]`)
 		}
 	}
 	for i, path := range l.Texts("sandbox.read") {
 		clean := filepath.Clean(path)
 		if !filepath.IsAbs(path) {
-			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("%q does not begin with /", path), "write where it lies on this machine, as /opt/sdk")
+			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("%q doesn't begin with /", path), "write its full path on this machine, like /opt/sdk")
 		} else if clean == "/" || clean == l.home || strings.HasPrefix(l.home, clean+"/") {
-			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which lies in %s", path), "name less")
+			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which is in %s", path), "name a smaller folder")
 		}
 	}
 }

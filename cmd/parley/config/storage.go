@@ -38,14 +38,14 @@ func checkBusURL(address string) *schema.Fault {
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch {
 	case strings.HasSuffix(scheme, "+cluster"):
-		return &schema.Fault{Wrong: "Redis Cluster is not supported", Remedy: "use one Redis, redis://HOST:PORT, or one with replicas and Sentinels, redis+sentinel://HOST:PORT,HOST:PORT/NAME"}
+		return &schema.Fault{Wrong: "Redis Cluster isn't supported", Remedy: "use one Redis, redis://HOST:PORT, or one with replicas and Sentinels, redis+sentinel://HOST:PORT,HOST:PORT/NAME"}
 	case strings.HasSuffix(scheme, "+sentinel"):
 		rest, _, _ = strings.Cut(rest, "?")
 		if _, name, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/"); strings.Trim(name, "/") == "" {
-			return &schema.Fault{Wrong: "does not say what the Sentinels call the master", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+			return &schema.Fault{Wrong: "doesn't say what the Sentinels call the master", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
 		}
 		if _, err := url.Parse(address); err != nil {
-			return &schema.Fault{Wrong: "its Sentinels cannot be read", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+			return &schema.Fault{Wrong: "its list of Sentinels can't be read", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
 		}
 	}
 	return nil

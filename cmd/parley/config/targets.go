@@ -30,7 +30,7 @@ func targetsSection() section {
 // refuseOwnName returns why a channel or target cannot have a name; nil if it can.
 func refuseOwnName(name string) *schema.Fault {
 	if slices.Contains([]string{"agent", "web", "console"}, name) {
-		return &schema.Fault{Wrong: "the name " + name + " is parley's own", Remedy: "choose another"}
+		return &schema.Fault{Wrong: "the name " + name + " is reserved for Parley itself", Remedy: "choose another"}
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	}
 	list, f := d.Texts(v)
 	if f == nil && len(list) == 0 {
-		f = &schema.Fault{Wrong: "names no place", Remedy: d.Example()}
+		f = &schema.Fault{Wrong: "doesn't name a place", Remedy: d.Example()}
 	}
 	return list, f
 }
@@ -91,7 +91,7 @@ func checkMany(l *loader, path string, at schema.Origin, to []string) {
 		}
 	}
 	if n := len(addresses); n > outbox.MaxDestinations {
-		l.Report(at, path, fmt.Sprintf("leads to %d addresses, and a message may have %d", n, outbox.MaxDestinations), "make several targets")
+		l.Report(at, path, fmt.Sprintf("leads to %d addresses, but a message may have at most %d", n, outbox.MaxDestinations), "make several targets")
 	}
 }
 
@@ -111,7 +111,7 @@ func checkPlace(l *loader, s string, targets bool) *schema.Fault {
 	}
 	unknown, ok := errors.AsType[*outbox.UnknownError](err)
 	if !ok || unknown.What == "target" && !targets {
-		return &schema.Fault{Wrong: fmt.Sprintf("%q is not an address", s), Remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
+		return &schema.Fault{Wrong: fmt.Sprintf("%q isn't an address", s), Remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
 	}
 	f := &schema.Fault{Wrong: fmt.Sprintf("no %s is called %q", unknown.What, unknown.Name)}
 	switch {

@@ -40,7 +40,7 @@ func tokensSection() section {
 // refuseOwner returns why a token cannot have a name; nil if it can.
 func refuseOwner(name string) *schema.Fault {
 	if name == ownerName {
-		return &schema.Fault{Wrong: "the name owner belongs to the local owner, whose token is in the home", Remedy: "choose another"}
+		return &schema.Fault{Wrong: "the name owner is reserved for the local owner, whose token is in the home", Remedy: "choose another"}
 	}
 	return nil
 }
@@ -58,16 +58,16 @@ func checkToken(l *loader, name string, seen map[string]string) {
 		twin, twice := seen[token]
 		switch {
 		case len(token) < shortestToken:
-			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("too short to be safe from guessing: the shortest has %d characters", shortestToken),
+			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("too short to be safe from guessing: it needs at least %d characters", shortestToken),
 				"make one with: openssl rand -hex 32")
 		case twice:
-			l.Report(l.At(path+".token"), path+".token", "the same as tokens."+twin+"'s: nobody could tell them apart",
+			l.Report(l.At(path+".token"), path+".token", "the same as tokens."+twin+"'s: there would be no telling them apart",
 				"give it one of its own: openssl rand -hex 32")
 		}
 		seen[token] = name
 	}
 	if !l.Mentioned(path + ".may") {
-		l.Report(at, path, "may do nothing", `write for example may = ["read"]`)
+		l.Report(at, path, "isn't allowed to do anything", `write something like may = ["read"]`)
 	}
 	scopes := []string{"send", "agent", "own", "read", "approve", "metrics", "admin"}
 	for i, scope := range l.Texts(path + ".may") {

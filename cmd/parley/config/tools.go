@@ -41,7 +41,7 @@ func toolsSection() section {
 func checkExpressions(l *loader) {
 	for i, text := range l.Texts("tools.redact") {
 		if _, _, err := tools.Pattern(text); err != nil {
-			l.Report(l.ElementAt("tools.redact", i), "tools.redact", fmt.Sprintf("%q is no regular expression that can be used: %v", text, err), `write for example 'CUST-\d{6}'`)
+			l.Report(l.ElementAt("tools.redact", i), "tools.redact", fmt.Sprintf("%q isn't a regular expression that can be used: %v", text, err), `write something like 'CUST-\d{6}'`)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func checkHooks(l *loader) {
 	for _, path := range []string{"tools.before", "tools.after"} {
 		for i, command := range l.Texts(path) {
 			if err := l.opts.CheckHook(command); err != nil {
-				l.Report(l.ElementAt(path, i), path, err.Error(), `write for example "/usr/local/bin/check --strict"`)
+				l.Report(l.ElementAt(path, i), path, err.Error(), `write something like "/usr/local/bin/check --strict"`)
 			}
 		}
 	}

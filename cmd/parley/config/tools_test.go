@@ -33,7 +33,7 @@ func TestBadRules(t *testing.T) {
 		{"unknown tool like no other", "[agents.main]\nallow = [\"x\"]",
 			`2: agents.main.allow: no tool is called "x": the tools are exec_shell, read_file`},
 		{"no rule", "[agents.defaults]\nask = [\"exec_shell(ls\"]",
-			`2: agents.defaults.ask: "exec_shell(ls" isn't a rule: it does not end with a parenthesis: write TOOL(PATTERN): write for example "exec_shell(git push *)"`},
+			`2: agents.defaults.ask: "exec_shell(ls" isn't a rule: it doesn't end with a parenthesis: write TOOL(PATTERN): write something like "exec_shell(git push *)"`},
 	} {
 		c.run(t)
 	}
@@ -50,14 +50,14 @@ func TestSandbox(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`mode = "docker"`:                 `write one of "auto"`,
-		`network = "https://example.com"`: "is no host",
-		`network = ["full", "a.example"]`: `"full" stands beside hosts`,
-		`network = ["a.example", "a b"]`:  `"a b" is no host`,
+		`network = "https://example.com"`: "isn't a host",
+		`network = ["full", "a.example"]`: `"full" can't be combined with hosts`,
+		`network = ["a.example", "a b"]`:  `"a b" isn't a host`,
 		`memory_mb = 1`:                   "the smallest is 16",
-		`processes = 0`:                   "nothing means unlimited",
-		`read = ["sdk"]`:                  "does not begin with /",
+		`processes = 0`:                   "it can't be unlimited",
+		`read = ["sdk"]`:                  "doesn't begin with /",
 		`read = ["/"]`:                    "could read the home",
-		`env = ["A=b"]`:                   "is not the name of a variable",
+		`env = ["A=b"]`:                   "isn't a variable's name",
 	} {
 		if _, err := try(t, "[sandbox]\n"+text+"\n", nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
 			t.Errorf("%s: %v; want %q", text, err, want)
@@ -78,12 +78,12 @@ deny = ["bücher.example"]
 		`search = "brave"`:                `write api_key = "${BRAVE_API_KEY}"`,
 		`search = "tavily"`:               `write api_key = "${TAVILY_API_KEY}"`,
 		`search = "searxng"`:              "write base_url",
-		`api_key = "${K}"`:                "a key of no service",
-		`base_url = "http://127.0.0.1"`:   "the URL of no service",
-		`allow = ["https://example.com"]`: `"https://example.com" is not a host`,
-		`deny = ["a.example", "*"]`:       `"*" is not a host`,
-		`deny = ["a.*.example"]`:          "is not a host",
-		`allow = ["example.com:443"]`:     "without scheme, port and path",
+		`api_key = "${K}"`:                "there's a key, but no search service",
+		`base_url = "http://127.0.0.1"`:   "there's a URL, but no search service",
+		`allow = ["https://example.com"]`: `"https://example.com" isn't a host`,
+		`deny = ["a.example", "*"]`:       `"*" isn't a host`,
+		`deny = ["a.*.example"]`:          "isn't a host",
+		`allow = ["example.com:443"]`:     "without a scheme, port or path",
 	} {
 		if _, err := try(t, "[web]\n"+text+"\n", vars{"K": "secret"}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
 			t.Errorf("%s: %v; want %q", text, err, want)

@@ -44,19 +44,19 @@ func checkWeb(l *loader) {
 	switch {
 	case search == "searxng" && l.Text("web.base_url") == "":
 		l.Report(l.At("web.search"), "web.search", "SearXNG has no default server",
-			`write base_url = "http://127.0.0.1:8888", or the address of yours`)
+			`write base_url = "http://127.0.0.1:8888", or your server's address`)
 	case (search == "brave" || search == "tavily") && !l.Mentioned("web.api_key"):
-		l.Report(l.At("web.search"), "web.search", search+" wants a key", `write api_key = "${`+strings.ToUpper(search)+`_API_KEY}"`)
+		l.Report(l.At("web.search"), "web.search", search+" needs a key", `write api_key = "${`+strings.ToUpper(search)+`_API_KEY}"`)
 	case search == "" && l.Mentioned("web.api_key"):
-		l.Report(l.At("web.api_key"), "web.api_key", "a key of no service", "write search = \"brave\" or the service that it is of")
+		l.Report(l.At("web.api_key"), "web.api_key", "there's a key, but no search service", "write search = \"brave\" or the service that the key is for")
 	case search == "" && l.Mentioned("web.base_url"):
-		l.Report(l.At("web.base_url"), "web.base_url", "the URL of no service", "write search = \"searxng\" or the service that is there")
+		l.Report(l.At("web.base_url"), "web.base_url", "there's a URL, but no search service", "write search = \"searxng\" or the service at that URL")
 	}
 	for _, path := range []string{"web.allow", "web.deny"} {
 		for i, host := range l.Texts(path) {
 			if !isHost(strings.TrimPrefix(host, "*.")) {
-				l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q is not a host", host),
-					`write a name, "*." and a name for all below it, or an address; without scheme, port and path`)
+				l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q isn't a host", host),
+					`write a name, "*." and a name for everything below it, or an address, without a scheme, port or path`)
 			}
 		}
 	}

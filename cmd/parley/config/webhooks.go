@@ -110,24 +110,24 @@ func checkWebhook(l *loader, name string) {
 	at := l.At(path)
 	kind := l.Text(path + ".kind")
 	if !l.Mentioned(path+".kind") && kind == "" {
-		l.Report(at, path, "its name is no kind, and it has no kind", `write kind = "json", or "alertmanager" or "github"`)
+		l.Report(at, path, "its name isn't a kind, and it has no kind", `write kind = "json", or "alertmanager" or "github"`)
 	}
 	token, secret := l.Mentioned(path+".token"), l.Mentioned(path+".secret")
 	switch {
 	case !token && !secret:
-		l.Report(at, path, "has neither token nor secret: anybody could post", `write token = "${file:PATH}", or secret where the sender signs`)
+		l.Report(at, path, "has neither token nor secret: anybody could post", `write token = "${file:PATH}", or secret if the sender signs`)
 	case kind == github && !secret:
-		l.Report(at, path, "has no secret: GitHub signs, and sends no token", `write secret = "${file:PATH}", the one that GitHub was given`)
+		l.Report(at, path, "has no secret: GitHub signs, and sends no token", `write secret = "${file:PATH}", the one that you gave GitHub`)
 	case kind == alertmanager && !token:
-		l.Report(at, path, "has no token: Alertmanager sends one, and cannot sign", `write token = "${file:PATH}", the one in Alertmanager's http_config`)
+		l.Report(at, path, "has no token: Alertmanager sends one, and can't sign", `write token = "${file:PATH}", the one in Alertmanager's http_config`)
 	}
 	if !l.Mentioned(path + ".to") {
-		l.Report(at, path, "has no to: what no route takes has nowhere to go", `write to = "TARGET"`)
+		l.Report(at, path, "has no to: what doesn't match a route has nowhere to go", `write to = "TARGET"`)
 	}
 	checkPlaces(l, path+".to", true)
 	checkMany(l, path+".to", l.At(path+".to"), l.Texts(path+".to"))
-	checkTemplate(l, path+".template", `write for example template = "**{{ .title }}** {{ .body }}"`)
-	checkTemplate(l, path+".group", `write for example group = "{{ .build.id }}"`)
+	checkTemplate(l, path+".template", `write something like template = "**{{ .title }}** {{ .body }}"`)
+	checkTemplate(l, path+".group", `write something like group = "{{ .build.id }}"`)
 	checkWebhookAgent(l, path, kind)
 	routes, _ := l.Value(path + ".routes").([]Route)
 	for i, r := range routes {
@@ -155,7 +155,7 @@ func checkWebhookAgent(l *loader, path, kind string) {
 	}
 	checkAgentName(l, l.At(path+".agent"), path+".agent", agent)
 	if slices.Contains(l.Names("channels"), "webhook") {
-		l.Report(l.At("channels.webhook"), "channels.webhook", "where a webhook has an agent, the name webhook is that of its conversations", "choose another name for the channel")
+		l.Report(l.At("channels.webhook"), "channels.webhook", "if a webhook has an agent, the name webhook is reserved for its conversations", "choose another name for the channel")
 	}
 }
 

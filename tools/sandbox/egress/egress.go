@@ -29,7 +29,7 @@ import (
 func Check(entry string) error {
 	host, port := splitHostPort(entry)
 	if strings.Contains(entry, "/") {
-		return fmt.Errorf("%q is no host: write it without scheme and path", entry)
+		return fmt.Errorf("%q isn't a host: write it without a scheme or path", entry)
 	}
 	name := strings.TrimPrefix(host, "*.")
 	if _, err := netip.ParseAddr(name); err == nil && name == host {
@@ -38,7 +38,7 @@ func Check(entry string) error {
 	if name == "" || len(name) > 253 || strings.HasPrefix(name, ".") || strings.ContainsFunc(name, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_')
 	}) {
-		return fmt.Errorf("%q is no host: write api.example.com, *.example.com or api.example.com:8443", entry)
+		return fmt.Errorf("%q isn't a host: write api.example.com, *.example.com or api.example.com:8443", entry)
 	}
 	return checkPort(port)
 }
@@ -48,7 +48,7 @@ func checkPort(port string) error {
 		return nil
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("%q is no port", port)
+		return fmt.Errorf("%q isn't a port", port)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (d diskFolder) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w: it is no regular file", fs.ErrInvalid)}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w: it isn't a regular file", fs.ErrInvalid)}
 	}
 	return root.Open(name)
 }

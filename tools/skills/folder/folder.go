@@ -152,7 +152,7 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 		default:
 			found = append(found, skill)
 			if hasFile(below, Manifest) {
-				problems = append(problems, Problem{File: path.Join(place, Manifest), Wrong: "a skill in a workspace brings no tools", Remedy: "have the operator put it beside the other skills"})
+				problems = append(problems, Problem{File: path.Join(place, Manifest), Wrong: "a skill in a workspace can't bring tools", Remedy: "have the operator put it with the other skills"})
 			}
 		}
 		if len(found)+len(problems) >= maxSessionSkills { // a skill may count twice
@@ -175,7 +175,7 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
 	}
 	if info, err := fs.Stat(files, File); err == nil && info.Size() > MaxFile {
-		return Skill{}, &Problem{File: file, Wrong: fmt.Sprintf("it has %d bytes, and at most %d are read", info.Size(), MaxFile), Remedy: "put what is needed now and then into files beside it"}
+		return Skill{}, &Problem{File: file, Wrong: fmt.Sprintf("it has %d bytes, and at most %d are read", info.Size(), MaxFile), Remedy: "put what is needed only now and then into files next to it"}
 	}
 	about, _, err := parse(raw)
 	if err != nil {
@@ -211,7 +211,7 @@ func read(files fs.FS, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: %w: it is no regular file", name, fs.ErrInvalid)
+		return nil, fmt.Errorf("open %s: %w: it isn't a regular file", name, fs.ErrInvalid)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

@@ -65,12 +65,12 @@ func TestWhatIsNoSkillIsTold(t *testing.T) {
 		"no dashes":           {"x", "# X", "three dashes"},
 		"no end":              {"x", "---\nname: x\n", "no second line"},
 		"no end, long":        {"x", "---\nname: x\n" + strings.Repeat("# more\n", 10_000), "no second line"},
-		"no YAML":             {"x", front("x", "use it: when"), "a text with a colon wants quotes"},
-		"a bomb":              {"x", "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: [*f,*f]\n---\n", "no YAML"},
-		"deep":                {"x", "---\nname: " + strings.Repeat("[", 10_000) + "\n---\n", "no YAML"},
+		"isn't YAML":          {"x", front("x", "use it: when"), "a text with a colon needs quotes"},
+		"a bomb":              {"x", "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: [*f,*f]\n---\n", "isn't YAML"},
+		"deep":                {"x", "---\nname: " + strings.Repeat("[", 10_000) + "\n---\n", "isn't YAML"},
 		"no text":             {"x", front("x", "\xff\xfe"), "UTF-8"},
 		"no name":             {"x", "---\ndescription: x\n---\n", "write name: x"},
-		"no description":      {"x", "---\nname: x\n---\n", "it says no description"},
+		"no description":      {"x", "---\nname: x\n---\n", "it has no description"},
 		"a long one":          {"x", front("x", strings.Repeat("ä", 1025)), "more than 1024 characters"},
 		"another name":        {"x", front("y", "z"), "its name is y"},
 		"a bad name":          {"X y", front("X y", "z"), "small letters"},
@@ -114,8 +114,8 @@ func TestOtherProblems(t *testing.T) {
 		said[strings.TrimPrefix(strings.TrimPrefix(p.File, one), two)] = p
 	}
 	for file, want := range map[string]string{
-		"/a": "another skill has its name", "/lower": "it has no SKILL.md", "/b": "it has no SKILL.md", "/dir/SKILL.md": "no regular file",
-		"/fifo/SKILL.md": "no regular file", "/link/SKILL.md": "escapes", "/missing": "cannot be read",
+		"/a": "another skill has its name", "/lower": "it has no SKILL.md", "/b": "it has no SKILL.md", "/dir/SKILL.md": "isn't a regular file",
+		"/fifo/SKILL.md": "isn't a regular file", "/link/SKILL.md": "escapes", "/missing": "cannot be read",
 	} {
 		if p := said[file]; !strings.Contains(p.Wrong, want) || p.Minor != (file == "/b") {
 			t.Errorf("%s is told as %+v, want %q", file, p, want)

@@ -47,7 +47,7 @@ func parse(raw []byte) (a frontMatter, body string, err error) {
 		return a, "", fmt.Errorf("its description has more than %d bytes", maxFront)
 	}
 	if err := yaml.Unmarshal([]byte(front), &a); err != nil {
-		return a, "", fmt.Errorf("its description is no YAML: %s (a text with a colon wants quotes)", oneLine(err.Error(), 200))
+		return a, "", fmt.Errorf("its description isn't YAML: %s (a text with a colon needs quotes)", oneLine(err.Error(), 200))
 	}
 	a.Description = oneLine(a.Description, 0)
 	return a, strings.TrimSpace(body), nil
@@ -107,13 +107,13 @@ func suggestName(folder string) string {
 func (a frontMatter) check(folder string) *Problem {
 	switch {
 	case a.Name == "":
-		return &Problem{Wrong: "it says no name", Remedy: "write name: " + suggestName(folder)}
+		return &Problem{Wrong: "it doesn't say its name", Remedy: "write name: " + suggestName(folder)}
 	case CheckName(a.Name) != nil:
-		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write for example name: " + suggestName(folder) + ", and call the folder so"}
+		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write something like name: " + suggestName(folder) + ", and give the folder that name"}
 	case a.Name != folder:
 		return &Problem{Wrong: fmt.Sprintf("its name is %s, and its folder is called %q", a.Name, oneLine(folder, 80)), Remedy: "call the folder " + a.Name}
 	case a.Description == "":
-		return &Problem{Wrong: "it says no description", Remedy: `write description: "What it is for, and when to use it."`}
+		return &Problem{Wrong: "it has no description", Remedy: `write description: "What it is for, and when to use it."`}
 	case utf8.RuneCountInString(a.Description) > maxDescription:
 		return &Problem{Wrong: fmt.Sprintf("its description has more than %d characters", maxDescription), Remedy: "say there what it is for and when to use it, and the rest below"}
 	}

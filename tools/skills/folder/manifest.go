@@ -90,7 +90,7 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 		return nil, &Problem{Wrong: wrongTOML(err), Remedy: "write it as docs/skills.md shows"}
 	}
 	if len(m.Tools) > maxTools {
-		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), maxTools), Remedy: "make several skills of it"}
+		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), maxTools), Remedy: "split it into several skills"}
 	}
 	var all []Program
 	for i, t := range m.Tools {
@@ -131,7 +131,7 @@ func wrongTOML(err error) string {
 // nothing is.
 func (p *Program) complete(files fs.FS, timeout string, parameters map[string]any) *Problem {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(p.Name) {
-		return &Problem{Wrong: "its name is missing, or has other than 1 to 64 letters, digits, _ and -", Remedy: `write for example name = "total"`}
+		return &Problem{Wrong: "its name is missing, or has other than 1 to 64 letters, digits, _ and -", Remedy: `write something like name = "total"`}
 	}
 	if n := len(p.Description); n == 0 || n > maxDescription {
 		return &Problem{Wrong: fmt.Sprintf("its description is missing, or has more than %d bytes", maxDescription), Remedy: "say what it does and when to use it"}
@@ -149,16 +149,16 @@ func (p *Program) complete(files fs.FS, timeout string, parameters map[string]an
 
 func (p *Program) checkBinary(files fs.FS) *Problem {
 	if p.Binary == "." || !fs.ValidPath(p.Binary) {
-		return &Problem{Wrong: "binary names no file in the skill's folder", Remedy: `write for example binary = "bin/total"`}
+		return &Problem{Wrong: "binary doesn't name a file in the skill's folder", Remedy: `write something like binary = "bin/total"`}
 	}
 	info, err := fs.Stat(files, p.Binary)
 	switch {
 	case err != nil:
 		return &Problem{Wrong: "binary " + p.Binary + ": " + Reason(err), Remedy: "put the program there"}
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return &Problem{Wrong: "binary " + p.Binary + " is no program that can be run", Remedy: "chmod 755 " + p.Binary}
+		return &Problem{Wrong: "binary " + p.Binary + " isn't a program that can be run", Remedy: "chmod 755 " + p.Binary}
 	case slices.ContainsFunc(p.Args, func(arg string) bool { return strings.ContainsRune(arg, 0) }):
-		return &Problem{Wrong: "args hold a NUL byte", Remedy: "remove it"}
+		return &Problem{Wrong: "args contain a NUL byte", Remedy: "remove it"}
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (p *Program) setTimeout(text string) *Problem {
 	}
 	took, err := time.ParseDuration(text)
 	if err != nil || took < time.Second || took > maxTimeout {
-		return &Problem{Wrong: fmt.Sprintf("timeout %q isn't a time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write for example timeout = "30s"`}
+		return &Problem{Wrong: fmt.Sprintf("timeout %q isn't a time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write something like timeout = "30s"`}
 	}
 	p.Timeout = took
 	return nil
@@ -182,10 +182,10 @@ func (p *Program) setEffect() *Problem {
 		p.Effect = tools.Once
 	case tools.Pure, tools.Idempotent, tools.Once:
 		if p.Effect == tools.Pure && p.Workspace == Writes {
-			return &Problem{Wrong: `effect "pure" beside sandbox.workspace "write"`, Remedy: `write "idempotent" if twice is the same as once, or leave it out`}
+			return &Problem{Wrong: `effect "pure" with sandbox.workspace "write"`, Remedy: `write "idempotent" if running it twice is the same as once, or leave it out`}
 		}
 	default:
-		return &Problem{Wrong: fmt.Sprintf("effect %q", oneLine(string(p.Effect), 40)), Remedy: `write "pure" if it changes nothing, "idempotent" if twice is the same as once, or leave it out`}
+		return &Problem{Wrong: fmt.Sprintf("effect %q", oneLine(string(p.Effect), 40)), Remedy: `write "pure" if it changes nothing, "idempotent" if running it twice is the same as once, or leave it out`}
 	}
 	return nil
 }
@@ -229,12 +229,12 @@ func (p *Program) setSchema(parameters map[string]any) *Problem {
 	maps.Copy(schema, parameters)
 	properties, isTable := schema["properties"].(map[string]any)
 	if schema["type"] != "object" || !isTable {
-		return &Problem{Wrong: "parameters describe no object", Remedy: `write [tools.parameters.properties.file] with type = "string" for an argument "file"`}
+		return &Problem{Wrong: "parameters don't describe an object", Remedy: `write [tools.parameters.properties.file] with type = "string" for an argument "file"`}
 	}
 	name := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
 		if !name.MatchString(key) {
-			return &Problem{Wrong: fmt.Sprintf("the parameter %q can be no flag", oneLine(key, 40)), Remedy: "begin it with a letter, and use letters, digits, _ and -"}
+			return &Problem{Wrong: fmt.Sprintf("the parameter %q can't be a flag", oneLine(key, 40)), Remedy: "begin it with a letter, and use letters, digits, _ and -"}
 		}
 		p.Flags = append(p.Flags, key)
 	}

@@ -26,7 +26,7 @@ func typeInWords(v any) string {
 	case int64:
 		return "an integer"
 	case float64:
-		return "a number with a fraction"
+		return "a number with decimals"
 	case bool:
 		return "true or false"
 	case []any:
@@ -39,15 +39,15 @@ func typeInWords(v any) string {
 
 // WrongType returns the fault of a value of the wrong type.
 func (d *Decoder) WrongType(want string, v any) *Fault {
-	return &Fault{Wrong: "wants " + want + ", found " + typeInWords(v), Remedy: d.Example()}
+	return &Fault{Wrong: "has to be " + want + ", not " + typeInWords(v), Remedy: d.Example()}
 }
 
 // Example returns a remedy that shows an example of the setting.
 func (d *Decoder) Example() string {
 	if d.set.Key == "" {
-		return "write for example " + d.key + " = " + d.set.ExampleTOML()
+		return "write something like " + d.key + " = " + d.set.ExampleTOML()
 	}
-	return "write for example " + d.set.Key[strings.LastIndexByte(d.set.Key, '.')+1:] + " = " + d.set.ExampleTOML()
+	return "write something like " + d.set.Key[strings.LastIndexByte(d.set.Key, '.')+1:] + " = " + d.set.ExampleTOML()
 }
 
 // ExampleTOML returns an example of the setting's value, in TOML.
@@ -152,7 +152,7 @@ func Tables[T any](d *Decoder, v any, decode func(d *Decoder, table map[string]a
 	return Each(items, func(item any) (one T, f *Fault) {
 		table, ok := item.(map[string]any)
 		if !ok {
-			return one, d.WrongType("a table in each place", item)
+			return one, d.WrongType("tables in the list", item)
 		}
 		return decode(d, table)
 	})

@@ -41,7 +41,7 @@ func (d *document) lineOf(path ...string) Origin {
 }
 
 // open reads and parses the file of the source into a tree of tables. It returns false if there is
-// no file, or it cannot be read.
+// no file, or it can't be read.
 func (v *Values) open(src Source) (map[string]any, bool) {
 	if src.File == "" {
 		return nil, false
@@ -55,13 +55,13 @@ func (v *Values) open(src Source) (map[string]any, bool) {
 		if !src.Named {
 			remedy = "make it readable, or move it away"
 		}
-		v.refuse(src.NamedAt, "", "cannot read the configuration "+src.File+": "+Reason(err), remedy)
+		v.refuse(src.NamedAt, "", "can't read the configuration "+src.File+": "+Reason(err), remedy)
 		return nil, false
 	}
 	v.file.name = src.File
 	folder, err := filepath.Abs(filepath.Dir(src.File))
 	if err != nil {
-		v.refuse(Origin{File: src.File}, "", "the file's folder cannot be determined: "+Reason(err), "give an absolute path")
+		v.refuse(Origin{File: src.File}, "", "the file's folder can't be determined: "+Reason(err), "give an absolute path")
 		return nil, false
 	}
 	v.lookup.folder = folder
@@ -71,7 +71,7 @@ func (v *Values) open(src Source) (map[string]any, bool) {
 func (v *Values) parse(doc []byte) (map[string]any, bool) {
 	tree := map[string]any{}
 	if err := toml.Unmarshal(doc, &tree); err != nil {
-		at, what := Origin{File: v.file.name}, "it cannot be read"
+		at, what := Origin{File: v.file.name}, "it can't be read"
 		if de, ok := errors.AsType[*toml.DecodeError](err); ok {
 			at.Line, _ = de.Position()
 			what = parserMessage(de)
@@ -111,7 +111,7 @@ func (v *Values) checkMode() {
 	}
 	path := v.path()
 	if mode, open := v.lookup.openToOthers(path); open {
-		v.refuse(v.file.literals[0], "", "the file holds a secret, and others can read it (mode "+mode+")", "run: chmod 600 "+path)
+		v.refuse(v.file.literals[0], "", "the file contains a secret, and others can read it (mode "+mode+")", "run: chmod 600 "+path)
 	}
 }
 

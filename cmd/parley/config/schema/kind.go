@@ -105,7 +105,7 @@ func (k Basic) scalar(d *Decoder, s, written string) (any, *Fault) {
 		}
 		_, port, err := net.SplitHostPort(s)
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 {
-			return nil, &Fault{Wrong: fmt.Sprintf("%q is not HOST:PORT", written), Remedy: d.Example() + `, or "" for off`}
+			return nil, &Fault{Wrong: fmt.Sprintf("%q isn't HOST:PORT", written), Remedy: d.Example() + `, or "" for off`}
 		}
 		return s, nil
 	case Duration:
@@ -164,7 +164,7 @@ func (d *Decoder) hasForeignParameters(u *url.URL) bool {
 func (d *Decoder) duration(s, written string) (any, *Fault) {
 	took, ok := ParseDuration(s)
 	if !ok {
-		return nil, &Fault{Wrong: fmt.Sprintf("%q is not a duration", written), Remedy: d.Example()}
+		return nil, &Fault{Wrong: fmt.Sprintf("%q isn't a duration", written), Remedy: d.Example()}
 	}
 	if int64(took) < d.set.Least {
 		return nil, tooSmall(strconv.Quote(time.Duration(d.set.Least).String()))
@@ -195,7 +195,7 @@ func ParseDuration(s string) (time.Duration, bool) {
 // tooSmall returns the fault of a number below the smallest one that the setting allows. It also
 // says that 0 never means unlimited.
 func tooSmall(least string) *Fault {
-	return &Fault{Wrong: "too small: the smallest is " + least, Remedy: "leave it out for the default; nothing means unlimited"}
+	return &Fault{Wrong: "too small: the smallest is " + least, Remedy: "leave it out for the default; it can't be unlimited"}
 }
 
 func tooLarge(most int64) *Fault {

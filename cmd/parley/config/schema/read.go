@@ -65,7 +65,7 @@ func (r *reader) sectionNames() []string {
 
 // noTable reports a value where a table belongs that begins with the line header.
 func (r *reader) noTable(full []string, v any, header string) {
-	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "wants a table, found "+typeInWords(v), "write "+header+" on a line of its own, and its settings below")
+	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "has to be a table, not "+typeInWords(v), "write "+header+" on a line of its own, and its settings below")
 }
 
 // readNamed reads the tables of a section whose tables the operator names, such as

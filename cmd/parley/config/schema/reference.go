@@ -117,9 +117,9 @@ func (l lookup) secretFile(name string) (string, *Fault) {
 	what := "the file " + path + " "
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &Fault{Wrong: what + "does not exist", Remedy: "create it with mode 0600, or correct the path in ${file:…}"}
+		return "", &Fault{Wrong: what + "doesn't exist", Remedy: "create it with mode 0600, or correct the path in ${file:…}"}
 	case err != nil:
-		return "", &Fault{Wrong: what + "cannot be read: " + Reason(err), Remedy: "let the user that runs parley read it, and nobody else"}
+		return "", &Fault{Wrong: what + "can't be read: " + Reason(err), Remedy: "let the user that runs parley read it, and nobody else"}
 	}
 	if mode, open := l.openToOthers(path); open {
 		return "", &Fault{Wrong: what + "can be read by others (mode " + mode + ")", Remedy: "run: chmod 600 " + path}

@@ -111,7 +111,7 @@ func TestASandboxThatCannotBeHad(t *testing.T) {
 		"mode = \"none\"\n":                          {"sandbox.network", `"none"`, "no walls"},
 		"mode = \"landlock\"\nnetwork = \"full\"\n":  {"sandbox.network", "bubblewrap"},
 		"mode = \"landlock\"\nnetwork = [\"a.b\"]\n": {"sandbox.network", "bubblewrap"},
-		"network = [\"a.b\", \"none\"]\n":            {"sandbox.network", "beside hosts"},
+		"network = [\"a.b\", \"none\"]\n":            {"sandbox.network", "be combined with hosts"},
 	} {
 		w := parleytest.New(t, parleytest.EchoModel, "[sandbox]\n"+text)
 		needed := w.Command("serve")

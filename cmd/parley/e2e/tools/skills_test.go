@@ -136,14 +136,14 @@ func TestASkillThatCannotBeUsed(t *testing.T) {
 	putSkill(t, dir, "bad", "unquoted: text", "x")
 	putSkill(t, dir, "claude-api", strings.Repeat("e", 1078), "x")
 	_, errs, code := w.Run("serve")
-	if code != parleytest.ExitConfig || strings.Contains(errs, "wants quotes") || strings.Contains(errs, `"bad"`) {
+	if code != parleytest.ExitConfig || strings.Contains(errs, "needs quotes") || strings.Contains(errs, `"bad"`) {
 		t.Errorf("serve ended with %d: %s", code, errs)
 	}
 	parleytest.Wants(t, errs, "agents.other.skills", `write "good"`)
 	if _, errs, code = w.Run("skills"); code != parleytest.ExitConfig {
 		t.Errorf("skills ended with %d: %s", code, errs)
 	}
-	parleytest.Wants(t, errs, "left out: "+filepath.Join(dir, "bad", "SKILL.md"), "wants quotes", "serve would not start", `write "good"`)
+	parleytest.Wants(t, errs, "left out: "+filepath.Join(dir, "bad", "SKILL.md"), "needs quotes", "parley serve wouldn't start", `write "good"`)
 	text, err := os.ReadFile(w.File)
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "goood", "good", 1)), 0o600))
@@ -156,7 +156,7 @@ func TestASkillThatCannotBeUsed(t *testing.T) {
 	if strings.Contains(prompt, "claude-api") || strings.Contains(prompt, "- bad") {
 		t.Errorf("the prompt is %s", prompt)
 	}
-	parleytest.Wants(t, p.Stderr.String(), "a skill cannot be used, and agents do without it", `"skill":"claude-api"`, "more than 1024 characters", `"skill":"bad"`, "wants quotes")
+	parleytest.Wants(t, p.Stderr.String(), "a skill cannot be used, and agents do without it", `"skill":"claude-api"`, "more than 1024 characters", `"skill":"bad"`, "needs quotes")
 	p.Stop()
 	out, _, code := w.Run("doctor")
 	parleytest.Wants(t, out, "ok     skills: good", "wrong  skills: "+filepath.Join(dir, "bad", "SKILL.md"), "wrong  skills: "+filepath.Join(dir, "claude-api", "SKILL.md"), "agents do without it: say there what it is for")
