@@ -481,7 +481,7 @@ func (a *Asker) ContextText(ctx context.Context, in bus.Inbound) (string, error)
 	fmt.Fprintf(&b, textContext, grouped(a.countTokens(r)), grouped(a.requestLimit(r)),
 		grouped(a.countTokens(&llm.Request{System: r.System})), grouped(a.countTokens(&llm.Request{Tools: r.Tools})), grouped(a.countTokens(&llm.Request{Messages: r.Messages})))
 	if info.ContextTokens > 0 {
-		fmt.Fprintf(&b, "%s reads %s, %s. ", info.Name, grouped(info.ContextTokens), info.ContextFrom)
+		fmt.Fprintf(&b, "%s can read %s tokens, %s. ", info.Name, grouped(info.ContextTokens), info.ContextFrom)
 	}
 	fmt.Fprintf(&b, textContextFuture, a.CommandPrefix(in.At))
 	return b.String(), nil

@@ -87,7 +87,7 @@ func (k configCheck) Run(ctx context.Context, c *globalFlags, tty terminal.Termi
 		fmt.Fprintln(tty.Err, "note:", notice)
 	}
 	if err := server.CheckStart(role, cfg); err != nil {
-		fmt.Fprintln(tty.Err, "serve would not start:")
+		fmt.Fprintln(tty.Err, "parley serve wouldn't start:")
 		return err
 	}
 	if err := server.CheckPort(ctx, cfg); err != nil { // what else runs now is no fault of the settings

@@ -21,17 +21,17 @@ type Source string
 
 // The sources, in words for the people who run the bot.
 const (
-	Configured Source = "as the configuration says"
-	Refused    Source = "as the server has said when a request was too long"
-	Listed     Source = "as the server's list of models says"
-	LlamaCpp   Source = "as llama.cpp says (/props)"
-	Loaded     Source = "as Ollama has loaded the model; window beside its name asks Ollama for another size"
-	ToBeLoaded Source = "as Ollama will load the model, which it has not yet; window beside its name asks Ollama for another size"
-	Asked      Source = "as each request asks of Ollama (num_ctx)"
-	OwnList    Source = "as the server has loaded the model (/api/v0/models)"
-	Gateway    Source = "as LiteLLM says"
-	Published  Source = "as its provider publishes"
-	Assumed    Source = "assumed, because the server does not say"
+	Configured Source = "according to the configuration"
+	Refused    Source = "as the server said when a request was too long"
+	Listed     Source = "according to the server's list of models"
+	LlamaCpp   Source = "according to llama.cpp (/props)"
+	Loaded     Source = "according to Ollama, which has loaded it that way; to change that, set window next to the model's name"
+	ToBeLoaded Source = "according to Ollama, which hasn't loaded it yet; to change that, set window next to the model's name"
+	Asked      Source = "because each request asks Ollama for that (num_ctx)"
+	OwnList    Source = "according to the server, which has loaded it that way (/api/v0/models)"
+	Gateway    Source = "according to LiteLLM"
+	Published  Source = "as published by its provider"
+	Assumed    Source = "assumed, because the server doesn't say"
 )
 
 // A Size is the number of tokens that a model can read, and where that number comes from. The zero Size means

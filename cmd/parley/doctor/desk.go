@@ -142,7 +142,7 @@ func (d *Desk) ask() (running chan struct{}, err error) {
 	case !d.last.at.IsZero() && time.Since(d.last.at) < keptFor:
 		return nil, nil
 	case !d.serving:
-		return nil, exchange.Unavailable("unavailable", "the server is not serving now: come again")
+		return nil, exchange.Unavailable("unavailable", "the server isn't serving right now: try again later")
 	}
 	d.running = make(chan struct{})
 	d.wanted <- struct{}{} // there is room: the one before has been taken
@@ -160,7 +160,7 @@ func (d *Desk) examine(ctx context.Context) (found []Finding) {
 				p, stack = b.with, b.stack
 			}
 			d.cfg.Log.Error("a check panicked", slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(stack)))
-			found = []Finding{{Part: "doctor", State: wrong, Detail: textCheckBroke, Remedy: "look at the server's log, and run parley doctor"}}
+			found = []Finding{{Part: "doctor", State: wrong, Detail: textCheckBroke, Remedy: "check the server's log, and run parley doctor"}}
 		}
 	}()
 	for _, f := range d.cfg.Examine(ctx, d.cfg.Settings()) {

@@ -125,7 +125,7 @@ func checkHome(cfg *config.Config) Finding {
 		return f
 	}
 	if err := probeWrite(cfg.Home); err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it cannot be written: chown it to the user that runs parley, or look at the filesystem"
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it can't be written to: chown it to the user that runs parley, or check the filesystem"
 		return f
 	}
 	if err := home.CheckPermissions(cfg); err != nil {
@@ -147,7 +147,7 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	c := sqlitebus.Config{Path: filepath.Join(cfg.Home, home.BusFile), Log: slog.New(slog.DiscardHandler)}
 	remedy := "restore the home from a backup"
 	if exists(c.Path) {
-		remedy += ", or move " + c.Path + " away: you then lose what waits in it"
+		remedy += ", or move " + c.Path + " away, which loses what's waiting in it"
 	} else if cfg.Store.URL == "" && exists(filepath.Join(cfg.Home, home.StoreFile)) {
 		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, homedb.Options{}) }
 	} else {
@@ -192,7 +192,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
 	if c.Session != config.SessionThread && c.Mode == "chat" {
-		f.Detail += fmt.Sprintf("; session = %q: conversations from before you set that are not continued", c.Session)
+		f.Detail += fmt.Sprintf("; session = %q: conversations from before you set that won't continue", c.Session)
 	}
 	err = platforms.Examine(ctx, c, ch, knownChats(ctx, cfg, c))
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {

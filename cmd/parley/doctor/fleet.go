@@ -54,7 +54,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
 	}
 	if h.Mode == "cluster" {
-		say(wrong, "it is a node of a Redis Cluster, which is not supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
+		say(wrong, "it is a node of a Redis Cluster, which isn't supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
 		return found
 	}
 	version := h.Server
@@ -64,14 +64,14 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	}
 	if h.Policy != "noeviction" {
 		say(wrong, "maxmemory-policy is "+h.Policy+": Redis throws mail away when memory runs short",
-			"set maxmemory-policy noeviction in redis.conf, and at once with redis-cli CONFIG SET maxmemory-policy noeviction")
+			"set maxmemory-policy noeviction in redis.conf, and right away with redis-cli CONFIG SET maxmemory-policy noeviction")
 	}
 	switch {
 	case !h.AOF:
 		say(wrong, textNoAppendOnly,
-			"set appendonly yes in redis.conf, and at once with redis-cli CONFIG SET appendonly yes")
+			"set appendonly yes in redis.conf, and right away with redis-cli CONFIG SET appendonly yes")
 	case h.AOFFails:
-		say(wrong, "the append-only file could not be written", "check Redis' log, and the room on its disk")
+		say(wrong, "the append-only file couldn't be written", "check Redis' log, and the room on its disk")
 	case h.Fsync == "no":
 		say(note, "appendfsync is no: a power cut may lose the mail of half a minute", "set appendfsync everysec, or always")
 	}
@@ -93,13 +93,13 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 // judgeSentinels says what is wrong with the Sentinels and the replicas.
 func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
 	if len(g.Faults) > 0 {
-		say(wrong, fmt.Sprintf("%d of %d Sentinels gave no answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and [bus] url")
+		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and [bus] url")
 	}
 	if g.Asked < 3 {
 		say(note, fmt.Sprintf("[bus] url names %d Sentinels", g.Asked), "name all of them: there should be three, on different machines")
 	}
 	if g.Online == 0 {
-		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one that there is")
+		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one you have")
 	}
 }
 
@@ -176,7 +176,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.Oldest[schema.Name]
 		switch {
 		case oldest > knows:
-			say(wrong, fmt.Sprintf("the schema of the %s asks for a release that knows version %d, and this one knows %d", schema.Name, oldest, knows), "use the newer release")
+			say(wrong, fmt.Sprintf("the schema of the %s needs a release that knows version %d, but this one knows %d", schema.Name, oldest, knows), "use the newer release")
 		case has > 0 && has < knows:
 			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before can share it")
 		}
@@ -200,7 +200,7 @@ func checkWorkspaces(cfg *config.Config) (found []Finding) {
 		found = append(found, checkWorkspace(cfg, folder))
 	}
 	if setting, ok := errors.AsType[*config.SettingError](home.CheckPlaces(cfg)); ok {
-		found = append(found, Finding{Part: "workspace", State: wrong, Detail: "serve would not start", Remedy: setting.Error()})
+		found = append(found, Finding{Part: "workspace", State: wrong, Detail: "parley serve wouldn't start", Remedy: setting.Error()})
 	}
 	return found
 }
@@ -219,7 +219,7 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 		return f
 	}
 	if path, err := home.ForeignDir(root, agents, agents+"/*"); err != nil || path != "" {
-		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to the user that serve runs as: chown -R %d %s", os.Geteuid(), root)
+		f.State, f.Detail, f.Remedy = wrong, path+" can't be used by this user", fmt.Sprintf("give it to the user that serve runs as: chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()
 		}
@@ -265,8 +265,8 @@ func checkData(cfg *config.Config) []Finding {
 	case err == nil:
 		return nil
 	case errors.As(err, &setting):
-		return []Finding{{Part: "data", State: wrong, Detail: "serve would not start", Remedy: setting.Error()}}
+		return []Finding{{Part: "data", State: wrong, Detail: "parley serve wouldn't start", Remedy: setting.Error()}}
 	default:
-		return []Finding{{Part: "data", State: wrong, Detail: err.Error(), Remedy: "check the files of the home"}}
+		return []Finding{{Part: "data", State: wrong, Detail: err.Error(), Remedy: "check the home's files"}}
 	}
 }

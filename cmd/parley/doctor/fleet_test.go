@@ -50,7 +50,7 @@ func TestDoctorOnRedis(t *testing.T) {
 		{"behind Sentinels", func(h *redisbus.Health) { h.Group = group(3, 1) }, "", ""},
 		{"behind two Sentinels", func(h *redisbus.Health) { h.Group = group(2, 1) }, note, "name all of them"},
 		{"without a replica", func(h *redisbus.Health) { h.Group = group(3, 0) }, note, "start a replica"},
-		{"a Sentinel away", func(h *redisbus.Health) { h.Group = group(3, 1, "a:1: refused") }, wrong, "1 of 3 Sentinels gave no answer: a:1: refused"},
+		{"a Sentinel away", func(h *redisbus.Health) { h.Group = group(3, 1, "a:1: refused") }, wrong, "1 of 3 Sentinels didn't answer: a:1: refused"},
 		{"almost full", func(h *redisbus.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
 		{"ahead", func(h *redisbus.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
 		{"behind", func(h *redisbus.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},

@@ -41,14 +41,14 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 			f.State, f.Detail = wrong, f.Detail+"; they don't have the tools of these skills either: "+strings.Join(names, ", ")
 		}
 	case refused:
-		f.State, f.Detail, f.Remedy = wrong, unkept.Key+": "+unkept.Wrong, "serve would not start: "+unkept.Remedy+": "+settingOf(cfg, unkept.Key)
+		f.State, f.Detail, f.Remedy = wrong, unkept.Key+": "+unkept.Wrong, "parley serve wouldn't start: "+unkept.Remedy+": "+settingOf(cfg, unkept.Key)
 	case err != nil:
 		f.State, f.Detail = wrong, err.Error()
 	case box.Mode() == sandbox.None:
-		f.State, f.Detail = note, "none: commands of agents run without walls"+asUser()
+		f.State, f.Detail = note, "none: agents' commands run without isolation"+asUser()
 		f.Remedy = "set another mode if anybody but you talks to the bot: " + settingOf(cfg, "sandbox.mode")
 	default:
-		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box) + asUser()
+		f.Detail = "agents' commands run in " + string(box.Mode()) + ", " + boundedBy(box) + asUser()
 		if why := box.WhyNotBetter(); why != "" {
 			f.Detail += ", which gives them no network (" + why + ")"
 		}
@@ -69,7 +69,7 @@ func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
 		return "bounded by control groups"
 	}
-	return "looked after ten times a second, without control groups"
+	return "checked ten times a second, without control groups"
 }
 
 // checkSkills returns findings about the operator's skills; none if no skills are looked
@@ -83,7 +83,7 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 		all = append(all, Finding{Part: "skills", State: fine, Detail: strings.Join(names, ", ")})
 	}
 	for _, p := range found.Problems {
-		f := Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "serve would not start: " + p.Remedy}
+		f := Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "parley serve wouldn't start: " + p.Remedy}
 		switch {
 		case p.Minor:
 			f.State, f.Remedy = note, p.Remedy
@@ -101,7 +101,7 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 	add := func(part, detail string, err error, remedy string) {
 		f := Finding{Part: part, State: fine, Detail: detail}
 		if err != nil {
-			f.State, f.Detail, f.Remedy = wrong, err.Error(), "serve would not start: "+remedy
+			f.State, f.Detail, f.Remedy = wrong, err.Error(), "parley serve wouldn't start: "+remedy
 		}
 		found = append(found, f)
 	}
@@ -114,10 +114,10 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 	}
 	if file := cfg.Budget.Prices; file != "" {
 		_, err := models.Prices(cfg)
-		add("prices", file, err, "mend the list, or leave it out for the program's own")
+		add("prices", file, err, "fix the list, or leave it out to use the built-in one")
 	}
 	if file := cfg.Audit.File; file != "" {
-		add("audit", file, probeAppend(file), "name a file in a folder that there is: "+settingOf(cfg, "audit.file"))
+		add("audit", file, probeAppend(file), "name a file in an existing folder: "+settingOf(cfg, "audit.file"))
 	}
 	return found
 }
@@ -145,7 +145,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	f := Finding{Part: "http", State: fine, Detail: cfg.HTTP.Listen}
 	if role, err := client.Dial(cfg.Home).Role(ctx); err == nil && role.Receives() {
-		f.Detail += ", which the server of this home uses"
+		f.Detail += ", which this home's server uses"
 		return []Finding{f}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.HTTP.Listen)
@@ -154,7 +154,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	if err != nil {
 		f.State, f.Detail = wrong, err.Error()
-		f.Remedy = "serve would not start: stop the program that uses the port, or set another address, or \"\" for none: " + settingOf(cfg, "http.listen")
+		f.Remedy = "parley serve wouldn't start: stop the program that uses the port, or set another address, or \"\" for none: " + settingOf(cfg, "http.listen")
 	}
 	return []Finding{f}
 }

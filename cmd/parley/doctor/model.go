@@ -50,7 +50,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	answer, err := m.Model.Generate(ctx, smallRequest(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelTimeout)
+		f.State, f.Detail = wrong, fmt.Sprintf("%s hasn't answered within %v", who, modelTimeout)
 		f.Remedy = "check whether its server is overloaded, or is still loading the model"
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
@@ -69,9 +69,9 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 // windowOf returns in words how many tokens a model reads, and from where that number is known.
 func windowOf(m llm.Info) string {
 	if m.ContextTokens == 0 {
-		return "its server does not say how large its window is (set window if you know it)"
+		return "its server doesn't say how large its window is (set window if you know it)"
 	}
-	return fmt.Sprintf("it reads %d tokens, %s", m.ContextTokens, m.ContextFrom)
+	return fmt.Sprintf("it can read %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
 // smallRequest returns the smallest request with all parts that a turn's requests have,
@@ -105,7 +105,7 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return "look at " + set("base_url") + " and " + set("api_key")
+		return "check " + set("base_url") + " and " + set("api_key")
 	}
 	switch {
 	case fault.Cause == llm.CauseKey && table == "model" && cfg.Model.APIKey == "":
@@ -119,18 +119,16 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	case fault.Cause == llm.CauseQuota:
 		return "pay into the account, or set another account's key: " + set("api_key")
 	case fault.Cause == llm.CausePlace:
-		return "the key is not at fault: ask another provider, or this one through a server where it serves: " + set("base_url")
+		return "the key isn't the problem: use another provider, or reach this one through a server in a place that it serves: " + set("base_url")
 	case fault.Cause == llm.CauseAddress:
 		return "correct the address, which usually ends in /v1: " + set("base_url")
 	case fault.Cause == llm.CauseNetwork:
 		if _, dns := errors.AsType[*net.DNSError](err); dns {
-			return "the name is not found: look at this machine's DNS, and at " + set("base_url")
+			return "the name can't be found: check this machine's DNS, and " + set("base_url")
 		}
-		return "look whether the server runs, at the network or a proxy between, and at " + set("base_url")
-	case fault.Fault == llm.Busy && table == "embeddings":
-		return "try again in a while; a running server does so by itself"
+		return "check whether the server is running, the network, any proxy in between, and " + set("base_url")
 	case fault.Fault == llm.Busy:
-		return "try again in a while; turns wait for it and try again by themselves"
+		return "try again in a while; turns wait for it and retry on their own"
 	}
-	return "look at " + settingOf(cfg, named) + ", " + set("base_url") + " and " + set("api_key")
+	return "check " + settingOf(cfg, named) + ", " + set("base_url") + " and " + set("api_key")
 }

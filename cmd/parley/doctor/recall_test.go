@@ -95,7 +95,7 @@ func TestDoctorOnEmbeddings(t *testing.T) {
 			}
 		}
 	}
-	want("at first", note, "small at http://127.0.0.1", "256 dimensions", "0 entries have vectors", "words alone until they are made")
+	want("at first", note, "small at http://127.0.0.1", "256 dimensions", "0 entries have vectors", "recall matches words only")
 	m := models.NewMeanings(s.Words(), func() *config.Config { return cfg }, nil, s.Bill(), slog.New(slog.DiscardHandler))
 	say := func(turn string) {
 		t.Helper()
@@ -122,17 +122,17 @@ func TestDoctorOnEmbeddings(t *testing.T) {
 	}
 	want("filled", fine, "1 entries have vectors")
 	say("t2")
-	want("with a new entry", fine, "1 entries have vectors; 1 at most are waiting")
+	want("with a new entry", fine, "1 entries have vectors; at most 1 are still waiting")
 	cfg.Embeddings.Model = "large"
-	want("with another model", note, "these are of small with 256 dimensions", "words alone")
+	want("with another model", note, "these are from small, with 256 dimensions", "words only")
 	cfg.Embeddings.Model = "small"
 	provider.Resize(100)
-	want("with another length", note, "these are of small with 256 dimensions")
+	want("with another length", note, "these are from small, with 256 dimensions")
 	provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 		http.Error(w, "", http.StatusUnauthorized)
 		return true
 	})
-	want("with a wrong key", wrong, "words alone")
+	want("with a wrong key", wrong, "words only")
 	used, err := s.Bill().Usage(t.Context(), bill.ByModel, time.Now(), time.Now())
 	if err != nil || len(used) != 1 || used[0].Key != "small" || used[0].Calls != 2 || used[0].Input != 2 || used[0].Unpriced != 0 {
 		t.Errorf("noted is %+v, %v", used, err)

@@ -32,7 +32,7 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	refused, answered := errors.AsType[*client.Error](err)
 	switch {
 	case answered && refused.Status == http.StatusNotFound:
-		f.State, f.Detail, f.Remedy = note, "the server of this home does not know it", "it takes effect at the next start"
+		f.State, f.Detail, f.Remedy = note, "this home's server doesn't know it", "it takes effect at the next start"
 	case answered:
 		f.State, f.Detail = note, refused.Message
 	case err != nil:

@@ -52,7 +52,7 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	o := parleytest.ListenHTTP(w)
 	o.Up()
-	if out, errs, code := o.Run("doctor"); code != parleytest.ExitDone || !strings.Contains(out, "which the server of this home uses") {
+	if out, errs, code := o.Run("doctor"); code != parleytest.ExitDone || !strings.Contains(out, "which this home's server uses") {
 		t.Errorf("beside its server: exit code %d, %s%s", code, out, errs)
 	}
 }
@@ -87,7 +87,7 @@ func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	}
 	parleytest.Must(t, syscall.Mkfifo(filepath.Join(n.cwd, "logs", "audit"), 0o600)) // which nobody reads
 	for _, command := range []string{"doctor", "serve"} {
-		if out, errs, code := n.run("--config", file, command); code == parleytest.ExitDone || !strings.Contains(out+errs, "logs/audit is no regular file") {
+		if out, errs, code := n.run("--config", file, command); code == parleytest.ExitDone || !strings.Contains(out+errs, "logs/audit isn't a regular file") {
 			t.Errorf("%s with a named pipe: exit code %d, %s%s", command, code, out, errs)
 		}
 	}
@@ -173,7 +173,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 		wants  []string
 		code   int
 	}{
-		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in", "it reads 8192 tokens, as the server's list of models says"}, parleytest.ExitDone},
+		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in", "it reads 8192 tokens, according to the server's list of models"}, parleytest.ExitDone},
 		{"a wrong key", fail(401, `{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}`), "",
 			[]string{"wrong  model:", "Incorrect API key provided.", "model.api_key (", "bot.toml:4"}, parleytest.ExitFailed},
 		{"no such model", fail(404, `{"error":{"message":"The model 'scripted' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), "",

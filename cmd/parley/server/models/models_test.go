@@ -61,7 +61,7 @@ func TestTheStartSaysHowLargeTheWindowIs(t *testing.T) {
 		configured int
 		want       string
 	}{
-		"left out":      {0, `msg="the model's window is known" model=m tokens=8192 from="as the server's list of models says"`},
+		"left out":      {0, `msg="the model's window is known" model=m tokens=8192 from="according to the server's list of models"`},
 		"set too large": {64_000, `msg="the model's window is smaller than is configured" model=m tokens=8192`},
 	} {
 		cfg := &config.Config{Agents: map[string]config.Agent{"main": {}}}

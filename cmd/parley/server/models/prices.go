@@ -29,15 +29,15 @@ func Prices(c *config.Config) (prices.List, error) {
 func readPrices(file string) (list prices.List, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return list, fmt.Errorf("the list cannot be read (%w): name another file, or leave it out for the program's own", err)
+		return list, fmt.Errorf("the list can't be read (%w): name another file, or leave it out to use the built-in one", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(f, maxPriceListBytes+1))
 	if err != nil {
-		return list, fmt.Errorf("the list cannot be read: %w", err)
+		return list, fmt.Errorf("the list can't be read: %w", err)
 	}
 	if len(raw) > maxPriceListBytes {
-		return list, fmt.Errorf("the list has more than %d bytes: leave models out that you do not use", maxPriceListBytes)
+		return list, fmt.Errorf("the list has more than %d bytes: leave out models that you don't use", maxPriceListBytes)
 	}
 	return prices.Read(raw)
 }
@@ -58,9 +58,9 @@ func priceOf(c *config.Config, list prices.List, m Model, name string, s config.
 		price, known = list.Of(name, m.Server)
 		return price, known, nil
 	case !in:
-		return price, false, wrong("price_input", "not set beside the model's other prices: write the dollars that a million tokens of the prompt cost")
+		return price, false, wrong("price_input", "not set, but the model's other prices are: write the dollars that a million tokens of the prompt cost")
 	case !out && s.PriceInput > 0:
-		return price, false, wrong("price_output", "not set beside price_input: write the dollars that a million tokens of the answer cost")
+		return price, false, wrong("price_output", "not set, but price_input is: write the dollars that a million tokens of the answer cost")
 	case s.PriceInput == 0 && !llm.IsOwnServer(m.Server):
 		return price, false, wrong("price_input", "0 is for a model on this machine or in its own network: write the dollars that a million tokens of the prompt cost")
 	}
