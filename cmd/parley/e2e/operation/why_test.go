@@ -117,9 +117,9 @@ func wantAnswered(t *testing.T, w *parleytest.World) {
 	if told.About != "session" || len(told.Messages) != 2 {
 		t.Fatalf("of a conversation it tells %+v", told)
 	}
-	wantStory(t, told.Messages[0], "answered", "received: it came from telegram:2", "command: the command status", "send: ", "was sent to telegram:2 as ")
+	wantStory(t, told.Messages[0], "answered", "received: it arrived from telegram:2", "command: the command status", "send: ", "was sent to telegram:2 as ")
 	answered := []string{
-		"received: it came from telegram:2, was let in, and is in conversation main:telegram:2", "turn: the turn ", "of agent main began with it",
+		"received: it arrived from telegram:2, was accepted, and is in conversation main:telegram:2", "turn: it started the turn ", " of the agent main",
 		"call: read_file was called: file_not_found", "model: the model scripted was asked 2 times", "ended: the turn ended as done", "send: ", "#reply was sent to telegram:2 as ",
 	}
 	first := told.Messages[1]
@@ -136,7 +136,7 @@ func wantAnswered(t *testing.T, w *parleytest.World) {
 	if told.About != "chat" || len(told.Messages) != 1 {
 		t.Fatalf("of a chat it tells %+v", told)
 	}
-	wantStory(t, told.Messages[0], "waiting_for_people", "waits: it waits for approval of write_file (")
+	wantStory(t, told.Messages[0], "waiting_for_people", "waits: it's waiting for approval of write_file (")
 	_, after, _ := strings.Cut(told.Messages[0].Steps[2].Text, "(")
 	id, _, _ := strings.Cut(after, ",")
 	if told, _ := readWhy(t, w, id); len(told.Messages) != 1 || told.Messages[0].Session != "main:telegram:3" {
@@ -157,7 +157,7 @@ func wantUnanswered(t *testing.T, w *parleytest.World) {
 		if len(told.Messages) != 1 {
 			t.Fatalf("of %s it tells %+v", about, told)
 		}
-		wantStory(t, told.Messages[0], "refused", "at "+about+", and was refused by the rule "+rule)
+		wantStory(t, told.Messages[0], "refused", "at "+about+", and the rule "+rule+" refused it")
 		parleytest.Wants(t, text, "→ It was refused. It")
 		again, _ := readWhy(t, w, told.Messages[0].Message)
 		if again.About != "message" || len(again.Messages) != 1 || again.Messages[0].Message != told.Messages[0].Message {
@@ -193,7 +193,7 @@ func TestWhyAGroupIsNotAnswered(t *testing.T) {
 			return len(told.Messages) == 1
 		})
 		told, text := readWhy(t, w, about)
-		wantStory(t, told.Messages[0], "refused", "it came at "+about+", and was refused by the rule not_mentioned")
+		wantStory(t, told.Messages[0], "refused", "it arrived at "+about+", and the rule not_mentioned refused it")
 		parleytest.Wants(t, text, "the channel's `mention` setting")
 		if again, _ := readWhy(t, w, told.Messages[0].Message); len(again.Messages) != 1 || again.Messages[0].Outcome != "refused" {
 			t.Errorf("of %s it tells %+v", told.Messages[0].Message, again)

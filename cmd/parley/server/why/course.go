@@ -33,7 +33,7 @@ func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 	if e.Person != "" {
 		from = " from " + e.Person
 	}
-	s.add(e.At, received, "it came%s, was let in, and is in conversation %s", from, key)
+	s.add(e.At, received, "it arrived%s, was accepted, and is in conversation %s", from, key)
 	channel := ""
 	if parts, err := sessions.ParseKey(key); err == nil {
 		channel = parts.Channel
@@ -184,7 +184,7 @@ func (c *course) add(e sessions.Entry) error {
 	case sessions.KindTurnParked, sessions.KindAskEnded, sessions.KindTurnUnparked:
 		return c.addWaiting(e)
 	case sessions.KindResumed:
-		c.story.add(e.At, resumed, "another process went on with it, or the same one after a restart")
+		c.story.add(e.At, resumed, "another process continued it, or the same one did after a restart")
 	case sessions.KindTurnDone:
 		done, err := sessions.Decode[sessions.TurnDone](e)
 		if err != nil {
@@ -206,9 +206,9 @@ func (c *course) addMessage(e sessions.Entry) {
 	if e.Cause == e.Turn {
 		who := ""
 		if c.agent != "" {
-			who = " of agent " + c.agent
+			who = " of the agent " + c.agent
 		}
-		c.story.add(e.At, turn, "the turn %s%s began with it", e.Turn, who)
+		c.story.add(e.At, turn, "it started the turn %s%s", e.Turn, who)
 		return
 	}
 	c.story.add(e.At, turn, "it joined the turn %s", e.Turn)
@@ -236,7 +236,7 @@ func (c *course) addCall(e sessions.Entry) error {
 			return nil
 		}
 		one.step = len(c.story.Steps)
-		c.story.add(e.At, call, "%s was called and has not ended", one.tool)
+		c.story.add(e.At, call, "%s was called and hasn't finished", one.tool)
 		return nil
 	default:
 		result, err := sessions.Decode[sessions.ToolResult](e)
@@ -270,7 +270,7 @@ func (c *course) addWaiting(e sessions.Entry) error {
 			c.asks[a.ID] = a.Kind
 			what = append(what, fmt.Sprintf("%s%s (%s, until %s)", a.Kind, tool, a.ID, a.Expires.UTC().Format(time.RFC3339)))
 		}
-		c.story.add(e.At, waits, "it waits for %s", strings.Join(what, ", "))
+		c.story.add(e.At, waits, "it's waiting for %s", strings.Join(what, ", "))
 	case sessions.KindAskEnded:
 		end, err := sessions.Decode[sessions.AskEnded](e)
 		if err != nil {

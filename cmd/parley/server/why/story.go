@@ -78,9 +78,9 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	if r.By != "" {
 		from = " from " + r.By
 	}
-	s.add(r.At, refused, "it came%s at %s, and was refused by the rule %s", from, r.Address, r.Result)
+	s.add(r.At, refused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
 	if r.Count > 1 {
-		s.add(time.Time{}, refused, "in all %s were refused there by this rule, of which that was the time of the newest", counted(int(r.Count), "message"))
+		s.add(time.Time{}, refused, "this rule has refused %s there in all; the time shown is that of the newest", counted(int(r.Count), "message"))
 	}
 	s.end(refused, ruleInWords(r.Result))
 }
@@ -151,7 +151,7 @@ func (q *asking) asSubmission(ctx context.Context, s *Story) error {
 	for _, at := range p.Destinations {
 		to = append(to, at.String())
 	}
-	s.add(p.At, received, "%s handed it over for %s", p.Origin, strings.Join(to, ", "))
+	s.add(p.At, received, "%s submitted it for %s", p.Origin, strings.Join(to, ", "))
 	state := channels.Sent
 	for i, at := range p.Destinations {
 		one, err := q.tellSend(ctx, s, fmt.Sprintf("%s/%d", p.ID, i), at.Channel, p.At)
@@ -252,7 +252,7 @@ func (q *asking) asWaiting(ctx context.Context, s *Story) error {
 		}
 		if has {
 			s.Session = key
-			s.add(time.Time{}, waits, "no log has it, but conversation %s has mail on which nobody has begun yet: it may be among that", key)
+			s.add(time.Time{}, waits, "it isn't in any log, but conversation %s has messages that nothing has started on yet: it may be one of them", key)
 			s.end(waiting)
 			return nil
 		}
@@ -277,10 +277,10 @@ func (q *asking) tellSend(ctx context.Context, s *Story, id, channel string, pub
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
 	case err != nil && i < 0 && time.Since(published) > keptSends:
-		s.add(time.Time{}, send, "what became of %s is not known any more", id)
+		s.add(time.Time{}, send, "it's no longer known what became of %s", id)
 		return channels.Unsure, nil
 	case err != nil && i < 0:
-		s.add(time.Time{}, send, "%s is on the bus, and waits for its turn at its address or for the channel", id)
+		s.add(time.Time{}, send, "%s is on the bus, waiting for its turn at its address or for the channel", id)
 		return channels.Queued, nil
 	case err == nil:
 		s.add(sent.At, send, "%s", sendInWords(sent))

@@ -100,7 +100,7 @@ func counted(n int, what string) string {
 const (
 	textKeptForever     = "Conversations are kept until somebody erases them"
 	textKeptFor         = "Conversations are kept for "
-	textNoMessage       = "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; an address like telegram:42 shows the newest ones there."
+	textNoMessage       = "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; for the newest messages in a chat, give an address like telegram:42 instead."
 	textNoMessagesThere = "There's no record of messages there. `parley chats` lists the chats where somebody has talked to the bot."
 	textNoMessagesHere  = "There's no record of messages in this conversation."
 	textNeverDelivered  = "If the platform never delivered the message, there's no trace of it here: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there."

@@ -113,8 +113,8 @@ func TestAMessageThatJoinsATurn(t *testing.T) {
 	x.write(key, entry(first, sessions.KindTurnStarted, "", sessions.TurnStarted{Agent: "ops"}), entry(first, sessions.KindUser, first, sessions.User{Text: "xyzzyplugh"}),
 		entry(first, sessions.KindUser, second, sessions.User{Text: "xyzzyplugh"}), entry(first, sessions.KindResumed, "", nil))
 	text := x.one(second, "running")
-	x.wants(text, "it came from discord:U1, was let in, and is in conversation "+key, "it joined the turn "+first, "another process went on with it")
-	x.wants(x.one(first, "running"), "the turn "+first+" of agent ops began with it")
+	x.wants(text, "it arrived from discord:U1, was accepted, and is in conversation "+key, "it joined the turn "+first, "another process continued it")
+	x.wants(x.one(first, "running"), "it started the turn "+first+" of the agent ops")
 
 	x.write(key, entry(first, sessions.KindTurnDone, "", sessions.TurnDone{State: "failed", Code: "timeout", Outbound: []sessions.Reply{{ID: first + "#reply", Text: "xyzzyplugh"}}}))
 	x.wants(x.one(first, "sending"), "the turn ended as failed: timeout", first+"#reply is on the bus")
@@ -131,7 +131,7 @@ func TestAMessageThatWasGivenUp(t *testing.T) {
 	x := newRig(t)
 	const id, key = "telegram:4242:7:1", "main:telegram:7"
 	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: []byte("xyzzyplugh")}))
-	x.wants(x.one(id, "waiting"), "conversation "+key+" has mail on which nobody has begun")
+	x.wants(x.one(id, "waiting"), "conversation "+key+" has messages that nothing has started on")
 	lease, err := x.bus.Claim(t.Context(), bus.InboundTopic)
 	x.must(err)
 	mail, err := lease.Mail(t.Context(), 0)
@@ -154,8 +154,8 @@ func TestWhatAProgramHandedOver(t *testing.T) {
 	_, _, err = x.book.Begin(t.Context(), channels.Send{ID: "m_1/0", To: to[0], Parts: []channels.SentPart{{State: channels.Failed, Code: "channel_not_found"}}, At: time.Now()})
 	x.must(err)
 	text := x.one(p.ID, "undelivered")
-	x.wants(text, "ci handed it over for slack:C1, telegram:-7", "m_1/0 was not sent to slack:C1: the platform says channel_not_found", "m_1/1 is on the bus")
-	x.wants(x.one("m_1/1", "undelivered"), "ci handed it over")
+	x.wants(text, "ci submitted it for slack:C1, telegram:-7", "m_1/0 was not sent to slack:C1: the platform says channel_not_found", "m_1/1 is on the bus")
+	x.wants(x.one("m_1/1", "undelivered"), "ci submitted it")
 }
 
 // Of a chat with many conversations and refusals it tells of the newest messages alone.
@@ -181,7 +181,7 @@ func TestTheNewestOfAChat(t *testing.T) {
 	if told, err = x.Tell(t.Context(), "discord:U1"); err != nil || told.About != "person" || len(told.Messages) != 5 || told.Messages[0].Message != "slack:T:C1:11" {
 		t.Errorf("of who has said all of it it tells %+v, %v", told, err)
 	}
-	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and was refused by the rule stranger", "in all 2 messages")
+	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and the rule stranger refused it", "this rule has refused 2 messages there in all")
 }
 
 // What a turn has waited for is told with how that ended, but not with what was answered to a question.
@@ -196,7 +196,7 @@ func TestWhatATurnWaitedFor(t *testing.T) {
 	x.write("main:telegram:7", entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
 		of(entry(id, sessions.KindToolUse, "", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{"command":"xyzzyplugh"}`)}), "c1"),
 		entry(id, sessions.KindTurnParked, "", parked))
-	x.wants(x.one(id, "waiting_for_people"), "it waits for approval of exec_shell (aaaaaaaaaa, until ", "question (bbbbbbbbbb, until ")
+	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", "question (bbbbbbbbbb, until ")
 	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
 		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
 	x.wants(x.one(id, "running"), "the request aaaaaaaaaa is denied by telegram:1", "the request bbbbbbbbbb is answered by telegram:1")
