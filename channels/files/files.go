@@ -16,7 +16,7 @@ import (
 )
 
 // ErrMissing says that a file that a message names does not exist, or has changed.
-var ErrMissing = errors.New("the file is not there any more")
+var ErrMissing = errors.New("the file is no longer there")
 
 // A Store holds the files that messages name. Each message that names files has references to them until it is
 // delivered or given up; when its last reference is removed, a file is deleted.

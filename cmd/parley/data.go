@@ -45,7 +45,7 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		}
 	}
 	for _, part := range keptElsewhere(cfg) {
-		fmt.Fprintf(tty.Err, "not in this backup: %s, which is to be backed up there\n", part)
+		fmt.Fprintf(tty.Err, "not in this backup: %s, which has to be backed up there\n", part)
 	}
 	if err := home.CheckPlaces(cfg); err != nil {
 		return err
@@ -65,10 +65,10 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	for _, name := range m.Skipped {
-		fmt.Fprintf(tty.Err, "left out, as it is no plain file: %s\n", name)
+		fmt.Fprintf(tty.Err, "left out, because it isn't a regular file: %s\n", name)
 	}
 	for _, name := range m.TooDeep {
-		fmt.Fprintf(tty.Err, "NOT IN THIS BACKUP, as it lies too deep to be restored: the folder %s\n", name)
+		fmt.Fprintf(tty.Err, "NOT IN THIS BACKUP, because it's nested too deeply to be restored: the folder %s\n", name)
 	}
 	if c.File == "-" {
 		return nil
@@ -153,7 +153,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		return err
 	}
 	if parts := keptElsewhere(cfg); len(parts) > 0 {
-		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] and [store], and take it there with parley migrate", strings.Join(parts, " and "))
+		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] or [store], and then move the data there with parley migrate", strings.Join(parts, " and "))
 	}
 	if err := home.CheckUnused(cfg); err != nil {
 		return err

@@ -107,13 +107,13 @@ func explainMigrateError(err error, to *config.Config) error {
 	case isUsed:
 		return fmt.Errorf("%w: stop it first", used)
 	case isFilled:
-		return fmt.Errorf("%s keeps a bot already (%w): name a database that is empty", home.StoreName(string(to.Store.URL)), filled)
+		return fmt.Errorf("%s already has a bot in it (%w): name an empty database", home.StoreName(string(to.Store.URL)), filled)
 	case errors.Is(err, redisbus.ErrOccupied):
 		return fmt.Errorf("%w: give this bot its own [bus] prefix, or delete what is there", err)
 	case errors.Is(err, redisbus.ErrServed):
 		return fmt.Errorf("%w: stop them first", err)
 	case errors.Is(err, migrate.ErrDiffers):
-		return fmt.Errorf("%w: nothing was changed in the home, and it stays what counts", err)
+		return fmt.Errorf("%w: nothing in the home was changed; keep using it", err)
 	}
 	return err
 }
@@ -124,19 +124,19 @@ func nextSteps(to *config.Config, from map[string]string) []string {
 	var next []string
 	root := from[""]
 	if root != to.Workspace.Root && isNotEmpty(root) {
-		next = append(next, fmt.Sprintf("copy the sessions' files before the first serve: cp -a %s/. %s/", root, to.Workspace.Root))
+		next = append(next, fmt.Sprintf("copy the sessions' files before you first run parley serve: cp -a %s/. %s/", root, to.Workspace.Root))
 	} else if to.Bus.URL != "" {
 		next = append(next, fmt.Sprintf("the sessions' files stay in %s: every process needs that same directory as [workspace] root", root))
 	}
 	for _, agent := range slices.Sorted(maps.Keys(to.Agents)) {
 		was, now := cmp.Or(from[agent], to.Workspace.Root), cmp.Or(to.Agents[agent].Workspace, to.Workspace.Root)
 		if was != now && (isNotEmpty(filepath.Join(was, agent)) || isNotEmpty(filepath.Join(root, agent))) {
-			next = append(next, fmt.Sprintf("then take the files of %s's conversations along: mkdir -p %s && mv %s %s/", agent, now, filepath.Join(was, agent), now))
+			next = append(next, fmt.Sprintf("then move the files of %s's conversations: mkdir -p %s && mv %s %s/", agent, now, filepath.Join(was, agent), now))
 		}
 	}
 	next = append(next, "serve it with this configuration: "+to.File)
 	if left := leftBehind(to); len(left) > 0 {
-		next = append(next, fmt.Sprintf("nothing reads what was taken from %s anymore, not even parley forget: delete %s once all is well", to.Home, strings.Join(left, " and ")))
+		next = append(next, fmt.Sprintf("nothing uses the old data in %s anymore, not even parley forget: delete %s once everything works", to.Home, strings.Join(left, " and ")))
 	}
 	return next
 }
@@ -167,7 +167,7 @@ func (r migrateReport) print(out io.Writer) error {
 	if r.Bus != "" {
 		to += " and " + r.Bus
 	}
-	_, err := fmt.Fprintf(out, "taken to %s in %s: %d sessions with %d entries, %d sends, %d pairings, %d messages that wait in %d mailboxes, %d dead letters\n",
+	_, err := fmt.Fprintf(out, "moved to %s in %s: %d sessions with %d entries, %d sends, %d pairings, %d messages waiting in %d mailboxes, %d dead letters\n",
 		to, r.Took.Round(time.Millisecond), r.Rows["sessions"], r.Rows["entries"], r.Rows["sends"], r.Rows["pairings"],
 		r.Mail.Messages, r.Mail.Mailboxes, r.Mail.Dead)
 	for _, line := range r.Next {

@@ -31,11 +31,11 @@ import (
 // Errors that tell callers what to do next.
 var (
 	// ErrMissing says that a stored file no longer exists, or has changed.
-	ErrMissing = errors.New("the file is not there any more")
+	ErrMissing = errors.New("the file is no longer there")
 	// ErrTooLarge says that a file is larger than the limit.
 	ErrTooLarge = errors.New("the file is larger than may be sent")
-	// ErrFull says that too many bytes of a session are already waiting to be sent.
-	ErrFull = errors.New("too much waits to be sent")
+	// ErrFull says that too many bytes of a session wait to be sent already.
+	ErrFull = errors.New("too much is already waiting to be sent")
 )
 
 // Folder is the name of the store's folder in the workspaces' root.

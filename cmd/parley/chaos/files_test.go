@@ -287,7 +287,7 @@ const (
 // it gives.
 const (
 	notFetched = "I didn't get "
-	whyNot     = "a process of an older release still serves"
+	whyNot     = "a process of an older release is still running"
 )
 
 // withoutExcuse removes the lines of a text that say one of these.

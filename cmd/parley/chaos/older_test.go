@@ -44,7 +44,7 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 		f.Telegram.Attach(8, 8, "document", "a.txt", []byte("what it says"), map[string]any{"caption": "read it"})
 		return f.WaitSaid(8, n)[n-1]
 	}
-	if got := read(1); !strings.Contains(got, "I didn't get a.txt: a process of an older release still serves") {
+	if got := read(1); !strings.Contains(got, "I didn't get a.txt: a process of an older release is still running") {
 		t.Errorf("beside an older release a file is answered %q", got)
 	}
 	older.end(syscall.SIGTERM)

@@ -88,13 +88,13 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 		k.cfg.Log.Warn("a file that came with a message cannot be fetched", slog.String("session", f.Session), slog.Int64("entry", f.N),
 			slog.Int("try", try), slog.Any("error", err))
 		if refused != nil && refused.Fault == channels.Rejected {
-			return nil, newGoneError("%s does not have it any more, or does not give it to me", f.At.Channel)
+			return nil, newGoneError("%s no longer has it, or won't give it to me", f.At.Channel)
 		}
 		if refused != nil && refused.Fault == channels.Stop {
-			return nil, newGoneError("%s does not let me fetch it", f.At.Channel)
+			return nil, newGoneError("%s won't let me fetch it", f.At.Channel)
 		}
 		if try == fetchTries {
-			return nil, newGoneError("%s did not give it to me, although I have asked %d times", f.At.Channel, try)
+			return nil, newGoneError("I asked %d times, but %s didn't send it", try, f.At.Channel)
 		}
 		pause := wait
 		if refused != nil {
@@ -201,10 +201,10 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 		k.cfg.Log.Warn("a voice message cannot be written down", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
 		got.Unheard = "the transcription server can't be reached, or failed"
 		if errors.Is(err, transcribe.ErrRefused) {
-			got.Unheard = "the transcription server refuses it"
+			got.Unheard = "the transcription server refused it"
 		}
 	case words == "":
-		got.Unheard = "no words are heard in it"
+		got.Unheard = "there are no words in it"
 	default:
 		got.Words, got.Untrusted = words, f.Forwarded
 	}

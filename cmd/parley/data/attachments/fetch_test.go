@@ -148,8 +148,8 @@ func TestWhatCannotBeHadIsSaidInWords(t *testing.T) {
 		"announced as too large": {most + 1, gives("x"), "larger than the 1 MB"},
 		"too large":              {0, large, "larger than the 1 MB"},
 		"says that it is":        {0, fails(channels.ErrTooLarge), "larger than the 1 MB"},
-		"gone":                   {0, fails(rejected), "test does not have it any more"},
-		"refused":                {0, fails(stop), "test does not let me"},
+		"gone":                   {0, fails(rejected), "test no longer has it"},
+		"refused":                {0, fails(stop), "test won't let me"},
 		"empty":                  {0, gives(""), "empty"},
 		"no room":                {0, gives(strings.Repeat("x", 300<<10)), "no room"},
 	} {
@@ -252,7 +252,7 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "can't be reached") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(hears{err: transcribe.ErrRefused}, false); got.Words != "" || !strings.Contains(got.Unheard, "refuses it") {
+	if got := listen(hears{err: transcribe.ErrRefused}, false); got.Words != "" || !strings.Contains(got.Unheard, "refused it") {
 		t.Errorf("%+v", got)
 	}
 	if got := listen(nil, false); !strings.Contains(got.Unheard, "no transcription server is set up") {

@@ -27,7 +27,7 @@ type Uploads struct {
 var _ channels.Fetcher = Uploads{}
 
 // ErrFull says that too many bytes of a session wait to be fetched already.
-var ErrFull = errors.New("too much waits to be fetched")
+var ErrFull = errors.New("too much is already waiting to be fetched")
 
 // maxTries is how often Keep begins anew: files may be removed at the moment that others come.
 const maxTries = 10

@@ -23,11 +23,11 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }()
 	if _, err := unpack(ctx, r, dir, true); err != nil {
-		return fmt.Errorf("check the backup: it cannot be restored: %w", err)
+		return fmt.Errorf("check the backup: it can't be restored: %w", err)
 	}
 	if try != nil {
 		if err := try(ctx, dir); err != nil {
-			return fmt.Errorf("check the backup: it cannot be restored: %w", err)
+			return fmt.Errorf("check the backup: it can't be restored: %w", err)
 		}
 	}
 	return nil
@@ -45,7 +45,7 @@ func CheckTarget(name string) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name a file in it", name)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no plain file: name one, or write - for standard output", name)
+		return fmt.Errorf("%s isn't a regular file: name one, or write - for standard output", name)
 	case info.Size() == 0:
 		return nil
 	}
@@ -55,7 +55,7 @@ func CheckTarget(name string) error {
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	if !beginsAsBackup(f) {
-		return fmt.Errorf("%s is there, and is no backup that could be replaced: name another file, or remove it", name)
+		return fmt.Errorf("%s exists, but isn't a backup that could be replaced: name another file, or remove it", name)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ type plan struct {
 // addFolder adds a folder and those above it, or says why they cannot be made.
 func (p *plan) addFolder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
-		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shortened(name), depth, maxDepth)
+		return fmt.Errorf("%q is nested %d folders deep: at most %d can be restored", shortened(name), depth, maxDepth)
 	}
 	for at, more := 0, true; more; {
 		end := len(name)
@@ -100,7 +100,7 @@ func (p *plan) addFolder(name string) error {
 // addFile adds a file, or says why it cannot be made.
 func (p *plan) addFile(name string) error {
 	if p.files[name] {
-		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shortened(name))
+		return fmt.Errorf("%w: it contains %q twice", ErrDamaged, shortened(name))
 	}
 	if p.folders[name] {
 		return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shortened(name))

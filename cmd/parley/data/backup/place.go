@@ -113,7 +113,7 @@ func checkMovable(home string) error {
 		return nil
 	}
 	if err == nil && ours != theirs {
-		err = fmt.Errorf("%s is a filesystem of its own, which can't be moved aside: unmount it first", filepath.Join(home, workspaces))
+		err = fmt.Errorf("%s is a separate filesystem, which can't be moved aside: unmount it first", filepath.Join(home, workspaces))
 	}
 	return err
 }

@@ -24,9 +24,9 @@ var (
 	// ErrUsed says that the home has data already.
 	ErrUsed = errors.New("this home is in use already")
 	// ErrDamaged says that a backup is cut short, was altered, or is not a backup at all.
-	ErrDamaged = errors.New("this is no whole backup")
+	ErrDamaged = errors.New("this isn't a complete backup")
 	// ErrNewer says that a newer release has written a backup.
-	ErrNewer = errors.New("a newer release has written this backup: restore it with that one")
+	ErrNewer = errors.New("a newer release wrote this backup: restore it with that one")
 )
 
 // maxManifest bounds the manifest's size, in bytes.
@@ -82,7 +82,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 		return done, err
 	}
 	if len(used) > 0 && !o.Force {
-		return done, fmt.Errorf("%w: %s holds %s", ErrUsed, home, strings.Join(used, ", "))
+		return done, fmt.Errorf("%w: %s contains %s", ErrUsed, home, strings.Join(used, ", "))
 	}
 	dir, release, err := makeScratch(home, restoreScratch)
 	if err != nil {
@@ -176,7 +176,7 @@ func (u *unpacker) unpack() error {
 			return asDamaged(err)
 		}
 		if u.listed {
-			return fmt.Errorf("%w: something stands behind its list", ErrDamaged)
+			return fmt.Errorf("%w: something follows its list", ErrDamaged)
 		}
 		switch {
 		case h.Typeflag == tar.TypeReg && h.Name == manifestName:
@@ -186,7 +186,7 @@ func (u *unpacker) unpack() error {
 		case h.Typeflag == tar.TypeReg && isPart(h.Name):
 			err = u.unpackFile(h)
 		default:
-			err = fmt.Errorf("%w: %q is nothing that a backup holds", ErrDamaged, h.Name)
+			err = fmt.Errorf("%w: %q doesn't belong in a backup", ErrDamaged, h.Name)
 		}
 		if err != nil {
 			return err
@@ -234,7 +234,7 @@ func (u *unpacker) unpackFile(h *tar.Header) error {
 	}
 	f, err := in.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shortened(h.Name))
+		return fmt.Errorf("%w: it contains %q twice", ErrDamaged, shortened(h.Name))
 	}
 	if err != nil {
 		return errorAt(h.Name, err)

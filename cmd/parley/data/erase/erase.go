@@ -135,7 +135,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		if at, err := bus.ParseAddress(paired.Chat); err == nil {
 			t.addresses = append(t.addresses, at)
 		}
-		r.keep("that "+person+" may talk to the bot", "it is nothing that they said; parley pairing revoke "+person+" ends it")
+		r.keep("that "+person+" may talk to the bot", "that's nothing they said; parley pairing revoke "+person+" ends it")
 	}
 	again := func() (bool, error) {
 		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
@@ -153,7 +153,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.Shared {
-		r.keep("files, memory and what others said in session "+key, "others share it; look through its workspace by hand")
+		r.keep("files, memory and what others said in session "+key, "others share them; look through its workspace by hand")
 	}
 	e.addKept(&r)
 	return r, nil
@@ -181,7 +181,7 @@ func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt,
 		return true, err
 	})
 	if err == nil && e.cfg.Rewriter.file {
-		r.keep("traces in unused parts of the database's files", fmt.Sprintf("these are written anew when nobody writes; while I run, within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
+		r.keep("traces in unused parts of the database's files", fmt.Sprintf("these are rewritten when nothing else writes to them; while parley serve is running, within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
 	}
 	return r, err
 }
@@ -371,7 +371,7 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, b
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, match, keys...)
 	}
-	r.keep("what waits on the bus or is being answered", "this bus cannot take it out; erase again once that is through")
+	r.keep("what's waiting on the bus or being answered", "this bus can't remove it; erase again once that's finished")
 	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
 }

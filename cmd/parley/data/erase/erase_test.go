@@ -625,7 +625,7 @@ func TestBusThatDoesNotForget(t *testing.T) {
 	if d := h.Depth(bus.InboundTopic); r.Bus.DeadLetters != 125+3 || d.Dead != 125+2 {
 		t.Errorf("%d dead letters dropped, %d are left", r.Bus.DeadLetters, d.Dead)
 	}
-	checkReceipt(t, r, "what waits on the bus")
+	checkReceipt(t, r, "what's waiting on the bus")
 }
 
 // The files that a session sends go with it, and of a session that others share those of

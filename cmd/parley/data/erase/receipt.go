@@ -67,13 +67,13 @@ func (r *Receipt) String() string {
 		{"turns and sends cut off", int64(r.Bus.Leases)},
 		{"dead letters", int64(r.Bus.DeadLetters)},
 		{"records of what was sent", r.Book.Sends},
-		{"records of what programs handed in", r.Book.Posts},
+		{"records of what programs submitted", r.Book.Posts},
 		{"records of chats", r.Book.Chats},
 		{"requests to people", r.Book.Asks},
 		{"ratings of answers", r.Book.Ratings},
-		{"memories of the person, in all conversations", r.Book.Memories},
+		{"memories about the person, in all conversations", r.Book.Memories},
 		{"files sent to conversations with others", int64(r.Attachments)},
-		{"old files of conversations that go on", int64(r.OldFiles)},
+		{"old files in conversations that continue", int64(r.OldFiles)},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {
@@ -134,9 +134,9 @@ func (e *Eraser) receipt(what string) Receipt {
 // addKept adds to a receipt what no erasure reaches in this installation, and logs that the
 // erasure was done.
 func (e *Eraser) addKept(r *Receipt) {
-	r.keep("the ids of messages", "so that none is answered a second time")
-	r.keep("backups that were made before", "erase them by hand")
-	r.keep("what the platforms keep", "it is theirs")
+	r.keep("the ids of messages", "so that none of them is answered a second time")
+	r.keep("existing backups", "erase them by hand")
+	r.keep("what the platforms keep", "it's theirs to erase")
 	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
 		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
 		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))

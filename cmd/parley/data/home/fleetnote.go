@@ -30,7 +30,7 @@ func (n fleetNote) remedy(loaded string) string {
 	case "":
 		return ": use the configuration that names it, with --config or the environment"
 	case loaded: // in a container another file has taken its place
-		return ", as " + n.Config + " said then: start with a configuration that names it, which is compose.fleet.yaml where deploy/compose.yaml was started before"
+		return ", as " + n.Config + " said then: start with a configuration that names it, which is compose.fleet.yaml if you started deploy/compose.yaml before"
 	}
 	return ": add --config " + n.Config
 }

@@ -31,7 +31,7 @@ func CheckData(c *config.Config) error {
 	}
 	if moved.Unfinished() {
 		return &config.SettingError{Key: "home", Remedy: fmt.Sprintf(
-			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
+			"the migration of %s to %s isn't finished: run parley migrate again the same way; or delete %s to continue here as if it had never begun, and empty the other place",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
 	fleet, err := readFleet(c.Home)
@@ -49,11 +49,11 @@ func CheckData(c *config.Config) error {
 		switch {
 		case part.Location == "" && part.moved != "":
 			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
-				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
+				"not set, but the home's data was moved to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
 				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
 		case part.Location == "" && part.fleet != "":
 			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
-				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
+				"not set, but this home's bot keeps that data in %s%s; or delete %s if this home should have its own data from now on",
 				part.fleet, fleet.remedy(c.File), fleetPath(c.Home))}
 		case part.Location != "" && part.moved == "":
 			if err := checkLeft(c, part.key, part.files); err != nil {
@@ -94,7 +94,7 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 	if arriving {
 		return &config.SettingError{
 			Where: c.Origin("store.url"), Key: "store.url",
-			Remedy: "a bot is being moved to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate finish first, or run it again where you began it",
+			Remedy: "a bot is being moved to " + StoreName(string(c.Store.URL)) + ", and that isn't finished: let parley migrate finish first, or run it again where you began it",
 		}
 	}
 	return nil

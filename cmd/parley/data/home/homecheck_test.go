@@ -114,13 +114,13 @@ func TestHomeOfWhichSomethingWasTaken(t *testing.T) {
 		want       string
 	}{
 		{"all, served from there", redis + postgres, all, ""},
-		{"all, served from here", "", all, "taken to p/d on 2026-03-04"},
-		{"all, the mail served from here", postgres, all, "taken to r on 2026-03-04"},
+		{"all, served from here", "", all, "moved to p/d on 2026-03-04"},
+		{"all, the mail served from here", postgres, all, "moved to r on 2026-03-04"},
 		{"the logs, served from there", postgres, logs, ""},
-		{"the logs, served from here", "", logs, "taken to p/d"},
+		{"the logs, served from here", "", logs, "moved to p/d"},
 		{"the logs, the mail served from elsewhere", redis + postgres, logs, "parley migrate"},
-		{"begun, served from here", "", begun, "not finished"},
-		{"begun, served from there", redis + postgres, begun, "not finished"},
+		{"begun, served from here", "", begun, "isn't finished"},
+		{"begun, served from there", redis + postgres, begun, "isn't finished"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -28,7 +28,7 @@ type NothingError struct {
 func (e *NothingError) Error() string { return e.what + "\n" + DescribeConfig(e.cfg) }
 
 func noDataError(cfg *config.Config, what string) error {
-	return &NothingError{what + ": nothing to look at, and nothing was created", cfg}
+	return &NothingError{what + ": there's nothing to show, and nothing was created", cfg}
 }
 
 // DescribeConfig returns in words which configuration is in force, and how to name another.
@@ -37,7 +37,7 @@ func DescribeConfig(cfg *config.Config) string {
 	if cfg.File == "" {
 		words = cfg.FileSearch.String()
 	}
-	return words + ": if the bot is another one, name its --config FILE and --home DIR"
+	return words + ": if you mean another bot, give its --config FILE and --home DIR"
 }
 
 // probeTimeout is how long a database may take to answer what it holds.

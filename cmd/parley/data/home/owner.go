@@ -163,7 +163,7 @@ func checkWorkable(c *config.Config) error {
 		}
 		if path != "" {
 			return &config.SettingError{Where: c.Origin(f.Key), Key: f.Key, Remedy: fmt.Sprintf(
-				"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), f.Dir)}
+				"%s can't be used by this user (uid %d), which can happen after root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), f.Dir)}
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func Unusable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%s cannot be used by this user (uid %d): something in it belongs to another: chown -R %d %s: %w",
+	return fmt.Errorf("%s can't be used by this user (uid %d), because something in it belongs to somebody else: chown -R %d %s: %w",
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
 }
 

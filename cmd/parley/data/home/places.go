@@ -115,7 +115,7 @@ func checkThere(c *config.Config, agent, was, now string) error {
 			return err
 		}
 	}
-	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations have been, is not there: mount or move it to its place; are they gone for good, `mkdir -p %s`", was, was))
+	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations were, isn't there: mount it or move it back; if they're gone for good, run `mkdir -p %s`", was, was))
 }
 
 // checkEmpty refuses an agent's folder while sessions' directories are in the one of before.
@@ -133,10 +133,10 @@ func checkEmpty(c *config.Config, agent, was, now string) error {
 		return err
 	}
 	if there {
-		return placeError(c, agent, fmt.Sprintf("files of this agent's conversations are in %s, and it is to work in %s, where there are some too: stop all processes, take along what is missing there with `mv -n %s/* %s/`, and move away or delete what is left of %s",
+		return placeError(c, agent, fmt.Sprintf("files of this agent's conversations are in %s, but it's set to work in %s, where there are some, too: stop all processes, move over what's missing there with `mv -n %s/* %s/`, and move away or delete what's left of %s",
 			from, to, from, to, from))
 	}
-	return placeError(c, agent, fmt.Sprintf("the files of this agent's conversations are in %s, and it is to work in %s: stop all processes and take the files along with `mkdir -p %s && mv %s %s/`",
+	return placeError(c, agent, fmt.Sprintf("the files of this agent's conversations are in %s, but it's set to work in %s: stop all processes and move the files over with `mkdir -p %s && mv %s %s/`",
 		from, to, now, from, now))
 }
 
@@ -182,7 +182,7 @@ func LeftByRestore(c *config.Config) (next []string, err error) {
 			return nil, err
 		}
 		if left && !isSame(from, f.Dir) {
-			next = append(next, fmt.Sprintf("take the conversations' files to their place before the first serve: mkdir -p %s && cp -a %s%s %s/ && rm -r %s", f.Dir, from, all, f.Dir, from))
+			next = append(next, fmt.Sprintf("move the conversations' files to their place before you first run parley serve: mkdir -p %s && cp -a %s%s %s/ && rm -r %s", f.Dir, from, all, f.Dir, from))
 		}
 	}
 	slices.Reverse(next) // an agent's files go before the root, in which they lie
@@ -199,7 +199,7 @@ func CheckUnused(c *config.Config) error {
 			return err
 		}
 		if used {
-			return placeError(c, f.Agent, fmt.Sprintf("%s holds files of this agent's conversations, and a restore puts only the home's own aside: move it away first, as with `mv %s %s.before`", dir, dir, dir))
+			return placeError(c, f.Agent, fmt.Sprintf("%s contains files of this agent's conversations, but a restore only sets aside the home's own files: move it away first, for example with `mv %s %s.before`", dir, dir, dir))
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestACommandMakesNoFolders(t *testing.T) {
 	if got, err = ForCommand(*c, own); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckPlaces(got); err == nil || !strings.Contains(err.Error(), "is not there") {
+	if err := CheckPlaces(got); err == nil || !strings.Contains(err.Error(), "isn't there") {
 		t.Errorf("where only the root is mounted: %v", err)
 	}
 }

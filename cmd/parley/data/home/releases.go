@@ -141,10 +141,10 @@ func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error 
 		return err
 	}
 	return &config.SettingError{Where: c.Origin(own[0].Key), Key: own[0].Key,
-		Remedy: olderServes + ", which would put the files elsewhere: leave the setting out until all processes are of this release"}
+		Remedy: olderServes + ", which would put the files elsewhere: leave the setting out until all processes run this release"}
 }
 
-const olderServes = "a process of an older release still serves"
+const olderServes = "a process of an older release is still running"
 
 // waitUntilAllUnderstand waits for processes that have just begun to serve, and reports
 // whether all understand at least that much.

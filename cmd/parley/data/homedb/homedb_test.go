@@ -47,13 +47,13 @@ func TestWhatCannotBeTakenOverStays(t *testing.T) {
 	}{
 		"there is no room": {func(t *testing.T, _, bookFile string) {
 			enlarge(t, bookFile)
-		}, "make room on the disk"},
+		}, "free up disk space"},
 		"there is no room after a restore": {func(t *testing.T, _, bookFile string) {
 			if err := homedb.Check(t.Context(), filepath.Dir(bookFile)); err != nil {
 				t.Fatal(err)
 			}
 			enlarge(t, bookFile)
-		}, "make room on the disk"},
+		}, "free up disk space"},
 		"a newer release has written the book": {func(t *testing.T, _, bookFile string) {
 			s := sqlbook.Schema()
 			s.SQLite = append(s.SQLite, "CREATE TABLE later (n INTEGER)")

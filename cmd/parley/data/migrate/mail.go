@@ -16,7 +16,7 @@ import (
 )
 
 // ErrDiffers says that the messages in the new bus are not the same as those in the old one.
-var ErrDiffers = errors.New("what was taken is not the same")
+var ErrDiffers = errors.New("the copy isn't the same")
 
 // Mail counts what was copied from a bus.
 type Mail struct {
@@ -162,7 +162,7 @@ func (m *migration) compare(ctx context.Context, was *checksum) error {
 		}
 	}
 	if is.n != was.n || is.total != was.total {
-		return fmt.Errorf("%w: %d messages and dead letters were taken, and %d stand there", ErrDiffers, was.n, is.n)
+		return fmt.Errorf("%w: %d messages and dead letters were copied, but %d arrived", ErrDiffers, was.n, is.n)
 	}
 	m.Log.Info("the mail is taken", slog.Int64("messages", m.report.Mail.Messages), slog.Int64("dead_letters", m.report.Mail.Dead),
 		slog.Int64("known_ids", m.report.Mail.Known))

@@ -36,11 +36,11 @@ import (
 // Errors that callers decide on.
 var (
 	// ErrNothing says that the home has nothing to copy.
-	ErrNothing = errors.New("there is nothing to take")
+	ErrNothing = errors.New("there's nothing to move")
 	// ErrNowhere says that the new configuration names no place to copy to.
-	ErrNowhere = errors.New("no other place is named")
-	// ErrOther says that another migration was begun from this home or to this place.
-	ErrOther = errors.New("another migration was begun")
+	ErrNowhere = errors.New("no other place is configured")
+	// ErrOther says that another migration has begun from this home or to this place.
+	ErrOther = errors.New("another migration has begun")
 )
 
 // Config says what is copied, and to where.
@@ -157,7 +157,7 @@ func (m *migration) plan() error {
 	}
 	switch {
 	case len(parts) == 0 && note.ID != "":
-		return fmt.Errorf("%w: what was in the home was taken to %s on %s", ErrNothing, note.Places(), note.Done.Format(time.DateOnly))
+		return fmt.Errorf("%w: the home's data was moved to %s on %s", ErrNothing, note.Places(), note.Done.Format(time.DateOnly))
 	case len(parts) == 0:
 		return fmt.Errorf("%w: %s has no data", ErrNothing, m.Home)
 	case note.Store != "" && note.Store != m.StoreName:

@@ -164,7 +164,7 @@ func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 	case len(next) > most:
 		return exchange.Unprocessable("too_long", "the memory would have %d bytes, at most %d are allowed", len(next), most)
 	case m.Plain(next) != next:
-		return exchange.Unprocessable("secret", "the text holds a secret, or what looks like one: a model would read it")
+		return exchange.Unprocessable("secret", "the text contains a secret, or what looks like one: a model would read it")
 	}
 	err = m.Memories.Change(r.Context(), scope, owner, func(old string) (string, error) {
 		if old == next { // a repeated request
@@ -230,14 +230,14 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 		}
 		return scope, owner, err
 	}
-	return "", "", exchange.NotFound("memories are those of a person, an agent or a session")
+	return "", "", exchange.NotFound("memories belong to a person, an agent or a session")
 }
 
 // knownVersion returns the version that the caller has read.
 func knownVersion(r *http.Request) (string, error) {
 	tag := strings.Trim(strings.TrimPrefix(r.Header.Get("If-Match"), "W/"), `"`)
 	if tag == "" || tag == "*" {
-		return "", &exchange.Refusal{Status: http.StatusPreconditionRequired, Code: "no_version", Message: "say which text you have read, so that no change of others is lost: If-Match with the ETag of GET"}
+		return "", &exchange.Refusal{Status: http.StatusPreconditionRequired, Code: "no_version", Message: "say which text you've read, so that nobody else's change is lost: send If-Match with the ETag from GET"}
 	}
 	return tag, nil
 }

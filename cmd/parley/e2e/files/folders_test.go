@@ -162,7 +162,7 @@ func TestAnAgentsFolderIsChanged(t *testing.T) {
 	said := 1
 	for _, folder := range []string{one, two, ""} {
 		set(folder)
-		if out, _, code := w.Run("doctor"); code != parleytest.ExitFailed || !strings.Contains(out, "serve would not start") {
+		if out, _, code := w.Run("doctor"); code != parleytest.ExitFailed || !strings.Contains(out, "parley serve wouldn't start") {
 			t.Errorf("with the folder %q doctor ends with %d: %s", folder, code, out)
 		}
 		for _, args := range [][]string{{"serve"}, {"backup", filepath.Join(t.TempDir(), "b")}} {
@@ -208,7 +208,7 @@ func TestAnAgentsFolderIsNotThere(t *testing.T) {
 	w.WaitSaid(2, 1)
 	p.Stop()
 	parleytest.Must(t, os.Rename(folder, folder+".away"))
-	if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "is not there: mount") {
+	if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "isn't there: mount") {
 		t.Errorf("without the folder serve ends with %d: %s", code, errs)
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {

@@ -70,7 +70,7 @@ func TestABackupReplacesOnlyABackup(t *testing.T) {
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(path("archive"), archive, 0o600))
 	for name, want := range map[string]string{
-		"new": "", "empty": "", "config": "is no backup", "archive": "is no backup", "folder": "is a folder", "device": "is no plain file",
+		"new": "", "empty": "", "config": "isn't a backup", "archive": "isn't a backup", "folder": "is a folder", "device": "isn't a regular file",
 	} {
 		before, _ := os.ReadFile(path(name))
 		_, errs, code := n.run("backup", path(name))

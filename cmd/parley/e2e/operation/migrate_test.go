@@ -221,12 +221,12 @@ func TestMigrate(t *testing.T) {
 	m := newMoving(t)
 	refused(t, m.fleet, "parley migrate", "serve")
 	stdout, stderr, code := m.migrate()
-	if code != parleytest.ExitDone || !strings.Contains(stdout, "4 sessions") || !strings.Contains(stdout, "13 messages that wait in 5 mailboxes, 1 dead letters") {
+	if code != parleytest.ExitDone || !strings.Contains(stdout, "4 sessions") || !strings.Contains(stdout, "13 messages waiting in 5 mailboxes, 1 dead letters") {
 		t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)
 	}
 	m.arrived()
-	refused(t, m.World, "was taken to", "serve")
-	if _, stderr, code := m.migrate(); code != parleytest.ExitFailed || !strings.Contains(stderr, "nothing to take") {
+	refused(t, m.World, "was moved to", "serve")
+	if _, stderr, code := m.migrate(); code != parleytest.ExitFailed || !strings.Contains(stderr, "nothing to move") {
 		t.Errorf("a second time: exit code %d, saying %q", code, stderr)
 	}
 }
@@ -287,7 +287,7 @@ func TestMigrateRefuses(t *testing.T) {
 	if _, err := store.Open(t.Context(), hometest.Key(t, "1"), 1); err != nil {
 		t.Fatal(err)
 	}
-	occupied("where sessions are", "name a database that is empty")
+	occupied("where sessions are", "name an empty database")
 	// All of this has left the home as it was.
 	if _, err := os.Stat(filepath.Join(m.Home, "moved.json")); err == nil {
 		t.Error("the home is noted as moved")
@@ -324,7 +324,7 @@ func TestMigrateInTwoSteps(t *testing.T) {
 	both := m.fleet
 	m.leadTo("[store]\nurl = %q\n", m.post)
 	step("delete sessions.db once")
-	refused(t, m.World, "was taken to", "serve")
+	refused(t, m.World, "was moved to", "serve")
 	m.fleet = both
 	step("13 messages")
 	m.arrived()
@@ -354,7 +354,7 @@ func TestMigrateLeavesTheMailAtHome(t *testing.T) {
 				t.Errorf("the logs are not the same: %d sessions, and there were %d", len(got), len(m.log))
 			}
 			m.checkMailAnswered(m.fleet)
-			refused(t, m.World, "was taken to", "serve")
+			refused(t, m.World, "was moved to", "serve")
 			b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(m.Home, "bus.db")})
 			parleytest.Must(t, err)
 			defer b.Close()

@@ -59,7 +59,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 		t.Error("it is erased already")
 	}
 	w.Telegram.Say(2, 2, "/forget yes")
-	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "I've erased it") || !strings.Contains(got, "backups that were made before") {
+	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "I've erased it") || !strings.Contains(got, "existing backups") {
 		t.Errorf("it is answered %q", got)
 	}
 	parleytest.WaitFor(t, "the rewriting of the database", func() bool { return len(parleytest.FilesWith(t, w.Home, "secret-two")) == 0 })

@@ -96,7 +96,7 @@ func TestPairingsOfAHomeThatMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"pairing", "list"}, {"pairing", "owner"}, {"chats"}} {
-		if out, stderr, code := w.Run(args...); code != parleytest.ExitConfig || !strings.Contains(stderr, "taken to p/d") {
+		if out, stderr, code := w.Run(args...); code != parleytest.ExitConfig || !strings.Contains(stderr, "moved to p/d") {
 			t.Errorf("%v: exit code %d, saying %q %q", args, code, out, stderr)
 		}
 	}
