@@ -20,9 +20,9 @@ var (
 	// message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
 	// ErrTooMuch is the ErrFull for a mailbox whose waiting messages have too many bytes.
-	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
-	// ErrFenced says that this process no longer has the lease or hold. Another process may be at work,
-	// so this one must not act on the outside world anymore.
+	ErrTooMuch = fmt.Errorf("%w: too much is waiting in it", ErrFull)
+	// ErrFenced says that this process no longer has the lease or hold: another one may be
+	// at work, so this one must not act on the outside anymore.
 	ErrFenced = errors.New("lease is lost")
 	// ErrClosed says that the bus was closed.
 	ErrClosed = errors.New("bus is closed")

@@ -302,7 +302,7 @@ func missedText(s schedules.Schedule) string {
 		times = fmt.Sprintf("%d times", s.Missed)
 	}
 	if s.Missed == schedules.MaxMissed {
-		times = "more times than I keep count of"
+		times = "more times than I can count"
 	}
 	return fmt.Sprintf("Schedule `%s` (%s) has been due %s since %s, but I couldn't run it. I'm now doing the run that was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
 }

@@ -27,7 +27,7 @@ func (e *UnknownError) Error() string {
 	case len(e.Known) == 0:
 		return fmt.Sprintf("%s; no %s is configured", text, e.What)
 	}
-	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("%s; known names: %s", text, strings.Join(e.Known, ", "))
 }
 
 // A Directory finds the addresses behind the names that people, programs and models give as destinations.
@@ -47,7 +47,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 	}
 	a, err := bus.ParseAddress(name)
 	if err != nil || len(name) > bus.MaxKey {
-		return nil, &InvalidError{"bad_address", fmt.Sprintf("%q isn't an address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
+		return nil, &InvalidError{"bad_address", fmt.Sprintf("%q isn't an address: write CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
 	}
 	if err := d.CheckChannel(a.Channel); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ func TestDirectoryFindsWhatANameStandsFor(t *testing.T) {
 	for name, want := range map[string]string{
 		"cy":         `there is no target "cy"; did you mean "ci"?`,
 		"tgg:1":      `there is no channel "tgg"; did you mean "tg"?`,
-		"matrix:1":   `there is no channel "matrix"; there is: slack, tg`,
-		"everywhere": `there is no target "everywhere"; there is: ci`,
+		"matrix:1":   `there is no channel "matrix"; known names: slack, tg`,
+		"everywhere": `there is no target "everywhere"; known names: ci`,
 	} {
 		_, err := d.Find(name)
 		if unknown, ok := errors.AsType[*outbox.UnknownError](err); !ok || unknown.Error() != want {

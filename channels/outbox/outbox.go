@@ -92,11 +92,11 @@ type FullError struct {
 
 // Error names the destinations.
 func (e *FullError) Error() string {
-	what := "too many messages wait"
+	what := "too many messages are"
 	if e.TooMuch {
-		what = "too much waits"
+		what = "too much is"
 	}
-	return fmt.Sprintf("%s for %s already", what, joinAddresses(e.Full))
+	return fmt.Sprintf("%s already waiting for %s", what, joinAddresses(e.Full))
 }
 
 // Unwrap returns bus.ErrFull or bus.ErrTooMuch.

@@ -227,7 +227,7 @@ func TestLargeFilesAreBounded(t *testing.T) {
 	x.accept(outbox.Request{To: many(2), File: file})
 	_, err = x.Accept(t.Context(), outbox.Request{To: many(2), File: file})
 	full, ok := errors.AsType[*outbox.FullError](err)
-	if !ok || !errors.Is(err, bus.ErrTooMuch) || len(full.Full) != 2 || !strings.HasPrefix(full.Error(), "too much waits for slack:C0") {
+	if !ok || !errors.Is(err, bus.ErrTooMuch) || len(full.Full) != 2 || !strings.HasPrefix(full.Error(), "too much is already waiting for slack:C0") {
 		t.Errorf("twice 13 MB for one address gave %v", err)
 	}
 }
@@ -240,9 +240,9 @@ func TestWhatIsRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"oncal"}, "x", `there is no target "oncal"; did you mean "oncall"?`},
-		{[]string{"payments"}, "x", `there is no target "payments"; there is: ci, fallback, oncall`},
+		{[]string{"payments"}, "x", `there is no target "payments"; known names: ci, fallback, oncall`},
 		{[]string{"slakc:C1"}, "x", `there is no channel "slakc"; did you mean "slack"?`},
-		{[]string{"ci", "web:x"}, "x", `there is no channel "web"; there is: slack, telegram`},
+		{[]string{"ci", "web:x"}, "x", `there is no channel "web"; known names: slack, telegram`},
 		{[]string{"slack:"}, "x", `"slack:" isn't an address`},
 		{[]string{"slack:" + strings.Repeat("C", 300)}, "x", "isn't an address"},
 		{[]string{"slack:C1\r\nX"}, "x", `no control characters`},
@@ -250,8 +250,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{[]string{"slack:\x1b]0;C1\a"}, "x", "isn't an address"},
 		{many(101), "x", `"to" has more than 100 addresses`},
 		{nil, "x", "there is no destination"},
-		{[]string{"ci"}, " \n", "there is nothing to say"},
-		{[]string{"ci"}, "\u200b\u3164&#8203;", "there is nothing to say"},
+		{[]string{"ci"}, " \n", "there's nothing to send"},
+		{[]string{"ci"}, "\u200b\u3164&#8203;", "there's nothing to send"},
 	} {
 		_, err := x.Accept(t.Context(), outbox.Request{To: c.to, Text: c.text})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -36,7 +36,7 @@ const (
 func check(r Request) error {
 	switch {
 	case markup.Blank(r.Text) && r.File == nil:
-		return &InvalidError{"empty", "there is nothing to say: give a text in which there is something to see, or a file"}
+		return &InvalidError{"empty", "there's nothing to send: give a text with something visible in it, or a file"}
 	case len(r.Subject) > maxSubject:
 		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
 	case r.File != nil && !isFileName(r.File.Name):

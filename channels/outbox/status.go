@@ -189,11 +189,11 @@ func refusal(code string) *bus.Failure {
 	f := &bus.Failure{Code: code}
 	switch code {
 	case codeExpired:
-		f.Message = "its time was over before it could be sent"
+		f.Message = "it expired before it could be sent"
 	case codeGivenUp:
-		f.Message = "it was tried again and again and given up; see the dead letters"
+		f.Message = "sending it kept failing, so Parley gave up on it; see the dead letters"
 	case codeUnknown:
-		f.Message = "sending was cut off, and the platform does not tell whether it has arrived: look there before repeating it"
+		f.Message = "sending was cut off, and the platform doesn't say whether it arrived: check there before sending it again"
 	default:
 		f.Message = fmt.Sprintf("the platform refused it (%s); see the dead letters", code)
 	}

@@ -31,7 +31,7 @@ func (h *Handler) admit(r *http.Request) error {
 	case h.config.Token == "":
 		message = "the signature is missing: send " + signatureHeader + ", made with the secret of this webhook"
 	case h.config.Secret != "":
-		message = "token and signature are missing or wrong: send Authorization: Bearer and the token of this webhook, or " + signatureHeader
+		message = "the token and the signature are missing or wrong: send Authorization: Bearer and the token of this webhook, or " + signatureHeader
 	}
 	return &refusal{http.StatusUnauthorized, "unauthorized", message}
 }
@@ -83,7 +83,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLong:
-		return body, &refusal{http.StatusRequestEntityTooLarge, "too_large", "the body is too large: at most " + strconv.Itoa(maxBody) + " bytes are taken"}
+		return body, &refusal{http.StatusRequestEntityTooLarge, "too_large", "the body is too large: at most " + strconv.Itoa(maxBody) + " bytes are accepted"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return body, &refusal{http.StatusRequestTimeout, "timeout", "the body took too long: it must arrive within " + h.config.BodyTimeout.String()}
@@ -138,7 +138,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 		d.data["event"] = d.event
 	}
 	if h.config.Kind == Alertmanager && len(list(d.data["alerts"])) == 0 {
-		return d, &refusal{http.StatusBadRequest, "bad_request", "there are no alerts in it: this webhook takes Alertmanager's notifications"}
+		return d, &refusal{http.StatusBadRequest, "bad_request", "there are no alerts in it: this webhook accepts Alertmanager's notifications"}
 	}
 	return d, nil
 }

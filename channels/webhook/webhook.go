@@ -174,7 +174,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return outbox.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries are posted: use POST"}
+		return outbox.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries have to be posted: use POST"}
 	}
 	if err := h.admit(r); err != nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
@@ -284,12 +284,12 @@ func refusalOf(err error) *refusal {
 	}
 	switch {
 	case errors.Is(err, channels.ErrOtherBody):
-		return &refusal{http.StatusConflict, "conflict", "a delivery of this id had another body: use a new id"}
+		return &refusal{http.StatusConflict, "conflict", "an earlier delivery with this id had a different body: use a new id"}
 	case errors.Is(err, bus.ErrFull):
 		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": deliver it again later"}
 	}
 	if unknown, ok := errors.AsType[*outbox.UnknownError](err); ok {
 		return &refusal{http.StatusServiceUnavailable, "unknown_destination", "this webhook leads nowhere: " + unknown.Error()}
 	}
-	return &refusal{http.StatusServiceUnavailable, "unavailable", "it cannot be made durable now: deliver it again later"}
+	return &refusal{http.StatusServiceUnavailable, "unavailable", "it can't be stored right now: deliver it again later"}
 }

@@ -35,7 +35,7 @@ func Invalid(field, format string, args ...any) error {
 func CheckText(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return Invalid("text", "write what is to be done then")
+		return Invalid("text", "write what to do then")
 	case len(text) > MaxText:
 		return Invalid("text", "it has %d bytes, at most %d are allowed", len(text), MaxText)
 	}
@@ -45,7 +45,7 @@ func CheckText(text string) error {
 // LoadZone returns the time zone of that name, or an InvalidError.
 func LoadZone(name string) (*time.Location, error) {
 	if !IsZone(name) {
-		return nil, Invalid("time_zone", "there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
+		return nil, Invalid("time_zone", "%q isn't a time zone: write it like Europe/Berlin, America/New_York or UTC", name)
 	}
 	return time.LoadLocation(name)
 }
@@ -58,7 +58,7 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 		return s, Invalid("when", "%v", err)
 	}
 	if gap := w.ShortestGap(); !w.IsOnce() && gap < least {
-		return s, Invalid("when", "it would be due every %s, and at least %s have to lie between: choose a longer time", gap, least)
+		return s, Invalid("when", "it would be due every %s, but there have to be at least %s in between: choose a longer time", gap, least)
 	}
 	next := w.Next(now)
 	if next.IsZero() {

@@ -75,7 +75,7 @@ func parseCron(text string) (*cron, error) {
 	c.hourly = bits.OnesCount64(c.hours) == 24
 	c.eitherDay = !strings.HasPrefix(places[2], "*") && !strings.HasPrefix(places[4], "*")
 	if c.next(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).IsZero() {
-		return nil, fmt.Errorf("%q is never due: there is no such day", text)
+		return nil, fmt.Errorf("%q is never due: there's no such day", text)
 	}
 	return c, nil
 }
@@ -87,7 +87,7 @@ func (f field) parse(text string) (set uint64, err error) {
 		step := 1
 		if stepped {
 			if step, err = strconv.Atoi(by); err != nil || step < 1 {
-				return 0, fmt.Errorf("%q is no step: write a number from 1 on behind the slash", by)
+				return 0, fmt.Errorf("%q isn't a step: write a number of at least 1 after the slash", by)
 			}
 		}
 		first, last := f.from, f.to

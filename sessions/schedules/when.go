@@ -130,7 +130,7 @@ func parseInterval(text string) (time.Duration, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no length of time: write it like 30m, 2h, 1h30m, 1d or 2w", text)
+		return 0, fmt.Errorf("%q isn't a length of time: write it like 30m, 2h, 1h30m, 1d or 2w", text)
 	case d < time.Second:
 		return 0, errors.New("a length of time is at least a second")
 	case d > longest:
@@ -171,7 +171,7 @@ func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Ti
 func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	at, there := resolve(l, zone)
 	if !there {
-		return at, fmt.Errorf("there is no %s in %s: the clocks are set forward then, to %s", l.Format("2006-01-02 15:04"), zone, at.Format("15:04"))
+		return at, fmt.Errorf("%s doesn't exist in %s: the clocks are set forward then, to %s", l.Format("2006-01-02 15:04"), zone, at.Format("15:04"))
 	}
 	return at, nil
 }

@@ -15,7 +15,7 @@ type LoginError struct{ Server string }
 
 // Error says what the owner has to do.
 func (e *LoginError) Error() string {
-	return fmt.Sprintf("it wants somebody to be signed in (HTTP 401 Unauthorized): an owner runs parley mcp login %s", e.Server)
+	return fmt.Sprintf("somebody has to sign in (HTTP 401 Unauthorized): an owner can, with parley mcp login %s", e.Server)
 }
 
 // Login returns a server in the form that package signin needs. ErrNoServer says that no server

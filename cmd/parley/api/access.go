@@ -116,7 +116,7 @@ func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
 		names = append(slices.Clone(names), a.Public()...)
 	}
 	if !isOwnHost(r.Host, names) {
-		return &exchange.Refusal{Status: http.StatusForbidden, Code: "unknown_host", Message: "this server does not go by the name in the Host header: add it to [http] hosts"}
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: "unknown_host", Message: "this server doesn't go by the name in the Host header: add it to [http] hosts"}
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {

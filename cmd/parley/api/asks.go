@@ -154,9 +154,9 @@ func (a asking) answer(w *exchange.Answer, r *http.Request) error {
 	case errors.Is(err, bus.ErrNoAsk):
 		return exchange.NotFound("there is no such request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
-		return exchange.Forbidden("this request is about a turn of the same token: another has to approve it")
+		return exchange.Forbidden("this request comes from a turn of the same token: somebody else has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return exchange.Forbidden("this question is answered by the person whose turn it is, or by an owner")
+		return exchange.Forbidden("only the person whose turn it is, or an owner, can answer this question")
 	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskApproval:
 		return exchange.Unprocessable("bad_answer", `"answer" must be "approve", "session" or "deny"`)
 	case errors.Is(err, bus.ErrBadAnswer):

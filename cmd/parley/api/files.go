@@ -88,7 +88,7 @@ func (f sessionFiles) find(w *exchange.Answer, r *http.Request, name string) (fs
 }
 
 func noSuchFile() *exchange.Refusal {
-	return exchange.NotFound("there is no such file in the session's workspace; in a path its name is percent-encoded, also its slashes")
+	return exchange.NotFound("there is no such file in the session's workspace; in a path, its name has to be percent-encoded, including its slashes")
 }
 
 // fileRefusal returns what a caller is told who asks for what is no file of the workspace's; any other error

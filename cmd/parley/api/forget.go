@@ -41,7 +41,7 @@ func (f forgetting) forget(w *exchange.Answer, r *http.Request) error {
 		return exchange.Unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)
 	case user != "":
 		if !isPerson(user) {
-			return exchange.Unprocessable("bad_user", "%.80q is no person: write CHANNEL:USER", user)
+			return exchange.Unprocessable("bad_user", "%.80q isn't a person: write CHANNEL:USER", user)
 		}
 		w.ID, w.Subject = user, "a person" // the audit must not name the person who is erased
 		receipt, err = f.PersonSoon(r.Context(), user)

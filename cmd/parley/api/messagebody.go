@@ -22,7 +22,7 @@ func readFiles(raw json.RawMessage) ([]bus.File, error) {
 		return nil, exchange.BadRequest("bad_type", `field "files" must be a list of objects with "name" and "data"`)
 	}
 	if len(list) > maxFiles {
-		return nil, exchange.Unprocessable("too_many_files", "%d files are too many: at most %d go with one message", len(list), maxFiles)
+		return nil, exchange.Unprocessable("too_many_files", "%d files are too many: at most %d can go with one message", len(list), maxFiles)
 	}
 	all, bytes := []bus.File{}, 0
 	for _, one := range list {
@@ -38,7 +38,7 @@ func readFiles(raw json.RawMessage) ([]bus.File, error) {
 			return nil, exchange.Unprocessable("empty_file", "the file %s is empty", f.Name)
 		}
 		if bytes += len(f.Data); bytes > maxFile {
-			return nil, exchange.TooLarge(fmt.Sprintf("the files are too large: at most %d bytes are taken in one message", maxFile))
+			return nil, exchange.TooLarge(fmt.Sprintf("the files are too large: at most %d bytes are accepted in one message", maxFile))
 		}
 		all = append(all, *f)
 	}
@@ -62,7 +62,7 @@ func readFile(raw json.RawMessage) (*bus.File, error) {
 		return nil, exchange.BadRequest("bad_type", `field "file" must have "name" and "data"`)
 	}
 	if len(f.Data) > maxFile {
-		return nil, exchange.TooLarge(fmt.Sprintf("the file is too large: at most %d bytes are taken", maxFile))
+		return nil, exchange.TooLarge(fmt.Sprintf("the file is too large: at most %d bytes are accepted", maxFile))
 	}
 	return &f, nil
 }

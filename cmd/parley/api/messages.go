@@ -89,7 +89,7 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 		exchange.Field{Name: "file", Into: &file, Want: ""}, // read below
 		exchange.Field{Name: "files", Into: &files, Want: ""},
 		exchange.Field{Name: "key", Into: &m.key, Want: "a text"},
-		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time as of RFC 3339"},
+		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time in the format of RFC 3339"},
 		exchange.Field{Name: "urgent", Into: &m.urgent, Want: "true or false"},
 		exchange.Field{Name: "session", Into: &m.session, Want: "a text"},
 		exchange.Field{Name: "as", Into: &m.as, Want: "a text"},
@@ -190,7 +190,7 @@ func (a messages) checkAgent(name string) error {
 	if near := spelling.Nearest(name, names); near != "" {
 		return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; did you mean %q?", name, toAgent+":"+near)
 	}
-	return exchange.Unprocessable("unknown_agent", "there is no agent %.80q: there are %s", name, strings.Join(names, ", "))
+	return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; the agents are %s", name, strings.Join(names, ", "))
 }
 
 // postToAgent accepts a message to an agent. The outbox records it like a message to
@@ -198,7 +198,7 @@ func (a messages) checkAgent(name string) error {
 func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
-		return exchange.Unprocessable("agent_alone", "an agent is spoken to alone: send another message to the others")
+		return exchange.Unprocessable("agent_alone", "a message to an agent can't have other recipients: send them a separate message")
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
 		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people; an agent gets "files"`)
 	case strings.TrimSpace(m.text) == "" && len(m.files) == 0:
@@ -277,10 +277,10 @@ func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string
 		return refuse(badSessionName()) // no token has such a session
 	}
 	if !key.belongsTo(c) {
-		return refuse(exchange.Forbidden("this session is another's: give a name to talk in one of your own"))
+		return refuse(exchange.Forbidden("this session is somebody else's: give a name to talk in one of your own"))
 	}
 	if m.to[0] != toAgent && key.agent != agent {
-		return refuse(exchange.Unprocessable("other_agent", "this session is one of the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
+		return refuse(exchange.Unprocessable("other_agent", "this session belongs to the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
 	}
 	if key.at.Channel == console.Name {
 		from.ID, from.Name = console.Owner, ""

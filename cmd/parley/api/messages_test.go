@@ -297,7 +297,7 @@ func TestFullMailboxOfAnAddress(t *testing.T) {
 		t.Errorf("the owner's: %d %s", r.StatusCode, r.body)
 	}
 	r := x.post(opsToken, strings.Replace(file, `"text"`, `"urgent": true, "text"`, 1))
-	if r.StatusCode != 429 || r.code() != "too_much_waiting" || r.Header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too much waits for telegram:-10033") {
+	if r.StatusCode != 429 || r.code() != "too_much_waiting" || r.Header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too much is already waiting for telegram:-10033") {
 		t.Errorf("too many bytes: %d %s", r.StatusCode, r.body)
 	}
 }

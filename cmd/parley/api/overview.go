@@ -146,7 +146,7 @@ func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen si
 		return err
 	}
 	if is.Name != was.Name || !mayWatchServer(is) || is.MayApprove() != was.MayApprove() || !now.isAs(seen) {
-		return exchange.Forbidden("this token may not watch as it did any more: come again")
+		return exchange.Forbidden("what this token may watch has changed: connect again")
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ func refusalOf(err error) *exchange.Refusal {
 		return exchange.Unprocessable(e.Code, "%s", e.Message)
 	}
 	if e, ok := errors.AsType[*outbox.FullError](err); ok {
-		return mailboxFull(err, e.Error()+"; where there was room it is accepted: try again with the same Idempotency-Key")
+		return mailboxFull(err, e.Error()+"; it was accepted where there was room: try again with the same Idempotency-Key")
 	}
 	switch {
 	case errors.Is(err, bus.ErrFull):
-		return mailboxFull(err, "too much waits there already: try again later")
+		return mailboxFull(err, "too many messages are already waiting there: try again later")
 	case errors.Is(err, channels.ErrOtherBody):
 		return exchange.Conflict("other_body", "this Idempotency-Key was used before with another body: use a new key for a new message")
 	case errors.Is(err, bus.ErrInvalid):
@@ -42,7 +42,7 @@ func refusalOf(err error) *exchange.Refusal {
 	case errors.Is(err, channels.ErrNoSend):
 		return exchange.NotFound("there is no such message")
 	}
-	return exchange.Unavailable("unavailable", "this cannot be done now, and what was asked for may not be durable: ask again, with the same Idempotency-Key")
+	return exchange.Unavailable("unavailable", "this can't be done right now, and your request may not have been stored: send it again, with the same Idempotency-Key")
 }
 
 // mailboxFull refuses a message because the mailbox has too many messages, or too many
@@ -68,7 +68,7 @@ func noRouteRefusal(h http.Handler, r *http.Request) *exchange.Refusal {
 }
 
 func noSuchPath() *exchange.Refusal {
-	return exchange.NotFound("there is nothing at this path; docs/api.yaml lists what there is")
+	return exchange.NotFound("there's nothing at this path; docs/api.yaml lists all paths")
 }
 
 // A headerRecorder keeps the status and header of a response, and drops its body.

@@ -139,7 +139,7 @@ func (p planned) list(w *exchange.Answer, r *http.Request) error {
 // A person has few schedules, so all of them are read.
 func (p planned) ownPage(ctx context.Context, seen sight, session, after string, limit int) (list []schedules.Schedule, err error) {
 	if at, id, ok := strings.Cut(after, "."); after != "" && (!ok || id == "" || strings.Trim(at, "0123456789") != "") {
-		return nil, schedules.Invalid("after", "give what the page before has as next")
+		return nil, schedules.Invalid("after", "give the value that the previous page has as next")
 	}
 	for _, person := range seen.people {
 		found, err := p.Kept.OfPerson(ctx, person)
@@ -268,9 +268,9 @@ func (p planned) place(ctx context.Context, s *schedules.Schedule) error {
 	}
 	switch {
 	case s.Person == "" && own == "":
-		return exchange.Unprocessable("missing_field", `field "person" is missing: say on whose behalf it is done, as CHANNEL:USER`)
+		return exchange.Unprocessable("missing_field", `field "person" is missing: say on whose behalf to do it, as CHANNEL:USER`)
 	case s.Person != "" && own != "" && s.Person != own:
-		return exchange.Unprocessable("bad_person", "this session is that of %s alone", own)
+		return exchange.Unprocessable("bad_person", "this session belongs to %s alone", own)
 	case s.Person == "":
 		s.Person = own
 	}
@@ -309,7 +309,7 @@ func (p planned) change(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	if len(given) == 0 {
-		return exchange.Unprocessable("missing_field", "say what is to change: when, text, time_zone or paused")
+		return exchange.Unprocessable("missing_field", "say what to change: when, text, time_zone or paused")
 	}
 	s, err := p.Maker.Change(r.Context(), w.ID, to)
 	if err != nil {
@@ -353,15 +353,15 @@ func scheduleRefusal(err error) error {
 	}
 	switch {
 	case errors.Is(err, schedules.ErrNone):
-		return exchange.NotFound("there is no such schedule: parley schedule list, or GET /v1/schedules, lists those that there are")
+		return exchange.NotFound("there's no such schedule: parley schedule list, or GET /v1/schedules, lists them")
 	case errors.Is(err, schedules.ErrOver):
-		return exchange.Conflict("over", "this schedule is over: make another one")
+		return exchange.Conflict("over", "this schedule has ended: make another one")
 	case errors.Is(err, schedules.ErrTooMany):
 		return exchange.Conflict("too_many", "this person has as many schedules as [schedule] most allows: cancel one first")
 	case errors.Is(err, schedules.ErrOtherRequest):
 		return exchange.Conflict("other_body", "this Idempotency-Key was used before with another body: use a new key for a new schedule")
 	case errors.Is(err, schedules.ErrNotAdmitted):
-		return exchange.Conflict("not_admitted", "this person may not talk to the bot there now, and a schedule speaks with their rights")
+		return exchange.Conflict("not_admitted", "this person may not talk to the bot there right now, and a schedule runs with their rights")
 	case errors.Is(err, schedules.ErrNotNow):
 		return exchange.Unavailable("not_now", err.Error())
 	}

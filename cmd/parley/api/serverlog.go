@@ -91,7 +91,7 @@ func (s serverLog) watch(w *exchange.Answer, r *http.Request) error {
 	may := func() error {
 		is, err := s.access.identify(r)
 		if err == nil && (is.Name != w.Caller.Name || !is.IsAdmin()) {
-			err = exchange.Forbidden("this token may not read the log any more")
+			err = exchange.Forbidden("this token may no longer read the log")
 		}
 		return err
 	}

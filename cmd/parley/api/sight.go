@@ -184,7 +184,7 @@ func (s sights) readable(w *exchange.Answer, r *http.Request) (sessionKey, error
 // notReadable refuses what a caller may not read.
 func notReadable(c exchange.Caller) *exchange.Refusal {
 	if c.MayReadOwn() {
-		return exchange.Forbidden("this token may read the sessions that it began and the private ones of linked accounts, and no others")
+		return exchange.Forbidden("this token may only read the sessions that it began and the private ones of linked accounts")
 	}
-	return exchange.Forbidden("this token may read the sessions that it began, and no others")
+	return exchange.Forbidden("this token may only read the sessions that it began")
 }

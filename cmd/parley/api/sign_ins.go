@@ -123,7 +123,7 @@ func (s signIns) signIn(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	if !s.access.isEncrypted(r) && !isLoopbackHost(r.Host) {
-		return &exchange.Refusal{Status: http.StatusForbidden, Code: "not_encrypted", Message: "others could read along: open the page at a loopback address, " +
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: "not_encrypted", Message: "others could read what you send: open the page at a loopback address, " +
 			"or set [http] public_url to its https address at your proxy"}
 	}
 	h, err := s.holderOf(w, r)
@@ -208,7 +208,7 @@ func (s signIns) offer(w *exchange.Answer, r *http.Request) error {
 	}
 	pages := s.pages()
 	if len(pages) == 0 {
-		return exchange.Unprocessable("no_page", "this process listens on no port, so it has no page: set [http] listen, such as \"127.0.0.1:7275\"")
+		return exchange.Unprocessable("no_page", "this process doesn't listen on a port, so it has no page: set [http] listen, such as \"127.0.0.1:7275\"")
 	}
 	made := time.Now()
 	code, err := s.access.SignIns.OfferSignIn(r.Context(), w.Caller.Name)

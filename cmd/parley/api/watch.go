@@ -50,7 +50,7 @@ func (a watching) serve(w *exchange.Answer, r *http.Request, may func() error, s
 	defer leave()
 	release, ok := a.streams.add(&watcher{cancel: leave, check: may, elsewhere: w.Caller.SignIn != "" || w.Caller.MayReadOwn() && !w.Caller.MayReadAll()})
 	if !ok {
-		return exchange.Unavailable("unavailable", "the server is shutting down: come again")
+		return exchange.Unavailable("unavailable", "the server is shutting down: try again later")
 	}
 	defer release()
 	// From here on Recheck knows this stream; what changed before is seen now.
@@ -166,7 +166,7 @@ func (a watching) checkStillAllowed(r *http.Request, was exchange.Caller, key se
 		return err
 	}
 	if is.Name != was.Name || err != nil {
-		return exchange.Forbidden("this token may not watch this session any more")
+		return exchange.Forbidden("this token may no longer watch this session")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (a *auditing) Load(context.Context) error {
 	if err := a.file.Check(); err != nil {
 		return &config.SettingError{
 			Where: a.settings.Load().Origin("audit.file"), Key: "audit.file",
-			Remedy: fmt.Sprintf("it cannot be written (%v): name a file in an existing folder", err),
+			Remedy: fmt.Sprintf("it can't be written (%v): name a file in an existing folder", err),
 		}
 	}
 	return nil

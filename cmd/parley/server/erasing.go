@@ -71,13 +71,13 @@ func (e *erasing) beyondErasing() []erase.NotErased {
 		e.log.Warn("old homes cannot be looked for", slog.Any("error", err))
 	}
 	for _, dir := range asides {
-		kept = append(kept, erase.NotErased{What: dir, Why: "a restore has put it aside; delete it by hand"})
+		kept = append(kept, erase.NotErased{What: dir, Why: "a restore put it aside; delete it by hand"})
 	}
 	if c := e.settings.Load(); c.Store.URL != "" {
 		if c.Audit.File != "" {
 			kept = append(kept, erase.NotErased{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
 		}
-		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
+		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "it's up to the operator to keep or rotate them"})
 	}
 	return kept
 }

@@ -41,7 +41,7 @@ func uploads(on foundation) attachments.Uploads {
 func (f *front) keepUploads(ctx context.Context, session, message string, all []bus.File) ([]bus.Attachment, error) {
 	kept, err := uploads(f.foundation).Keep(ctx, session, message, all)
 	if errors.Is(err, attachments.ErrFull) {
-		return nil, exchange.Unprocessable("files_full", "there is no room for these files, because earlier ones of this session still wait: send them again later, or make them smaller")
+		return nil, exchange.Unprocessable("files_full", "there's no room for these files, because earlier ones from this session are still waiting: send them again later, or make them smaller")
 	}
 	if err == nil {
 		err = f.home.OwnOutgoing()

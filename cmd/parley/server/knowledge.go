@@ -34,7 +34,7 @@ func openKnowledge(c *config.Config) (*knowledge.Base, error) {
 	}
 	base, err := knowledge.Open(c.Knowledge.Dir)
 	if err != nil {
-		return nil, &config.SettingError{Where: c.Origin("knowledge.dir"), Key: "knowledge.dir", Remedy: fmt.Sprintf("it cannot be read (%v): create the folder, or name another", err)}
+		return nil, &config.SettingError{Where: c.Origin("knowledge.dir"), Key: "knowledge.dir", Remedy: fmt.Sprintf("it can't be read (%v): create the folder, or name another", err)}
 	}
 	return base, nil
 }

@@ -56,6 +56,6 @@ func CheckPort(ctx context.Context, c *config.Config) error {
 func cannotListen(c *config.Config, err error) *config.SettingError {
 	return &config.SettingError{
 		Where: c.Origin("http.listen"), Key: "http.listen",
-		Remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
+		Remedy: fmt.Sprintf("can't listen there (%v): set another address, or \"\" for none", err),
 	}
 }

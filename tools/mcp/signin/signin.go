@@ -93,7 +93,7 @@ func New(cfg Config) *Client {
 var (
 	// ErrState says that the state in an address belongs to no sign-in that was begun here, that
 	// it was used already, or that the sign-in has taken too long.
-	ErrState = errors.New("this was not begun here, was used already, or has taken longer than it may: begin again with parley mcp login")
+	ErrState = errors.New("this sign-in didn't begin here, was already used, or took too long: begin again with parley mcp login")
 	// ErrRefused says that the authorization server, or the person whom it asked for consent, has
 	// refused.
 	ErrRefused = errors.New("the sign-in was refused")

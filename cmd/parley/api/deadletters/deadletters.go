@@ -164,7 +164,7 @@ func deadLetterPath(w *exchange.Answer, r *http.Request) (topic bus.Topic, id st
 // any other error it returns as it is.
 func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
-		return exchange.NotFound("there is no such dead letter; mind that topic and id are percent-encoded in a path")
+		return exchange.NotFound("there's no such dead letter; in a path, topic and id have to be percent-encoded")
 	}
 	return err
 }

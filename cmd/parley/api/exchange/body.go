@@ -107,7 +107,7 @@ func (w *Answer) waitForSlot(r *http.Request) error {
 
 // BodyTooLarge refuses a body of more than most bytes.
 func BodyTooLarge(most int64) *Refusal {
-	return TooLarge(fmt.Sprintf("the body is too large: at most %d bytes are taken here", most))
+	return TooLarge(fmt.Sprintf("the body is too large: at most %d bytes are accepted here", most))
 }
 
 // A Field is one member of a JSON object.
@@ -123,7 +123,7 @@ func Decode(raw []byte, fields ...Field) (sizes map[string]int, err error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || err == nil {
-			return nil, BadRequest("bad_type", "want a JSON object")
+			return nil, BadRequest("bad_type", "the body must be a JSON object")
 		}
 		return nil, BadRequest("bad_json", "the body is not JSON: %v", err)
 	}

@@ -53,7 +53,7 @@ func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return day, BadRequest("bad_query", "%s must be a day, as 2026-01-31", name)
+		return day, BadRequest("bad_query", "%s must be a day like 2026-01-31", name)
 	}
 	return day, nil
 }
@@ -66,7 +66,7 @@ func Moment(r *http.Request, name string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, BadRequest("bad_query", "%s must be a time, as 2026-01-31T15:04:05Z", name)
+		return at, BadRequest("bad_query", "%s must be a time like 2026-01-31T15:04:05Z", name)
 	}
 	return at, nil
 }

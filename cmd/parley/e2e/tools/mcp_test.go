@@ -67,7 +67,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	if code != parleytest.ExitDone {
 		t.Errorf("mcp list ended with %d: %s", code, errs)
 	}
-	if _, errs, code = w.Run("mcp", "accept", "notes"); code != parleytest.ExitFailed || !strings.Contains(errs, "waits to be accepted") {
+	if _, errs, code = w.Run("mcp", "accept", "notes"); code != parleytest.ExitFailed || !strings.Contains(errs, "is waiting to be accepted") {
 		t.Errorf("accepting what is accepted ended with %d: %s", code, errs)
 	}
 	p.Stop()
@@ -78,7 +78,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	p = w.Serve(key)
 	parleytest.WaitFor(t, "the change to be seen", func() bool {
 		out, _, _ := w.Run("mcp")
-		return strings.Contains(out, "WAITS TO BE ACCEPTED") && strings.Contains(out, "and tells me")
+		return strings.Contains(out, "NEEDS TO BE ACCEPTED") && strings.Contains(out, "and tells me")
 	})
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "no such tool")
@@ -116,7 +116,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	if out, errs, code = w.Run("mcp", "test", "notes"); code != parleytest.ExitDone || !strings.Contains(out, "notes lists 1 tools") {
 		t.Errorf("beside the server it ended with %d: %s%s", code, out, errs)
 	}
-	if _, errs, code = w.Run("mcp", "test", "nots"); code != parleytest.ExitFailed || !strings.Contains(errs, "no server of that name") {
+	if _, errs, code = w.Run("mcp", "test", "nots"); code != parleytest.ExitFailed || !strings.Contains(errs, "no server by that name") {
 		t.Errorf("mcp test of what is not there ended with %d: %s", code, errs)
 	}
 	parleytest.WaitFor(t, "both to have been tried", func() bool {

@@ -127,7 +127,7 @@ func named(w *exchange.Answer, r *http.Request) string {
 
 // noServer refuses a request about a server that is not configured.
 func noServer() *exchange.Refusal {
-	return exchange.NotFound("no server of that name is configured: parley mcp list, or GET /v1/mcp, lists those that are")
+	return exchange.NotFound("no server by that name is configured: parley mcp list, or GET /v1/mcp, lists those that are")
 }
 
 // A Trial is the result of asking a server for its tools.
@@ -150,7 +150,7 @@ type ReasonCount struct {
 func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
 	if s.elsewhere && s.settings[name].Command != "" {
-		return exchange.Conflict("elsewhere", "this process runs no programs, because it is a gateway: run parley mcp test where a worker is")
+		return exchange.Conflict("elsewhere", "this process doesn't run programs, because it is a gateway: run parley mcp test where a worker is")
 	}
 	listing, err := s.Check(r.Context(), name)
 	if errors.Is(err, mcp.ErrNoServer) {
@@ -176,7 +176,7 @@ func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
 	var asked struct{ Tool, Digest string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {
-		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one with which it was listed"}`)
+		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one that it was listed with"}`)
 	}
 	if asked.Digest != "" && asked.Tool == "" {
 		return exchange.Unprocessable("no_tool", "a digest belongs to one tool: name that, too")
@@ -184,13 +184,13 @@ func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 	names, err := s.Pins.Accept(r.Context(), name, asked.Tool, asked.Digest)
 	switch {
 	case errors.Is(err, pins.ErrNoServer):
-		return exchange.NotFound("nothing is known of the tools of that server: parley mcp list, or GET /v1/mcp, lists those that are configured")
+		return exchange.NotFound("nothing is known about that server's tools: parley mcp list, or GET /v1/mcp, lists those that are configured")
 	case errors.Is(err, pins.ErrNothing):
-		return exchange.Unprocessable("nothing_aside", "nothing of that server, or no tool of that name, waits to be accepted")
+		return exchange.Unprocessable("nothing_aside", "nothing from that server, or no tool by that name, is waiting to be accepted")
 	case errors.Is(err, pins.ErrChanged):
-		return exchange.Conflict("changed", "the tool describes itself differently by now: look at it again")
+		return exchange.Conflict("changed", "the tool's description has changed: look at it again")
 	case err != nil:
-		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it cannot be kept now: try again"})
+		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it can't be stored right now: try again"})
 		return nil
 	}
 	w.Noted.Tool = exchange.Shorten(strings.Join(names, ", "))

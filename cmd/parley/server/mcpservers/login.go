@@ -91,7 +91,7 @@ func (s *Servers) isSignedIn(w *exchange.Answer, r *http.Request) error {
 	done, err := s.signIn.IsDone(r.Context(), w.ID, r.URL.Query().Get("id"))
 	if err != nil {
 		s.log.Error("it cannot be read whether somebody has signed in", slog.String("server", w.ID), slog.Any("error", err))
-		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it cannot be read now: try again"})
+		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it can't be read right now: try again"})
 		return nil
 	}
 	return w.JSON(http.StatusOK, map[string]bool{"done": done})
@@ -106,7 +106,7 @@ func (s *Servers) login(w *exchange.Answer, r *http.Request) error {
 	}
 	var asked struct{ Address, Issuer string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10)).Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
-		return exchange.BadRequest("bad_request", "%s", `the body must be {}, {"address": "the address at which the browser ended"} or {"issuer": "the authorization server that the server is to name"}`)
+		return exchange.BadRequest("bad_request", "%s", `the body must be {}, {"address": "the address where the browser ended up"} or {"issuer": "the authorization server that the server has to name"}`)
 	}
 	if asked.Address != "" {
 		return s.finishByAddress(w, r, asked.Address)
@@ -127,7 +127,7 @@ func (s *Servers) login(w *exchange.Answer, r *http.Request) error {
 func (s *Servers) finishByAddress(w *exchange.Answer, r *http.Request, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Query().Get("state") == "" {
-		return exchange.Unprocessable("bad_address", "this is not the address at which the browser ended: it has state= and code= in it")
+		return exchange.Unprocessable("bad_address", "this isn't the address where the browser ended up: that one has state= and code= in it")
 	}
 	if status, err := s.finish(r.Context(), w.ID, u.Query()); err != nil {
 		w.Refuse(&exchange.Refusal{Status: status, Code: "no_login", Message: err.Error()})

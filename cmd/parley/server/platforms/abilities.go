@@ -21,7 +21,7 @@ type Abilities struct {
 func abilitiesOf(c config.Channel) (Abilities, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
-		return Abilities{}, fmt.Errorf("there is no platform %q", c.Platform)
+		return Abilities{}, fmt.Errorf("there's no platform %q", c.Platform)
 	}
 	ch, err := p.open(c, AdapterParts{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

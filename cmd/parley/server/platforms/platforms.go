@@ -179,7 +179,7 @@ func platformNamed(name string) (platform, bool) {
 func Open(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
-		return nil, fmt.Errorf("there is no platform %q", c.Platform)
+		return nil, fmt.Errorf("there's no platform %q", c.Platform)
 	}
 	return p.open(c, g)
 }

@@ -6,7 +6,7 @@ package platforms
 func telegramSteps() []string {
 	return []string{
 		"Open https://t.me/BotFather and send it /newbot.",
-		"It asks for a name, which people see, and for a username, which ends in bot.",
+		"It asks for a name, which people will see, and a username, which has to end in “bot”.",
 		"It answers with a token, such as 123456789:AA…. Copy it, and keep it secret like a password.",
 	}
 }

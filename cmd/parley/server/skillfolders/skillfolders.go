@@ -73,7 +73,7 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 		if near := spelling.Nearest(name, known); near != "" {
 			remedy = fmt.Sprintf("write %q", near)
 		} else if len(known) == 0 {
-			remedy = "you have none: put its folder into " + filepath.Join(c.settings.Home, Folder)
+			remedy = "you don't have any: put its folder into " + filepath.Join(c.settings.Home, Folder)
 		}
 		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, Minor: minor}
 		if !slices.Contains(c.Problems, p) {
@@ -91,7 +91,7 @@ func (c *Catalog) checkServers() {
 			return false
 		}
 		c.Problems = append(c.Problems, folder.Problem{
-			File: filepath.Join(s.Path, folder.Manifest), Wrong: "its tools would be called as those of the MCP server " + s.Name,
+			File: filepath.Join(s.Path, folder.Manifest), Wrong: "its tools would have the same names as those of the MCP server " + s.Name,
 			Remedy: "give the skill and its folder, or the server, another name", Skill: s.Name,
 		})
 		return true
