@@ -66,7 +66,7 @@ func (s *settings) withModel(text string) (string, error) {
 		return text, nil
 	}
 	if regexp.MustCompile(inlineModel).MatchString(text) {
-		return "", fmt.Errorf("%s writes the model in a line model = or model.name =: replace it there by\n\n[model]\n%s", s.file, lines)
+		return "", fmt.Errorf("%s writes the model in a line model = or model.name =: replace it there with\n\n[model]\n%s", s.file, lines)
 	}
 	if from < 0 {
 		return text + "\n# Who answers.\n[model]\n" + lines, nil
@@ -98,14 +98,14 @@ func modelTableIn(text string) (from, to int) {
 // [model] does not answer.
 func withFallback(text string, from, to int, name string) (string, error) {
 	if from < 0 {
-		return "", fmt.Errorf("there is no table [model] whose fallback could name %q: write it by hand", name)
+		return "", fmt.Errorf("there's no table [model] whose fallback could name %q: add it by hand", name)
 	}
 	inside := text[from:to]
 	list := regexp.MustCompile(`(?m)^([ \t]*fallback[ \t]*=[ \t]*\[)([^\]\n]*)\]`)
 	at := list.FindStringSubmatchIndex(inside)
 	if at == nil {
 		if regexp.MustCompile(`(?m)^[ \t]*fallback[ \t]*=`).MatchString(inside) {
-			return "", fmt.Errorf("fallback of [model] has more than one line: write %q there by hand", name)
+			return "", fmt.Errorf("the fallback in [model] has more than one line: add %q there by hand", name)
 		}
 		return text[:from] + "fallback = [" + strconv.Quote(name) + "]\n" + text[from:], nil
 	}

@@ -48,7 +48,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 		among = append(among, choice{p.Name, p.Title})
 	}
 	if s.present == nil {
-		among = append(among, choice{noChannel, "nowhere yet: in this terminal alone"})
+		among = append(among, choice{noChannel, "nowhere yet: just in this terminal"})
 	}
 	name := s.Channel
 	if name == "" && !s.d.asks {
@@ -65,7 +65,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 	}
 	p, ok := platformNamed(name)
 	if !ok {
-		return &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
+		return &UsageError{fmt.Sprintf("there's no platform %q: write one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
 	}
 	s.channel = channel{name: s.freeName(p.Name), platform: p.Name, title: p.Title, apiURL: s.APIURL}
 	return nil
@@ -136,7 +136,7 @@ func (s *setup) checkOther() error {
 	for _, c := range s.present.ChannelsByName() {
 		for _, t := range s.channel.tokens {
 			if t.key == "bot_token" && t.value == string(c.BotToken) {
-				return fmt.Errorf("the channel %s has this bot already: make another one", c.Name)
+				return fmt.Errorf("the channel %s already has this bot: make another one", c.Name)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type dialogue struct {
 }
 
 // errLeft says that the person has ended the dialogue before its end.
-var errLeft = errors.New("left before the end; nothing was written")
+var errLeft = errors.New("you left before the end; nothing was written")
 
 // errBack says that the person wants to answer the question before this one again.
 var errBack = errors.New("a step back")
@@ -121,11 +121,11 @@ func (d *dialogue) readLine() (string, error) {
 			return "", errLeft
 		}
 	}
-	return "", fmt.Errorf("more than %d characters were typed as one answer", maxLine)
+	return "", fmt.Errorf("the answer has more than %d characters", maxLine)
 }
 
 // errKeys says that an answer has characters that no setting has.
-var errKeys = errors.New("the answer has control characters, as arrow keys make them")
+var errKeys = errors.New("the answer contains control characters, such as arrow keys")
 
 // checkTyped returns what was typed as a text, or errKeys for control characters. These come from
 // keys that mean nothing here, such as arrows.

@@ -71,7 +71,7 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 	for _, o := range providerChoices() {
 		names = append(names, o.name)
 	}
-	wrong := fmt.Sprintf("there is no provider %q", name)
+	wrong := fmt.Sprintf("there's no provider %q", name)
 	if near := spelling.Nearest(name, names); near != "" {
 		wrong += fmt.Sprintf(" (did you mean %q?)", near)
 	}
@@ -156,7 +156,7 @@ func (s *setup) reach(ctx context.Context) (err error) {
 		case isRefused && refused.Cause == llm.CauseNetwork:
 			return fmt.Errorf("%w at %s (%s)", errUnreachable, address, inWords(failed))
 		case i == 0:
-			err = fmt.Errorf("%s answers, but not as a model's server does (%s): look at the address, which usually ends in /v1", m.baseURL, inWords(failed))
+			err = fmt.Errorf("%s answers, but not the way a model server does (%s): check the address, which usually ends in /v1", m.baseURL, inWords(failed))
 		}
 	}
 	return err
@@ -280,7 +280,7 @@ func readSecret(file string) (secret, error) {
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" || strings.ContainsFunc(text, unicode.IsControl) {
-		return secret{}, fmt.Errorf("%s has to hold the secret alone, in one line", file)
+		return secret{}, fmt.Errorf("%s has to contain only the secret, on one line", file)
 	}
 	return secret{value: text}, nil
 }
@@ -344,7 +344,7 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 	case s.Model != "":
 		return s.Model, nil
 	case !s.d.asks && usual == "":
-		return "", missing("--model", "the server lists none that chats")
+		return "", missing("--model", "the server doesn't list any chat models")
 	case !s.d.asks:
 		return usual, nil
 	}
@@ -356,7 +356,7 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 		s.d.showModels(shown)
 		what := textModelName
 		if len(shown) > maxShown {
-			what += ", or a part of names"
+			what += ", or part of a name"
 		}
 		typed, err := s.d.ask(ctx, what, usual)
 		if err != nil {
@@ -415,7 +415,7 @@ func (s *setup) chooseUse(ctx context.Context) error {
 		return nil
 	}
 	if s.model.provider.name == demoProvider {
-		return &UsageError{"the demo is no further model: it understands a handful of requests, and needs no settings"}
+		return &UsageError{"the demo can't be added as another model: it understands a handful of requests, and needs no settings"}
 	}
 	if !s.takesFurtherModel() {
 		return nil

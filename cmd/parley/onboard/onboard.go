@@ -46,7 +46,7 @@ func (e *UsageError) Error() string { return e.problem }
 // missing returns the error for a flag that must be given because there is no person at a terminal
 // who can be asked; purpose says what the flag is for.
 func missing(flag, purpose string) error {
-	return &UsageError{fmt.Sprintf("nobody can be asked here, because this is no terminal: give %s (%s)", flag, purpose)}
+	return &UsageError{fmt.Sprintf(textCannotAsk, flag, purpose)}
 }
 
 // A Command is the command line of onboard. What its flags leave out is asked for.
@@ -147,7 +147,7 @@ func (s *setup) lookAtPresent(ctx context.Context) error {
 	}
 	present, err := s.program.Load(s.file)
 	if err != nil {
-		return fmt.Errorf("nothing can be added to a configuration that is wrong: correct it, or replace it with --yes: %w", err)
+		return fmt.Errorf("the configuration has errors, so nothing can be added to it: fix them, or replace it with --yes: %w", err)
 	}
 	s.present = present
 	return nil
@@ -162,9 +162,9 @@ func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	case s.Add && (s.addsChannel || s.addsModel):
 		return "", nil
 	case !s.d.asks && s.Add:
-		return "", missing("--channel or --provider", "what is to be added")
+		return "", missing("--channel or --provider", "what to add")
 	case !s.d.asks:
-		return "", missing("--add or --yes", s.file+" is there already; --add adds to it, and --yes replaces it and keeps it under another name")
+		return "", missing("--add or --yes", s.file+" already exists; --add adds to it, and --yes replaces it and keeps it under another name")
 	}
 	what, err = s.d.choose(ctx, s.file+textExists, []choice{
 		{addChannel, "add a chat platform"},
@@ -212,7 +212,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 	}
 	s.d.say(textAskingAgent, first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {
-		return fmt.Errorf("the settings are written, but there is no answer yet (parley doctor says more): %w", err)
+		return fmt.Errorf("the settings are written, but there's no answer yet (parley doctor says more): %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 		err = s.check(read)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("the settings would be wrong, and are not written: %w", err), os.Remove(trial))
+		return errors.Join(fmt.Errorf("the settings would be wrong, so they weren't written: %w", err), os.Remove(trial))
 	}
 	if s.old != "" {
 		if err := os.Link(s.file, s.old); err != nil {
@@ -82,7 +82,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 func (s *settings) check(read *config.Config) error {
 	c, ok := read.Channels[s.channel.name]
 	if s.channel.platform != "" && (!ok || c.Platform != s.channel.platform) {
-		return fmt.Errorf("the channel %s is not among them: add it by hand", s.channel.name)
+		return fmt.Errorf("the channel %s isn't among them: add it by hand", s.channel.name)
 	}
 	name, further := strings.CutPrefix(s.modelTable(), "models.")
 	m := read.Model
@@ -90,7 +90,7 @@ func (s *settings) check(read *config.Config) error {
 		m = read.Models[name]
 	}
 	if s.addsModel && (m.Name != s.model.name || further && s.model.fallback && !slices.Contains(read.Model.Fallback, name)) {
-		return fmt.Errorf("the model %s is not among them: add it by hand", s.model.name)
+		return fmt.Errorf("the model %s isn't among them: add it by hand", s.model.name)
 	}
 	return nil
 }
@@ -162,9 +162,9 @@ func (s *settings) text() (string, error) {
 	if s.present != nil {
 		return s.added()
 	}
-	return strings.Join(slices.DeleteFunc([]string{`# Parley's settings, as parley onboard wrote them. docs/configuration.md has all that
-# can be set; parley config check says what is in force, and parley doctor whether it
-# works. Secrets are not here: they are read from variables or from files beside this one.
+	return strings.Join(slices.DeleteFunc([]string{`# Parley's settings, as parley onboard wrote them. docs/configuration.md lists every
+# setting; parley config check says what is in effect, and parley doctor whether it
+# works. Secrets aren't here: they are read from variables or from files next to this one.
 `, "# Who answers. docs/models.md has the providers and what is special about each.\n[model]\n" + s.modelLines("model"), `# What the agent may do in chats beyond its own files: "shell", "network", "git". In a
 # terminal it may do all of it, inside the sandbox.
 # [agents.defaults]
@@ -189,7 +189,7 @@ func (s *settings) modelLines(table string) string {
 	}
 	text := line("name", strconv.Quote(m.name), "") + line("base_url", strconv.Quote(m.baseURL), "")
 	if m.window > 0 {
-		text += line("window", strconv.Itoa(m.window), "tokens that it reads at once: more take more memory; left out, it is often 4096")
+		text += line("window", strconv.Itoa(m.window), "tokens that it can read at once: more need more memory; the usual default is 4096")
 	}
 	if m.key.value != "" {
 		text += line("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")
@@ -214,7 +214,7 @@ func (s *settings) channelTable() string {
 	if c.apiURL != "" {
 		b.WriteString(line("api_url", strconv.Quote(c.apiURL), ""))
 	}
-	b.WriteString(line("access", `"pairing"`, "who writes to it gets a code, and an owner admits with parley pairing approve CODE"))
+	b.WriteString(line("access", `"pairing"`, "whoever writes to it gets a code, and an owner lets them in with parley pairing approve CODE"))
 	if c.owner != "" {
 		b.WriteString(line("owners", "["+strconv.Quote(c.owner)+"]", ""))
 	}

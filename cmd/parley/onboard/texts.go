@@ -16,6 +16,7 @@ Examples:
   parley onboard --add --channel slack --token-file bot.txt --app-token-file app.txt`
 
 const (
+	textCannotAsk      = "I can't ask anybody here, because this isn't a terminal: give %s (%s)"
 	textWhichPlatform  = "Where will people talk to it?"
 	textBotAnswers     = "%s accepted the token: the bot is %s."
 	textTypeAgain      = "That doesn't work: %v.\nFix it and type it again, or type %q."

@@ -102,7 +102,7 @@ func (s Service) environment(env func(string) string) (string, error) {
 		for _, found := range variable.FindAllStringSubmatch(text, -1) {
 			name, value := found[2], env(found[2])
 			if value == "" || strings.ContainsAny(value, "'\n\r") {
-				return "", &Problem{fmt.Sprintf("the configuration reads ${%s}, and the service would not have it: set %s to one line without ' while you install it, or write the value into a file and ${file:PATH} in the configuration", name, name)}
+				return "", &Problem{fmt.Sprintf("the configuration reads ${%s}, which the service wouldn't have: set %s to one line without ' while you install it, or write the value into a file and ${file:PATH} in the configuration", name, name)}
 			}
 			if set := name + "='" + value + "'\n"; !slices.Contains(lines, set) {
 				lines = append(lines, set)
@@ -143,7 +143,7 @@ func (s Service) writeEnvironment() error {
 func (s Service) Text() (string, error) {
 	for _, path := range []string{s.Program, s.Config, s.Home} {
 		if strings.ContainsAny(path, "\n\"%$\\") {
-			return "", &Problem{fmt.Sprintf("systemd does not take %q as it is: move it to a path without \", %%, $ and \\", path)}
+			return "", &Problem{fmt.Sprintf("systemd doesn't accept %q: move it to a path without \", %%, $ and \\", path)}
 		}
 	}
 	if !s.Root {
@@ -170,14 +170,14 @@ func (s Service) userUnit() string {
 
 [Unit]
 Description=Parley, an AI agent in chats
-# However long it takes until what it needs is up: it is tried again for ever.
+# It is restarted forever, however long it takes until what it needs is up.
 StartLimitIntervalSec=0
 
 [Service]
 Type=exec
 ExecStart=` + call + `
 ExecReload=/bin/kill -HUP $MAINPID
-` + s.environmentLine() + `# It comes back whatever ended it, but for a configuration that has to be corrected first.
+` + s.environmentLine() + `# It restarts whatever ended it, unless the configuration has to be corrected first.
 Restart=always
 RestartSec=1
 RestartPreventExitStatus=78
@@ -186,7 +186,7 @@ TimeoutStopSec=30
 KillMode=mixed
 UMask=0077
 LimitNOFILE=65536
-# Where memory is short the kernel ends a command of an agent first.
+# If memory runs short, the kernel ends an agent's command first.
 OOMPolicy=continue
 NoNewPrivileges=yes
 
@@ -249,7 +249,7 @@ func secretsOf(config string) ([]string, error) {
 		for _, found := range secretFile.FindAllStringSubmatch(line, -1) {
 			name, ok := strings.CutPrefix(found[1], credentials)
 			if !ok || name == "" || strings.Contains(name, "/") {
-				return nil, &Problem{fmt.Sprintf("the service runs under a user of its own, who cannot read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
+				return nil, &Problem{fmt.Sprintf("the service runs under a user of its own, who can't read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -258,7 +258,7 @@ func secretsOf(config string) ([]string, error) {
 	}
 	for _, name := range names {
 		if _, err := os.Stat(credentialsSource + name); err != nil {
-			return nil, &Problem{fmt.Sprintf("the configuration reads the credential %s, and there is no %s: put it there, with mode 0600 (%v)", name, credentialsSource+name, err)}
+			return nil, &Problem{fmt.Sprintf("the configuration reads the credential %s, but there's no %s: put it there, with mode 0600 (%v)", name, credentialsSource+name, err)}
 		}
 	}
 	return names, nil
@@ -273,7 +273,7 @@ func checkReadable(file string) error {
 			return fmt.Errorf("look at %s: %w", path, err)
 		}
 		if info.Mode().Perm()&want == 0 {
-			return &Problem{fmt.Sprintf("the service runs under a user of its own, who cannot get at %s: put the configuration below /etc/parley, readable by all, with its secrets as credentials", path)}
+			return &Problem{fmt.Sprintf("the service runs under a user of its own, who can't get at %s: put the configuration below /etc/parley, readable by all, with its secrets as credentials", path)}
 		}
 		if path == filepath.Dir(path) {
 			return nil
