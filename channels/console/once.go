@@ -69,7 +69,7 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 		case a.err != nil:
 			return "", fmt.Errorf("read the message: %w", a.err)
 		case len(a.text) > bus.MaxBody:
-			return "", errors.New("the message is too long: standard input is read whole as one message")
+			return "", errors.New("the message is too long: all of standard input is one message")
 		}
 		return strings.ToValidUTF8(string(a.text), "\uFFFD"), nil
 	case <-ctx.Done():
@@ -120,7 +120,7 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 	case bus.TurnComplete, bus.TurnError:
 	case bus.TurnParked:
 		if o.turns[e.Turn] || slices.Contains(e.Causes, o.id) {
-			o.finish(fmt.Errorf("%w yet: the turn waits for somebody; `parley approvals list` shows for what, and in a conversation it goes on", ErrFailed))
+			o.finish(fmt.Errorf("%w yet: the turn is waiting for somebody; `parley approvals list` shows for what, and in an interactive parley chat you can answer", ErrFailed))
 		}
 		return
 	default:

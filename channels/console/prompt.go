@@ -80,7 +80,7 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // "" if there is none.
 func (p *prompt) aid() string {
 	if p.search != nil {
-		found := "nothing has it"
+		found := "no match"
 		if p.search.at >= 0 {
 			found = "Ctrl-R: older match · Enter: use it · Esc: cancel"
 		}

@@ -12,7 +12,7 @@ import (
 // possible answers.
 const (
 	answerText  = "y/n/s › "
-	answersHelp = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"
+	answersHelp = "y runs it · n denies it, n WHY says why · s runs it, now and whenever this exact call comes up again in this conversation"
 )
 
 // requests are the approvals that the person at the terminal is asked for. The person decides about the first one,
@@ -49,7 +49,7 @@ func (r *requests) question() string {
 	if len(r.open) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s waits for your word (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersHelp)
+	return fmt.Sprintf("%s needs your approval (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersHelp)
 }
 
 // command returns the command for a typed line that decides about the current request; wrong says why a line that
@@ -72,7 +72,7 @@ func (r *requests) command(text string) (command, wrong string) {
 	}
 	if r.exchanged {
 		r.exchanged = false
-		return "", "what was asked about has been decided elsewhere; this is the next request, " + id + ": say it once more if you mean that"
+		return "", "that request was decided elsewhere; this is the next one, " + id + ": answer again if you mean this one"
 	}
 	r.open = r.open[1:]
 	return command, ""

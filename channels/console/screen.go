@@ -258,7 +258,7 @@ func (s *screen) withdrawBlocks(t *turn, from int) {
 		s.finishBlock()
 	}
 	if void {
-		s.display.print(passage{text: bullet + "the answer broke off and begins again"})
+		s.display.print(passage{text: bullet + "the answer was cut off and is starting over"})
 	}
 }
 
@@ -297,7 +297,7 @@ func (s *screen) endTurn(t *turn, e bus.Event) {
 		s.finishBlock()
 	}
 	if e.Type == bus.TurnError && len(t.texts) > 0 {
-		s.display.print(passage{text: bullet + "stopped here: the answer is not complete", dim: true})
+		s.display.print(passage{text: bullet + "stopped here: the answer isn't complete", dim: true})
 	}
 	s.calls = nil
 	s.showRunningCalls()

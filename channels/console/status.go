@@ -34,7 +34,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 		s.display.print(passage{text: bullet + retryText(*e.Retry)})
 	case e.Compaction != nil:
 		s.finishBlock()
-		s.display.print(passage{text: fmt.Sprintf("%sless of the past is shown to the model: about %d tokens in place of %d", bullet, e.Compaction.After, e.Compaction.Before)})
+		s.display.print(passage{text: fmt.Sprintf("%sthe model now sees less of the past: about %d tokens instead of %d", bullet, e.Compaction.After, e.Compaction.Before)})
 	case e.Usage != nil:
 		t.addUsage(*e.Usage)
 		s.setBusy(s.busy)
@@ -43,7 +43,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 
 // retryText returns the line that says that a model is asked again, or that another one is asked in its place.
 func retryText(r bus.Retry) string {
-	when := "at once"
+	when := "right away"
 	if wait := time.Duration(r.AfterMS) * time.Millisecond; wait >= time.Second {
 		when = "in " + wait.Round(time.Second).String()
 	}
@@ -52,9 +52,9 @@ func retryText(r bus.Retry) string {
 		from = oneLine(r.From)
 	}
 	if r.To != "" && r.To != r.From {
-		return fmt.Sprintf("%s gives no answer: %s is asked %s", from, oneLine(r.To), when)
+		return fmt.Sprintf("%s isn't answering: asking %s %s", from, oneLine(r.To), when)
 	}
-	return fmt.Sprintf("%s gives no answer: it is asked again %s, as try %d", from, when, r.Attempt)
+	return fmt.Sprintf("%s isn't answering: asking it again %s (try %d)", from, when, r.Attempt)
 }
 
 // addUsage adds the tokens and the cost of one call to the turn's.

@@ -143,7 +143,7 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
 	d.see(t, "· read_file notes.txt … ok\n")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
-	d.see(t, "· less of the past is shown to the model: about 2000 tokens in place of 7000\n")
+	d.see(t, "· the model now sees less of the past: about 2000 tokens instead of 7000\n")
 	d.emit(in.ID, text(4, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
 	d.see(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
 	d.emit(in.ID, text(4, "more.")[1:]...)
@@ -176,7 +176,7 @@ func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
 	d.answer(t, in.ID+"#reply", "summed up")
 	d.ends(t, "summed up\n›")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
-	d.ends(t, "about 2000 tokens in place of 7000\n›")
+	d.ends(t, "about 2000 tokens instead of 7000\n›")
 }
 
 func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
 	d.emit(in.ID, text(0, "all of it")...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "all of it")
-	d.ends(t, "› hello\nfirst half\n· the answer broke off and begins again\nall of it\n›")
+	d.ends(t, "› hello\nfirst half\n· the answer was cut off and is starting over\nall of it\n›")
 }
 
 func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
@@ -416,13 +416,13 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 	d.emit("console:1", bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "question", Kind: bus.AskQuestion}},
 		bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "elsewhere", Kind: bus.AskApproval, Tool: "message", Asked: []bus.Address{{Channel: "slack", Chat: "C1"}}}},
 		request("one"), request("one"), request("two"), request("three"))
-	d.see(t, "exec_shell waits for your word (one)")
+	d.see(t, "exec_shell needs your approval (one)")
 	d.press(t, "y\r")
 	d.see(t, "(two)")
 	d.emit("console:1", bus.Event{Type: bus.AskResolved, Ask: &bus.Ask{ID: "two"}})
 	d.see(t, "(three)")
 	d.press(t, "y\r") // it may have been meant for the second
-	d.see(t, "three: say it once more if you mean that")
+	d.see(t, "three: answer again if")
 	d.press(t, "n\r")
 	d.ends(t, "n\n›")
 	d.press(t, "y\r")
@@ -476,7 +476,7 @@ func TestCtrlRSearchesWhatWasTyped(t *testing.T) {
 	d.press(t, "\x12")
 	d.ends(t, "› the pear and the apple")
 	d.press(t, "\x12")
-	d.see(t, "nothing has it")
+	d.see(t, "no match")
 	d.press(t, "\x03") // leaves the search, and the line is as it was
 	d.until(t, "the line as it was", func(onScreen string) bool { return strings.HasSuffix(onScreen, idle+"\n› half") })
 	d.press(t, "\x15\x12plum\r")

@@ -263,7 +263,7 @@ func shorten(lines []string, room, width int) []string {
 		return lines
 	}
 	shown := append([]string(nil), lines[:room-1]...)
-	more := fmt.Sprintf("… %d more lines, which are shown once all have come", len(lines)-len(shown))
+	more := fmt.Sprintf("… %d more lines, which I'll show once all of them have arrived", len(lines)-len(shown))
 	return append(shown, dimmedRow(more, width))
 }
 

@@ -107,7 +107,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 // noteRootsOwn says if no commands run in a person's own directory, because that is root's.
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
-		fmt.Fprintf(out, "parley: no commands run in %s, because they never run as root, and nobody but root can work there: run parley as an ordinary user, or give the directory to one\n", dir)
+		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or give the directory to one\n", dir)
 	}
 }
 
@@ -212,15 +212,15 @@ func banner(agent, chat, model string) string {
 	if model != "" {
 		parts = append(parts, "model "+model)
 	}
-	return strings.Join(append(parts, "/help says what there is, Ctrl-D leaves"), " · ")
+	return strings.Join(append(parts, "/help lists commands, Ctrl-D exits"), " · ")
 }
 
 // leavingNote says what happens to an unfinished answer when the person leaves the terminal.
 func leavingNote(server *client.Client) string {
 	if server.Hosted {
-		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
+		return "the answer is paused; it continues the next time parley chat or parley serve runs"
 	}
-	return "the answer goes on without you; parley sessions shows it"
+	return "the answer continues in the background; parley sessions shows it"
 }
 
 // terminalCommands returns the commands that a terminal offers: not those about people's own data, which
@@ -236,11 +236,11 @@ func unknownCommand(text string) string {
 	if name == "" || slices.Contains(known, name) {
 		return ""
 	}
-	wrong := "there is no command /" + name
+	wrong := "there's no command /" + name
 	if near := spelling.Nearest(name, known); near != "" {
 		return wrong + "; did you mean /" + near + "?"
 	}
-	return wrong + "; /help lists those that there are"
+	return wrong + "; /help lists the commands"
 }
 
 // conversationName splits a session, which the person has given by its name or its key, into the

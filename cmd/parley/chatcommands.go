@@ -63,7 +63,7 @@ func (c *chatCommands) list(ctx context.Context) string {
 		return "can't list the conversations: " + err.Error()
 	}
 	if len(c.listed) == 0 {
-		return "there is no conversation yet"
+		return "there are no conversations yet"
 	}
 	lines := []string{textConversations}
 	for i, p := range c.listed {
@@ -126,11 +126,11 @@ func (c *chatCommands) goTo(ctx context.Context, which string) (said string, lea
 	}
 	switch {
 	case at < 0 || at >= len(c.listed):
-		return fmt.Sprintf("there is no conversation %s; /sessions lists them, and parley chat --session NAME begins one", which), false
+		return fmt.Sprintf("there's no conversation %s; /sessions lists them, and parley chat --session NAME begins one", which), false
 	case c.isHere(c.listed[at]):
-		return "you are there", false
+		return "you're already there", false
 	case c.bound:
-		return "this conversation has your directory for itself (--workspace): leave it, and say parley chat --session " + c.listed[at].chat, false
+		return "this conversation works in your own directory (--workspace): exit, and run parley chat --session " + c.listed[at].chat, false
 	}
 	c.next = &c.listed[at]
 	return "", true
@@ -169,12 +169,12 @@ func (c *chatCommands) answering() string {
 func (c *chatCommands) describeModel(args string) string {
 	chain := c.models[c.agent()]
 	if len(chain) == 0 {
-		return "this configuration has no agent " + c.agent() + ", so I cannot say which model answers"
+		return "this configuration has no agent " + c.agent() + ", so I can't say which model answers"
 	}
 	named := func(m models.Model) string { return fmt.Sprintf("%s ([%s])", m.Model.Info().Name, m.Table) }
 	text := named(chain[0]) + " answers"
 	if !c.server.Hosted {
-		text += ", unless the server that runs was started with another configuration"
+		text += ", unless the running server was started with a different configuration"
 	}
 	var further []string
 	used := map[string]bool{}
@@ -184,7 +184,7 @@ func (c *chatCommands) describeModel(args string) string {
 		}
 	}
 	if len(further) > 0 {
-		text += ". If it cannot: " + strings.Join(further, ", then ")
+		text += ". If it can't: " + strings.Join(further, ", then ")
 	}
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Models)) {

@@ -136,10 +136,10 @@ func Find(text string) (found []bus.Attachment, wrong string) {
 			continue
 		}
 		if bytes += info.Size(); bytes > MaxBytes {
-			return nil, fmt.Sprintf("with %s that is more than the %d MB that go with one message", path, MaxBytes>>20)
+			return nil, fmt.Sprintf("with %s, that's more than the %d MB that can go with one message", path, MaxBytes>>20)
 		}
 		if len(found) == MaxFiles {
-			return nil, fmt.Sprintf("at most %d files go with one message", MaxFiles)
+			return nil, fmt.Sprintf("at most %d files can go with one message", MaxFiles)
 		}
 		found = append(found, bus.Attachment{Kind: bus.Document, Name: filepath.Base(path), Size: info.Size(), Ref: path})
 	}
@@ -152,7 +152,7 @@ func check(path string, info fs.FileInfo) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", path)
+		return fmt.Errorf("%s isn't a regular file", path)
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty", path)
 	}

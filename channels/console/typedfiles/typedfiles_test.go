@@ -68,7 +68,7 @@ func TestNamesOfFilesAreFoundInWhatIsTyped(t *testing.T) {
 			t.Errorf("%q names %q %q, want %q", text, names, wrong, want)
 		}
 	}
-	for text, want := range map[string]string{"@sub": "is a folder", "@large": "more than the 10 MB", "@empty": "is empty", "@/dev/null": "no regular file"} {
+	for text, want := range map[string]string{"@sub": "is a folder", "@large": "more than the 10 MB", "@empty": "is empty", "@/dev/null": "isn't a regular file"} {
 		if found, wrong := typedfiles.Find(text); found != nil || !strings.Contains(wrong, want) {
 			t.Errorf("%q: %v %q", text, found, wrong)
 		}

@@ -37,10 +37,10 @@ func LockConversation(homeDir, agent, name string, said io.Writer) (chat string,
 		case name != "":
 			return chat, func() {}, nil
 		case n > mostTerminals:
-			return "", nil, fmt.Errorf("%d terminals talk already: name a conversation with --session", mostTerminals)
+			return "", nil, fmt.Errorf("%d terminals are already in use: name a conversation with --session", mostTerminals)
 		}
 		next := fmt.Sprintf("%s-%d", defaultChat, n)
-		fmt.Fprintf(said, "another terminal has the conversation %s; this is %s\n", chat, next)
+		fmt.Fprintf(said, "another terminal is using the conversation %s; this one is %s\n", chat, next)
 		chat = next
 	}
 }

@@ -93,7 +93,7 @@ func TestRootsCommandsRunAsAnother(t *testing.T) {
 	switch can := sandbox.CheckPersonal(own); {
 	case can == nil && (code != parleytest.ExitDone || !strings.Contains(out, user+`\nkept`) || strings.Contains(errs, "no commands")):
 		t.Errorf("in root's directory: exit code %d, %s, %s", code, out, errs)
-	case can != nil && (code != parleytest.ExitDone || !strings.Contains(out, "never run as root") || !strings.Contains(errs, "no commands run in "+own)):
+	case can != nil && (code != parleytest.ExitDone || !strings.Contains(out, "never run as root") || !strings.Contains(errs, "no commands can run in "+own)):
 		t.Errorf("in root's directory, which cannot be shown: exit code %d, %s, %s", code, out, errs)
 	}
 	if got := owners(t, own); len(got) != 1 || len(got[0]) == 0 {

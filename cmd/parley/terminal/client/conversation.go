@@ -89,7 +89,7 @@ func read(a bus.Attachment) (bus.File, error) {
 	defer func() { _ = f.Close() }() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(f, a.Size+1))
 	if err == nil && int64(len(raw)) > a.Size {
-		err = errors.New("it grows meanwhile")
+		err = errors.New("it's still growing")
 	}
 	if err != nil {
 		return bus.File{}, fmt.Errorf("%s cannot be read: %w", a.Name, err)

@@ -46,7 +46,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 		role, err := s.client.Role(ctx)
 		if err == nil && role.Suffices(s.server.Role) {
 			if s.server.Override.Dir != "" {
-				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
+				return errors.New("--workspace needs the home for itself, but another parley is using it: stop that one, or give another --home")
 			}
 			s.role = role
 			return nil
@@ -95,7 +95,7 @@ func (s *homeConn) reconnect(ctx context.Context) error {
 	}
 	leave, err := s.host(ctx)
 	if err != nil {
-		return fmt.Errorf("%w, and its place cannot be taken: %w", errAway, err)
+		return fmt.Errorf("%w, and this process can't take over: %w", errAway, err)
 	}
 	s.leave = leave
 	return nil

@@ -76,7 +76,7 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 				return s.Finish(ctx, address)
 			}
 			if s.Client.Hosted {
-				return fmt.Errorf("no address came: parley mcp login %s ADDRESS ends this sign-in until %s", s.Server, begun.Until.Local().Format(time.TimeOnly))
+				return fmt.Errorf("no address was entered: until %[2]s, you can finish signing in with parley mcp login %[1]s ADDRESS", s.Server, begun.Until.Local().Format(time.TimeOnly))
 			}
 			pasted = nil // nobody types, but the browser may come
 		case <-look.C:
@@ -89,5 +89,5 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 			}
 		}
 	}
-	return errors.New("nobody has signed in within ten minutes: begin again")
+	return errors.New("nobody signed in within ten minutes: start again")
 }

@@ -54,7 +54,7 @@ func Servers(out io.Writer, all []mcpservers.Server) error {
 	w := table(out, "SERVER", "TOOL", "STATE", "DESCRIPTION")
 	for _, s := range all {
 		if s.Error != "" {
-			fmt.Fprintf(w, "%s\t\tcannot be reached\t%s\n", s.Name, terminal.Cell(s.Error))
+			fmt.Fprintf(w, "%s\t\tcan't be reached\t%s\n", s.Name, terminal.Cell(s.Error))
 		}
 		for _, t := range s.Tools {
 			fmt.Fprintf(w, "%s\t%s\taccepted\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
@@ -151,7 +151,7 @@ func Trial(out io.Writer, t mcpservers.Trial) {
 		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
 	}
 	for _, tool := range t.Aside {
-		fmt.Fprintf(out, "  %s WAITS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
+		fmt.Fprintf(out, "  %s NEEDS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
 	}
 	for _, why := range t.Unusable {
 		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, leftOut(why))

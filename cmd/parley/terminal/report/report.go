@@ -69,7 +69,7 @@ func (s Status) PrintTopics(out io.Writer) error {
 // PrintTools prints for each tool how many calls there were, and how they ended.
 func (s Status) PrintTools(out io.Writer) error {
 	if len(s.Tools) == 0 {
-		return printLine(out, "no tool was called since the server was started")
+		return printLine(out, "no tool has been called since the server started")
 	}
 	w := table(out, "TOOL", "CALLS", "FAILED", "TIMEOUTS", "AVERAGE", "LAST ERROR")
 	for _, t := range s.Tools {
@@ -189,7 +189,7 @@ type Usage struct {
 // Print prints what models have used and cost, summed up by "day", "person", "session", "agent" or "model".
 func (u Usage) Print(out io.Writer, by string) error {
 	if len(u.Usage) == 0 {
-		fmt.Fprintln(out, "no model was asked in that time")
+		fmt.Fprintln(out, "no model was used in that time")
 		return u.printCaps(out)
 	}
 	w := table(out, strings.ToUpper(by), "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST")

@@ -73,11 +73,11 @@ func (p *workPrinter) age(since time.Time) string {
 // doing says what a turn does now.
 func (p *workPrinter) doing(t api.RunningTurn) string {
 	if t.Turn == "" {
-		return "begins or ends"
+		return "starting or ending"
 	}
 	var calls []string
 	for _, c := range t.Calls {
 		calls = append(calls, cmp.Or(c.Tool, "a tool")+" for "+p.age(c.Since))
 	}
-	return cmp.Or(strings.Join(calls, ", "), "asks the model")
+	return cmp.Or(strings.Join(calls, ", "), "asking the model")
 }
