@@ -25,7 +25,7 @@ func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Con
 	o.File, o.Home = f.Config, f.Home
 	cfg, err := loadConfig(o)
 	if err == nil && cfg.FileSearch.Unread != "" {
-		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
+		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check read a file in the current folder; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
 	}
 	return cfg, err
 }

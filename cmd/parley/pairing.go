@@ -88,7 +88,7 @@ func (a pairingApprove) Run(ctx context.Context, c *globalFlags, tty terminal.Te
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(tty.Out, "%s is admitted.\n", p.Person)
+		_, err = fmt.Fprintf(tty.Out, "%s now has access.\n", p.Person)
 		return err
 	})
 }
@@ -157,7 +157,7 @@ func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Term
 // effect.
 func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
 	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
-		return fmt.Errorf("%s has an owner in the configuration, so a code makes no other: add the person's id to channels.%s.owners", channel, channel)
+		return fmt.Errorf("%s has an owner in the configuration, so a code can't add another: add the person's id to channels.%s.owners", channel, channel)
 	}
 	all, err := fetchPairings(ctx, server)
 	if err != nil {
@@ -165,7 +165,7 @@ func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client
 	}
 	for _, p := range all {
 		if p.State == "owner" && strings.HasPrefix(p.Person, channel+":") {
-			return fmt.Errorf("%s owns the bot on %s already: add the other's id to channels.%s.owners, or say `parley pairing revoke %s` first", p.Person, channel, channel, p.Person)
+			return fmt.Errorf("%s already owns the bot on %s: add the other person's id to channels.%s.owners, or run `parley pairing revoke %s` first", p.Person, channel, channel, p.Person)
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
 		list := cfg.ChannelsByName()
 		if len(list) == 0 {
-			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + home.DescribeConfig(cfg)}
+			return "", &usageError{"no channel is configured, so there's no bot to own: add [channels.NAME]\n" + home.DescribeConfig(cfg)}
 		}
 		if len(list) > 1 {
 			return "", &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}

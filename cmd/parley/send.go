@@ -75,7 +75,7 @@ func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	return err
 }
 
-var errNoAgentServer = errors.New("no server of this home runs, and an agent is asked by this command only while one does: start parley serve, or say it with parley chat")
+var errNoAgentServer = errors.New("no server is running in this home, and this command needs one to reach an agent: start parley serve, or use parley chat")
 
 // asksAgent reports whether the message is for an agent, and not for people.
 func (c sendCmd) asksAgent() bool {

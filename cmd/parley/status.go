@@ -51,9 +51,9 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		}
 		switch {
 		case server.Hosted && server.Shared:
-			fmt.Fprintln(tty.Out, "no server is running in this home; this is what the whole fleet has")
+			fmt.Fprintln(tty.Out, "no server is running in this home; this is the state of the whole fleet")
 		case server.Hosted:
-			fmt.Fprintln(tty.Out, "no server is running; this is what waits for the next")
+			fmt.Fprintln(tty.Out, "no server is running; this is what's waiting for the next one")
 		default:
 			s.PrintServer(tty.Out)
 		}
@@ -77,7 +77,7 @@ func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) 
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	if err := client.Dial(cfg.Home).Get(ctx, "/healthz", nil); err != nil {
-		return fmt.Errorf("no server of the home %s answers: %w", cfg.Home, err)
+		return fmt.Errorf("no server answers in the home %s: %w", cfg.Home, err)
 	}
 	_, err = fmt.Fprintln(tty.Out, "the server answers")
 	return err
@@ -85,7 +85,7 @@ func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) 
 
 type sessionsCmd struct {
 	Key     string `arg:"" optional:"" help:"The session to print. If omitted, lists all sessions."`
-	Since   since  `help:"Only those used since this time (2h or 3d for how long ago, or a date like 2026-01-31), most recently used first." placeholder:"TIME"`
+	Since   since  `help:"Only those used since this time (how long ago, like 2h or 3d, or a date like 2026-01-31), most recently used first." placeholder:"TIME"`
 	Person  string `help:"Only those where this person has spoken, most recently used first." placeholder:"CHANNEL:USER"`
 	Agent   string `help:"Only those of this agent, most recently used first." placeholder:"NAME"`
 	Channel string `help:"Only those on this channel, most recently used first." placeholder:"NAME"`
@@ -206,7 +206,7 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 			if r.Good {
 				thumb = "👍"
 			}
-			fmt.Fprintf(out, "%s  %s of %s for the answer to %s\n", r.At.Local().Format(time.DateTime), thumb, terminal.Cell(r.Person), terminal.Cell(r.Turn))
+			fmt.Fprintf(out, "%s  %s from %s for the answer to %s\n", r.At.Local().Format(time.DateTime), thumb, terminal.Cell(r.Person), terminal.Cell(r.Turn))
 		}
 		if from = page.Next; from == 0 {
 			return nil
@@ -228,7 +228,7 @@ func (s *since) UnmarshalText(text []byte) error {
 		at, err = time.Parse(time.RFC3339, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("%q isn't a time: write 2h or 3d for how long ago, a day like 2026-01-31, or a time like 2026-01-31T15:04:05Z", text)
+		return fmt.Errorf("%q isn't a time: write how long ago, like 2h or 3d, a day like 2026-01-31, or a time like 2026-01-31T15:04:05Z", text)
 	}
 	s.Time = at
 	return nil
@@ -236,7 +236,7 @@ func (s *since) UnmarshalText(text []byte) error {
 
 type logsCmd struct {
 	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule,operator,memory,sign_in," default:"" placeholder:"KIND"`
-	Since   since  `help:"Only records since this time: 2h or 3d for how long ago, or a date like 2026-01-31." placeholder:"TIME"`
+	Since   since  `help:"Only records since this time: how long ago, like 2h or 3d, or a date like 2026-01-31." placeholder:"TIME"`
 	Session string `help:"Only this session." placeholder:"KEY"`
 	Person  string `help:"Only records of what this person did, or asked for." placeholder:"CHANNEL:USER"`
 	Limit   int    `help:"Only this many of the newest records." placeholder:"N"`

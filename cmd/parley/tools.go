@@ -59,7 +59,7 @@ func (t mcpTest) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal)
 			report.Trial(tty.Out, got)
 		}
 		if !got.Up {
-			return fmt.Errorf("the MCP server %s cannot be reached: %s", t.Name, terminal.Cell(got.Error))
+			return fmt.Errorf("the MCP server %s can't be reached: %s", t.Name, terminal.Cell(got.Error))
 		}
 		return nil
 	})
@@ -160,7 +160,7 @@ func (skillsList) Run(c *globalFlags, tty terminal.Terminal) error {
 		fmt.Fprintln(tty.Err, "left out:", p)
 	}
 	if wrong := found.Err(); wrong != nil {
-		fmt.Fprintln(tty.Err, "serve would not start:")
+		fmt.Fprintln(tty.Err, "parley serve wouldn't start:")
 		return errors.Join(err, wrong)
 	}
 	return err

@@ -83,7 +83,7 @@ func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, a
 		if c.JSON {
 			return plainjson.NewEncoder(tty.Out).Encode(now)
 		}
-		_, err := fmt.Fprintf(tty.Out, "%s: %s of %s is settled: %s.\n", now.ID, now.Tool, terminal.Cell(now.Person), map[string]string{
+		_, err := fmt.Fprintf(tty.Out, "%s: %s for %s: %s.\n", now.ID, now.Tool, terminal.Cell(now.Person), map[string]string{
 			bus.Approve: "approved", bus.ApproveSession: "approved for the conversation", bus.Deny: "denied",
 		}[now.Answer])
 		return err
@@ -215,7 +215,7 @@ func (s scheduleCancel) Run(ctx context.Context, c *globalFlags, tty terminal.Te
 		if c.JSON {
 			return plainjson.NewEncoder(tty.Out).Encode(map[string]string{"cancelled": id})
 		}
-		_, err := fmt.Fprintf(tty.Out, "%s is cancelled.\n", id)
+		_, err := fmt.Fprintf(tty.Out, "%s is canceled.\n", id)
 		return err
 	})
 }

@@ -25,7 +25,7 @@ func TestStatusLive(t *testing.T) {
 	fails := func(when string) {
 		t.Helper()
 		out, err := live()
-		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != parleytest.ExitFailed || !strings.Contains(out, "no server of the home "+w.Home) {
+		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != parleytest.ExitFailed || !strings.Contains(out, "no server answers in the home "+w.Home) {
 			t.Errorf("%s it says %s, %v", when, out, err)
 		}
 	}

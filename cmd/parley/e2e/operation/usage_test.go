@@ -176,7 +176,7 @@ func TestOwnersHearOfCaps(t *testing.T) {
 	priced := strings.Replace(string(text), "name = \"scripted\"\n", "name = \"scripted\"\nprice_input = 1.0\nprice_output = 2\n", 1)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(priced), 0o600))
 	serving = w.Serve()
-	if told := w.WaitSaid(1, 2)[1]; !strings.Contains(told, "What models can cost is now limited") || !strings.Contains(told, "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
+	if told := w.WaitSaid(1, 2)[1]; !strings.Contains(told, "You haven't set these limits on what models can cost") || !strings.Contains(told, "$2.00 for one person in a day, $20.00 for everyone together in a day, $200.00 for everyone together in a month") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
