@@ -195,7 +195,7 @@ func (a Ask) Ending() string {
 	case a.State == AskExpired:
 		return "expired: nobody answered in time"
 	case a.State == AskWithdrawn:
-		return "withdrawn: the turn was ended"
+		return "withdrawn: the turn has ended"
 	case a.State == AskOpen:
 		return "open"
 	case a.Kind == AskQuestion:

@@ -44,7 +44,7 @@ type Channel interface {
 
 // ErrUnjudged says that nobody knows at the moment whether the sender of a message may talk to the bot, because the
 // platform can't say who the sender is.
-var ErrUnjudged = errors.New("the platform does not tell now who this is")
+var ErrUnjudged = errors.New("the platform won't say right now who this is")
 
 // A Part is one message in the form in which a platform accepts it; a long text becomes
 // several parts.

@@ -157,7 +157,7 @@ func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 // could not be delivered: people there can only deny the call.
 func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
 	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file that shows the whole call. "+
-		"`parley approvals list` on the machine where I run shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
+		"`parley approvals list` on the machine I run on shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
 		v.ID, v.until())
 	if v.Presses == nil || !v.Presses(to.Channel) {
 		text += fmt.Sprintf("\n\n- `%s%s %s REASON` works here, too", prefix, Deny, v.ID)
@@ -234,7 +234,7 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 		return fmt.Sprintf("Somebody has to approve or deny this: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
 	case errors.Is(err, bus.ErrNotShown):
 		return fmt.Sprintf("You can't approve request `%[1]s` from here: it's too long for a message, and not all of it was shown here. "+
-			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the machine where I run shows all of it, and `parley approvals approve %[1]s` approves it. HTTP (`/v1/asks`) works, too; `%[2]s%[3]s %[1]s` denies it here.",
+			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the machine I run on shows all of it, and `parley approvals approve %[1]s` approves it. HTTP (`/v1/asks`) works, too; `%[2]s%[3]s %[1]s` denies it here.",
 			of.ID, prefix, Deny, askedPlaces(of))
 	case errors.Is(err, bus.ErrDecided):
 		return fmt.Sprintf("Request `%s` has already been decided: %s.", of.ID, of.Ending())

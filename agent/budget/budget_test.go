@@ -399,7 +399,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You have used up the 5 tokens that a person can use in a day." + day + raise("[limits] user_tokens_day")},
 		{
 			&budget.OverError{Tokens: 5000, Spent: 3000, Aside: 1500, Want: 2500, At: at},
-			"You have used 3,000 tokens of the 5,000 tokens that a person can use in a day, and 1,500 tokens more is set aside for answers in progress." +
+			"You have used 3,000 tokens of the 5,000 tokens that a person can use in a day, with another 1,500 tokens set aside for answers in progress." +
 				" One more answer could use 2,500 tokens." + day + raise("[limits] user_tokens_day"),
 		},
 		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You have used up the $2.00 that a person can spend in a day." + day + raise("[budget] user_day")},
@@ -409,7 +409,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		},
 		{
 			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_000_000, 950_000, 147_400),
-			"You have used $1.00 of the $2.00 that a person can spend in a day, and $0.95 more is set aside for answers in progress." +
+			"You have used $1.00 of the $2.00 that a person can spend in a day, with another $0.95 set aside for answers in progress." +
 				" One more answer could cost $0.1474, and what's in progress isn't done yet. Ask again in a while." + raise("[budget] user_day"),
 		},
 		{
@@ -442,7 +442,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		}
 	}
 	waits := over(bill.Cap{Most: 20_000_000}, 1_000_000, 18_950_000, 147_400)
-	if got := waits.WaitWords(at, "/stop"); !strings.Contains(got, "$18.95 more is set aside") || !strings.Contains(got, "until 2026-11-23 21:30 UTC") || !strings.Contains(got, "/stop") {
+	if got := waits.WaitWords(at, "/stop"); !strings.Contains(got, "with another $18.95 set aside") || !strings.Contains(got, "until 2026-11-23 21:30 UTC") || !strings.Contains(got, "/stop") {
 		t.Errorf("who waits is told %q", got)
 	}
 }

@@ -68,7 +68,7 @@ func (e *OverError) Words() string {
 	raise := fmt.Sprintf("My operator can raise that limit: `%s`.", b.setting)
 	aside := ""
 	if e.Aside > 0 {
-		aside = fmt.Sprintf(", and %s more is set aside for answers in progress", e.amount(e.Aside))
+		aside = fmt.Sprintf(", with another %s set aside for answers in progress", e.amount(e.Aside))
 	}
 	c := bill.Cap{}
 	if e.Cap != nil {
@@ -93,7 +93,7 @@ func (e *OverError) Words() string {
 // stop the wait.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
-	return fmt.Sprintf("%s used %s of %s, and %s more is set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s stops the wait right away. My operator can raise the limit: `%s`.",
+	return fmt.Sprintf("%s used %s of %s, with another %s set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s makes me stop waiting right away. My operator can raise the limit: `%s`.",
 		b.subject, e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 

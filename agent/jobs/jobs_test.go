@@ -409,7 +409,7 @@ func TestAJobEndsAtItsTime(t *testing.T) {
 		t.Fatalf("the jobs are %+v, %v", all, err)
 	}
 	h.isIn(all[0].ID, sessions.JobKilled)
-	h.told(all[0].ID, bus.JobEnded, "it was not done after")
+	h.told(all[0].ID, bus.JobEnded, "it wasn't done after")
 }
 
 func TestADrainEndsJobsAndTellsThemAsLost(t *testing.T) {

@@ -109,7 +109,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	j.Ended = time.Now()
 	switch {
 	case errors.Is(err, errStopped):
-		j.State, j.Detail = sessions.JobStopped, "it was ended with all that it had started"
+		j.State, j.Detail = sessions.JobStopped, "it was ended along with everything it had started"
 	case errors.Is(err, errForgotten):
 		j.State, j.Stop = sessions.JobStopped, causeForgotten
 	case errors.Is(err, errDrained):
@@ -125,7 +125,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	case result.Killed == "":
 		j.State, j.ExitCode = sessions.JobExited, &result.ExitCode
 	case result.Killed == sandbox.Timeout:
-		j.State, j.Detail = sessions.JobKilled, "it was not done after "+took.Round(time.Second).String()
+		j.State, j.Detail = sessions.JobKilled, "it wasn't done after "+took.Round(time.Second).String()
 	case result.Killed == sandbox.Lease, result.Killed == sandbox.Cancelled:
 		j.State, j.Detail = sessions.JobLost, result.Detail
 	default:

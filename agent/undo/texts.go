@@ -53,14 +53,14 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 		return fmt.Sprintf("I can't undo that: %s.", undone.Problem)
 	}
 	var b strings.Builder
-	what := "what I changed"
-	if undone.Undoes != 0 {
-		what = "the undo"
-	}
 	if len(own.Result.Restored) == 0 {
-		fmt.Fprintf(&b, "I didn't change anything: I couldn't put back any of %s (%d).", what, undone.N)
+		fmt.Fprintf(&b, "I couldn't undo any of change %d, so all files are as they were.", undone.N)
 	} else {
-		fmt.Fprintf(&b, "I've undone %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
+		what := "what I changed"
+		if undone.Undoes != 0 {
+			what = "the undo"
+		}
+		fmt.Fprintf(&b, "I've undone %s (change %d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
 	}
 	back, removed := splitRemoved(own.Result.Restored)
 	s.writeNames(&b, "Restored", back)
@@ -129,7 +129,7 @@ func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
 	}
 	switch {
 	case r.Open != "":
-		parts = append(parts, "not over yet")
+		parts = append(parts, "still in progress")
 	case r.Problem != "" && len(r.Changes) == 0:
 		parts = append(parts, "I can't undo it: "+r.Problem)
 	default:

@@ -124,11 +124,11 @@ func TestWhatIsSaid(t *testing.T) {
 	r.has("a", "2")
 	// A turn that waits keeps no other from being undone.
 	reply := r.say("#1", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} })
-	r.wants(reply, "I've undone what I changed (1", "Removed", "Left as is: `a` (it was changed since)", "`!undo 3` takes this back")
+	r.wants(reply, "I've undone what I changed (change 1", "Removed", "Left as is: `a` (it has changed since)", "`!undo 3` takes this back")
 	if strings.Contains(reply, "`x`") || strings.Contains(reply, "\n#") {
 		t.Errorf("a name ends its quotation: %q", reply)
 	}
-	r.wants(r.say("", nil), "I've undone what I changed (2", "Restored: `a`")
+	r.wants(r.say("", nil), "I've undone what I changed (change 2", "Restored: `a`")
 	r.has("a", "1")
 	r.wants(r.say("", nil), "nothing to undo")
 	r.wants(r.say("1", nil), "Removed: `a`") // what stood in the way is gone

@@ -261,15 +261,15 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 // reachedLimit returns the limit that makes the next model call the turn's last, or "" if none does.
 func (r *turnRun) reachedLimit(t *turn.Turn) string {
 	if t.ModelCalls >= r.Agent.MaxIterations-1 {
-		return fmt.Sprintf("%d model calls", r.Agent.MaxIterations)
+		return fmt.Sprintf("after %d model calls", r.Agent.MaxIterations)
 	}
 	if r.Agent.ErrorLimit > 0 && t.CountFailedSteps() >= r.Agent.ErrorLimit {
-		return fmt.Sprintf("%d steps in a row in which every tool call failed", r.Agent.ErrorLimit)
+		return fmt.Sprintf("after %d steps in a row in which every tool call failed", r.Agent.ErrorLimit)
 	}
 	if len(t.Steps) > 0 {
 		for _, c := range t.Steps[len(t.Steps)-1].Calls {
 			if t.CountRepeats(c) >= calls.RepeatRefuse {
-				return "the same call with the same result, again and again"
+				return "because the same call kept giving the same result"
 			}
 		}
 	}
@@ -292,9 +292,9 @@ func (r *turnRun) finalReply(t *turn.Turn, answer llm.Answer) string {
 	if t.LastStep {
 		why := r.reachedLimit(t)
 		if why == "" {
-			why = "a limit"
+			why = "at a limit"
 		}
-		texts = append(texts, "_(Stopped at "+why+". Say “go on” to continue.)_")
+		texts = append(texts, "_(Stopped "+why+". Say “go on” to continue.)_")
 	}
 	return strings.Join(texts, "\n\n")
 }

@@ -33,7 +33,7 @@ const (
 	textOnlyOnPlatforms = "That only works in a chat with me on a chat platform. Here, `parley forget --user %s` erases what you've said, and `parley sessions` shows it."
 	textOnlyInPrivate   = "That only works in a private chat with me on a chat platform."
 	textRecallHere      = "On my web page, the search above the list of conversations finds what was said. In a terminal, `parley recall WORDS` does."
-	textPageHere        = "Run `parley ui` on the machine where I run: it opens my web page."
+	textPageHere        = "Run `parley ui` on the machine I run on: it opens my web page."
 	textUnknownCommand  = "I don't know the command %[1]s%[2]s. %[1]shelp lists the ones I know."
 	textNoCopies        = "I don't keep copies of what I change here, so I can't undo it."
 	textBeenWaiting     = "I've been waiting %s for %s."

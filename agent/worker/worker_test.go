@@ -611,7 +611,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b := newBench(t, again, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return nil }))
 		b.agent.MaxIterations = 4
 		b.run()
-		b.wantReply(b.say("1", "ann", "go"), "Stopped at 4 model calls")
+		b.wantReply(b.say("1", "ann", "go"), "Stopped after 4 model calls")
 		if runs != 3 {
 			t.Errorf("%d calls ran, want 3", runs)
 		}
@@ -634,7 +634,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 			return calls(`echo {"say":"same"}`), nil
 		}, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return nil }))
 		b.run()
-		b.wantReply(b.say("1", "ann", "go"), "again and again")
+		b.wantReply(b.say("1", "ann", "go"), "kept giving the same result")
 		if runs != 4 {
 			t.Errorf("%d calls ran, want 4: the fifth is refused", runs)
 		}

@@ -17,7 +17,7 @@ import (
 var ErrUnfit = errors.New("redis is not fit to keep mail")
 
 // textCluster says what to do instead of using Redis Cluster.
-const textCluster = "Redis Cluster is not supported: use one Redis (redis://) or one with replicas and Sentinels (redis+sentinel://); set cluster-enabled no in redis.conf"
+const textCluster = "Redis Cluster isn't supported: use one Redis (redis://) or one with replicas and Sentinels (redis+sentinel://); set cluster-enabled no in redis.conf"
 
 // A Server describes a Redis server.
 type Server struct {

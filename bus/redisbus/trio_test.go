@@ -244,15 +244,15 @@ func TestSentinelsRefuse(t *testing.T) {
 	var opening sync.WaitGroup
 	for address, says := range map[string]string{
 		"redis+sentinel://" + at + "/other":                                      at + `: it knows no master "other"`,
-		"redis+sentinel://" + wrongPort + "/mail":                                wrongPort + ": this is no Sentinel",
+		"redis+sentinel://" + wrongPort + "/mail":                                wrongPort + ": this isn't a Sentinel",
 		"redis+sentinel://127.0.0.1:1/mail":                                      "127.0.0.1:1: dial tcp 127.0.0.1:1",
 		"redis+sentinel://" + at + "/mail":                                       "NOAUTH",
 		"redis+sentinel://:no@" + at + "/mail":                                   "WRONGPASS",
 		"redis://" + at:                                                          "redis+sentinel://",
 		"redis+sentinel://:of-redis@" + at + "?db=1":                             "what they call the master",
-		"redis+cluster://:of-redis@" + at:                                        "Redis Cluster is not supported",
+		"redis+cluster://:of-redis@" + at:                                        "Redis Cluster isn't supported",
 		"redis+sentinel://" + at + "/mail?no_such=1":                             "no_such",
-		"redis+sentinel://:of-redis@" + locked + "/mail":                         "this Sentinel wants a password, which is not that of Redis",
+		"redis+sentinel://:of-redis@" + locked + "/mail":                         "this Sentinel needs a password, which isn't the one for Redis",
 		"redis+sentinel://:of-redis@" + locked + "/mail?sentinel_password=wrong": "this Sentinel does not accept",
 	} {
 		opening.Go(func() { // each takes as long as a dial may

@@ -72,7 +72,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 		own, all := sumOwnAndAll(same, people)
 		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, FormatSum(own)+asideSuffix(ownAside)+capSuffix(span.own))
 		if in.From.Owner && !in.Group {
-			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+asideSuffix(allAside)+capSuffix(span.all))
+			fmt.Fprintf(&b, "- everyone, %s: %s\n", span.name, FormatSum(all)+asideSuffix(allAside)+capSuffix(span.all))
 		}
 	}
 	fmt.Fprintf(&b, textPrices, d.Prices)
@@ -153,9 +153,9 @@ func FormatSum(s bill.Sum) string {
 	if s.Calls == 0 {
 		return "nothing"
 	}
-	text := fmt.Sprintf("%s tokens in %s calls of models, ", bill.Grouped(s.Input+s.Output), bill.Grouped(s.Calls))
+	text := fmt.Sprintf("%s tokens in %s model calls, ", bill.Grouped(s.Input+s.Output), bill.Grouped(s.Calls))
 	if s.Calls == 1 {
-		text = fmt.Sprintf("%s tokens in one call of a model, ", bill.Grouped(s.Input+s.Output))
+		text = fmt.Sprintf("%s tokens in one model call, ", bill.Grouped(s.Input+s.Output))
 	}
 	switch {
 	case s.Unpriced == s.Calls:

@@ -88,7 +88,7 @@ func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []s
 	for _, one := range []struct {
 		key, who string
 		most     int64
-	}{{"user_day", "for one person in a day", c.UserDay}, {"day", "for all in a day", c.Day}, {"month", "for all in a month", c.Month}} {
+	}{{"user_day", "for one person in a day", c.UserDay}, {"day", "for everyone together in a day", c.Day}, {"month", "for everyone together in a month", c.Month}} {
 		if !set(one.key) {
 			caps, keys = append(caps, bill.Dollars(one.most)+" "+one.who), append(keys, "`"+one.key+"`")
 			notes = append(notes, one.key+"="+bill.Dollars(one.most))

@@ -5,5 +5,5 @@ package billing
 const (
 	textPrices  = "\nDays and months are in UTC. Prices are as of %s; if a provider says what it charges, that counts instead."
 	textNearCap = "Models have used %s of the %s that %s can spend %s (`%s`). Once that's used up, nobody gets an answer until %s UTC."
-	textBounded = "What models can cost is now limited, because nothing else is set: %s (days and months are in UTC). To change that, set %s in `[budget]`; `parley usage` says what they have cost."
+	textBounded = "You haven't set these limits on what models can cost, so defaults now apply: %s (days and months are in UTC). To change them, set %s in `[budget]`; `parley usage` says what models have cost."
 )

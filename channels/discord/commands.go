@@ -44,7 +44,7 @@ func slashCommands() []slashCommand {
 		"undo":    {Description: "Undo the bot's last change in this conversation's folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
 		"context": {Description: "Show how much room is left in this conversation"},
 		"compact": {Description: "Sum up the conversation so far, to make room for more"},
-		"recall":  {Description: "Find what was said here or to the bot", Options: []commandOption{textOption("words", "words to look for", true)}},
+		"recall":  {Description: "Find what was said here; in a private chat, also in your other conversations", Options: []commandOption{textOption("words", "words to look for", true)}},
 		"help":    {Description: "List the commands the bot understands"},
 		"approve": {Description: "Approve a request from the bot", Options: []commandOption{textOption("id", "the request's id", true)}},
 		"deny":    {Description: "Deny a request from the bot", Options: []commandOption{textOption("id", "the request's id", true), textOption("reason", "why, for the bot to read", false)}},
@@ -55,7 +55,7 @@ func slashCommands() []slashCommand {
 	for _, name := range append(channels.Commands(), "start") {
 		c, ok := described[name]
 		if !ok {
-			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{textOption("words", "what to say with it, if anything", false)}}
+			c = slashCommand{Description: "Send the bot the command " + name, Options: []commandOption{textOption("words", "what to add to it, if anything", false)}}
 		}
 		c.Name = name
 		all = append(all, c)

@@ -69,7 +69,7 @@ func (f *fileSending) leaveOut(work context.Context, d *delivery, i int, code st
 			return err
 		}
 	default:
-		why := "it is not there any more"
+		why := "it's no longer there"
 		if code != fileMissing {
 			why = reasonInWords(f.channel, code)
 		} else {

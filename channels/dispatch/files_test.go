@@ -155,7 +155,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				spoil(t, s, out)
 				s.post(t, out, outbound("b", "1", "done"))
 				synctest.Wait()
-				why := map[string]string{"missing": "it is not there any more", "refused": "the platform refused it (too_large)"}[name]
+				why := map[string]string{"missing": "it's no longer there", "refused": "the platform refused it (too_large)"}[name]
 				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(I couldn't send the file one.txt: "+why+".)")
 				mail := s.Mail(t)
 				if len(mail) != 1 || mail[0].Kind != bus.Notice || strings.ReplaceAll(mail[0].Text, "`", "") != "The file one.txt of a message to c:1 was not delivered: "+why+"." {

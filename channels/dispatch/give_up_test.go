@@ -33,8 +33,8 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 		wantTexts(t, s, "3")
 		wantTexts(t, s, "4")
 		for chat, want := range map[string]string{
-			"1": "next|I had an answer here, but I can't show it: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
-			"2": strings.Repeat("good ", 12) + "more|There's more to this answer, but I can't show it: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+			"1": "next|I have an answer, but I can't show it here: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+			"2": strings.Repeat("good ", 12) + "more|There's more to this answer, but I can't show it here: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
 		} {
 			texts := s.Platform.Texts(chat)
 			got := texts[0] + "|" + strings.Join(texts[1:], " ")
@@ -101,7 +101,7 @@ func TestAMessageWithNothingToShowFails(t *testing.T) {
 		s.post(t, outbound("a", "1", "\u200b\u2060"), withFallback(news("b", "2", "disk", " \n\u3164")), outbound("c", "2", "next"))
 		synctest.Wait()
 		wantTexts(t, s, "2", "next")
-		if got := s.Platform.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "nothing to see") {
+		if got := s.Platform.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "nothing visible") {
 			t.Errorf("who asked got %q", got)
 		}
 		for _, id := range []string{"a", "b"} {

@@ -23,11 +23,11 @@ const textAnswerBelow = "_(The answer is below.)_"
 
 // textNotShown tells a chat why it gets no answer, or no more of it.
 func textNotShown(more bool, why string) string {
-	what := "I had an answer here"
+	what := "I have an answer"
 	if more {
 		what = "There's more to this answer"
 	}
-	return what + ", but I can't show it: " + why + ". Please ask again, perhaps for something shorter or plainer."
+	return what + ", but I can't show it here: " + why + ". Please ask again, perhaps for something shorter or plainer."
 }
 
 // undeliveredText returns a sentence for people that says that the message did not reach its address, and why.
@@ -47,7 +47,7 @@ func reasonInWords(ch channels.Channel, code string) string {
 	case panicked:
 		return "sending it kept failing"
 	case empty:
-		return "there is nothing to see in it"
+		return "there's nothing visible in it"
 	}
 	switch channels.RefusalOf(ch, code) {
 	case channels.NoSuchChat:

@@ -75,7 +75,7 @@ func CheckAccess(ch channels.Channel, a Access) error {
 		}
 	case byMembers:
 		if _, ok := channels.AsMembershipChecker(ch); !ok {
-			return errors.New(`access = "members": this platform does not tell who is a member; use "pairing" or "list"`)
+			return errors.New(`access = "members": this platform doesn't say who is a member; use "pairing" or "list"`)
 		}
 	default:
 		return fmt.Errorf(`access = %q: want "pairing", "list", "members" or "open"`, a.Policy)

@@ -17,7 +17,7 @@ const (
 	textRequestClosed     = "This request is closed: somebody already decided it, or it's over an hour old. The person can write to me again."
 	textNoAccess          = "This person doesn't have access here."
 	textOwnersOnly        = "Only this bot's owners can decide who may talk to it."
-	textPressNotTaken     = "That button didn't go through. Please type it instead."
+	textPressNotTaken     = "I couldn't take that button press. Please type the command instead."
 	textNoSession         = "I couldn't accept this message: no agent is set up for this chat."
 	textTooLong           = "I couldn't accept this message: it's too long."
 	textAsksToTalk        = " is asking to talk to me."

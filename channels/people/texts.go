@@ -25,6 +25,6 @@ const (
 
 	textOnlyOwners = "Only an owner can open my web page from a chat."
 	textNoPage     = "My web page can't be opened from other devices yet. Put a proxy with TLS in front of Parley, set `public_url` in `[http]` to its https address, " +
-		"and add its name to `hosts`. On the machine where I run, `parley ui` opens the page."
+		"and add its name to `hosts`. On the machine I run on, `parley ui` opens the page."
 	textPageLink = "Open this link within %d seconds. It works once and signs you in as the owner, so don't pass it on:\n\n%s"
 )

@@ -64,7 +64,7 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 	}
 	folder := []string{"knowledge, knowledge/ops/deploy.md: The kraken is released on Mondays.", "knowledge, knowledge/ops/deploy.md: The kraken sleeps, and the kraken wakes up on Mondays"}
 	private := []string{
-		"memory, memory of this conversation: the kraken is here", "!memory, memory of all conversations: kraken of the agent", "memory, memory of the person: kraken of the person",
+		"memory, memory of this conversation: the kraken is here", "!memory, memory of all conversations: kraken of the agent", "memory, memory about the person: kraken of the person",
 	}
 	for _, c := range []struct {
 		session, person string

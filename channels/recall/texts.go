@@ -12,7 +12,7 @@ const (
 	textHere           = " (this conversation)"
 	textOfConversation = "memory of this conversation"
 	textOfAgent        = "memory of all conversations"
-	textOfPerson       = "memory of the person"
+	textOfPerson       = "memory about the person"
 
 	textUsage        = "Tell me what to look for: `%srecall WORDS`. I'll find messages, answers and memories with those words."
 	textFound        = "Here's what I found:\n"

@@ -9,9 +9,9 @@ const (
 	textSomeModel    = "What you write to me, and what I read to answer you, goes to the language model my operator has chosen."
 	textLocalModel   = "What you write to me stays on the machine I run on."
 	textModels       = "What you write to me, and what I read to answer you, goes to the language %s."
-	textKept         = "It's kept until somebody erases it."
-	textKeptDays     = "It's kept for %d days."
-	textKeptDay      = "It's kept for a day."
+	textKept         = "I keep what you write until somebody erases it."
+	textKeptDays     = "I keep what you write for %d days."
+	textKeptDay      = "I keep what you write for a day."
 	textOwnData      = "In a private chat with me, `%[1]sforget` erases what you've said, and `%[1]sexport` sends it to you."
 	textWhere        = "Write to me here, or mention me in a channel I'm in. Each thread is a conversation of its own, with its own files and memory.\n\n"
 	textCapabilities = "**What I can do for you in our own chat**\n\n- answer, and send messages where I'm allowed to\n"
@@ -31,7 +31,7 @@ type capabilityText struct {
 func capabilityTexts() []capabilityText {
 	return []capabilityText{
 		{tools.FileRead, "read the files of our conversation"},
-		{tools.FileWrite, "write files of our conversation, and remember things there"},
+		{tools.FileWrite, "write files in our conversation's folder, and remember things there"},
 		{tools.Shell, "run programs on those files, in a sandbox"},
 		{tools.Git, "keep versions of them with git"},
 		{tools.Network, "read web pages, and search the web"},

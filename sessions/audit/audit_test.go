@@ -242,7 +242,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 		file := audit.NewFile(path, 1<<20)
 		_, forgotten := file.Forget(func(sessions.AuditRecord) bool { return true })
 		for what, err := range map[string]error{"check": file.Check(), "write": file.Write(record("main:a:b", "a:b", "x")), "forget": forgotten} {
-			if err == nil || !strings.Contains(err.Error(), path+" is no regular file") {
+			if err == nil || !strings.Contains(err.Error(), path+" isn't a regular file") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

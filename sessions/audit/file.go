@@ -77,7 +77,7 @@ func CheckRegular(path string) error {
 	case err != nil:
 		return err
 	case !about.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", path)
+		return fmt.Errorf("%s isn't a regular file", path)
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ const copyPrefix = "kept-"
 
 // The reasons why there is no copy of a file.
 const (
-	tooLarge   = "it is too large to be kept"
+	tooLarge   = "it was too large for me to keep a copy"
 	noRoom     = "there was no room for a copy of it"
-	unreadable = "it could not be read"
+	unreadable = "I couldn't read it"
 )
 
 // A copier makes copies of files as long as there is room for them.

@@ -182,7 +182,7 @@ func (d *history) end(r *Record, now *tree) error {
 	if now == nil || was == nil {
 		r.Problem = ErrTooMany.Error()
 		if was == nil {
-			r.Problem = "what was there before it is not known any more"
+			r.Problem = "I no longer know what was there before"
 		}
 	} else {
 		r.Changes = mergeChanges(r.Changes, difference(was, now))
@@ -264,7 +264,7 @@ func (d *history) records() ([]Record, error) {
 		}
 		if err != nil { // a power failure left the record incomplete, but its number is still taken
 			number, _, _ := strings.Cut(strings.TrimPrefix(name, turnPrefix), "-")
-			r = Record{Problem: "what is kept of it cannot be read", Turn: name}
+			r = Record{Problem: "I can't read my record of it", Turn: name}
 			if r.N, err = strconv.Atoi(number); err != nil {
 				continue
 			}

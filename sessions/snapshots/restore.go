@@ -13,13 +13,13 @@ import (
 
 // The reasons why an undo leaves a path as it is.
 const (
-	whyChanged    = "it was changed since"
-	whyFolderGone = "its folder was changed since"
-	whyFilled     = "there is something else in it now"
-	whyDamaged    = "the copy of what it was is not there any more, or damaged"
-	whySpecial    = "it was no file, folder or link"
-	whyRepository = "its repository was changed since"
-	whyFailed     = "the system does not permit it"
+	whyChanged    = "it has changed since"
+	whyFolderGone = "its folder has changed since"
+	whyFilled     = "something else is in it now"
+	whyDamaged    = "my copy of it is gone or damaged"
+	whySpecial    = "it wasn't a file, folder or link"
+	whyRepository = "its repository has changed since"
+	whyFailed     = "the system doesn't allow it"
 )
 
 // maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds; if more files

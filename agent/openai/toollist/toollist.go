@@ -210,7 +210,7 @@ func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []L
 		if room[isForeign(s)]--; room[isForeign(s)] >= 0 {
 			return false
 		}
-		left = append(left, Left{s.Name, fmt.Sprintf("the model's server takes %d tools at most", most)})
+		left = append(left, Left{s.Name, fmt.Sprintf("the model's server accepts at most %d tools", most)})
 		return true
 	})
 	slices.SortFunc(left, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })

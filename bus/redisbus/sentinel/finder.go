@@ -107,7 +107,7 @@ func (f *Finder) View(ctx context.Context) (v View, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if agree == 0 || agree < most && v.epoch < f.newest {
-		return View{}, fmt.Errorf("no Sentinel tells where the master %q is: %s", f.name, strings.Join(v.Faults, "; "))
+		return View{}, fmt.Errorf("no Sentinel says where the master %q is: %s", f.name, strings.Join(v.Faults, "; "))
 	}
 	f.newest = v.epoch
 	return v, nil
@@ -162,13 +162,13 @@ func (f *Finder) explain(err error) error {
 	case says("No such master"):
 		return fmt.Errorf("it knows no master %q", f.name)
 	case says("NOAUTH"):
-		return errors.New("this Sentinel wants a password, which is not that of Redis: add ?sentinel_password=…")
+		return errors.New("this Sentinel needs a password, which isn't the one for Redis: add ?sentinel_password=…")
 	case says("WRONGPASS", "invalid password", "AUTH "):
 		return errors.New("this Sentinel does not accept sentinel_user and sentinel_password")
 	case says("NOPERM"):
 		return errors.New("this Sentinel does not let sentinel_user ask for the master")
 	case says("unknown command"):
-		return errors.New("this is no Sentinel")
+		return errors.New("this isn't a Sentinel")
 	}
 	return err
 }

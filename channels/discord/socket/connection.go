@@ -194,7 +194,7 @@ func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended
 		if json.Unmarshal(f.Data, &resumable) != nil || !resumable {
 			s.forgetSession()
 		}
-		return true, errors.New("the session is not known any more")
+		return true, errors.New("the session is no longer known")
 	case -1:
 		s.Log.LogAttrs(ctx, slog.LevelError, "what the gateway brought cannot be read and is left out")
 	}

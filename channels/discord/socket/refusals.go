@@ -47,7 +47,7 @@ func (s *Socket) closeError(ctx context.Context, err error) error {
 		return stop
 	case closedBadShard, closedBadVersion, closedBadIntents:
 		stop.Err = errors.New("the gateway does not speak with this release")
-		stop.Remedy = "look whether there is a newer release of Parley, and whether api_url leads to Discord"
+		stop.Remedy = "check whether there's a newer release of Parley, and whether api_url leads to Discord"
 		return stop
 	case closedNotAuthenticated, closedBadSeq, closedTimedOut:
 		s.forgetSession()

@@ -56,7 +56,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil || !json.Valid(body) {
-		http.Error(w, "this is no update of Telegram's", http.StatusBadRequest)
+		http.Error(w, "this isn't an update from Telegram", http.StatusBadRequest)
 		return
 	}
 	if !h.deliver(r, body) {

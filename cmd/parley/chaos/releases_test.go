@@ -375,7 +375,7 @@ func TestFleetUpgradeTellsWhichCapsHold(t *testing.T) {
 		}
 		w.Telegram.Say(1, 1, "hello again")
 		told := w.WaitSaid(1, answer)
-		if !strings.Contains(told[1], "What models can cost is now limited") || !strings.Contains(told[1], "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
+		if !strings.Contains(told[1], "You haven't set these limits on what models can cost") || !strings.Contains(told[1], "$2.00 for one person in a day, $20.00 for everyone together in a day, $200.00 for everyone together in a month") {
 			t.Errorf("the owner is told %q", told[1])
 		}
 		if told[answer-1] != "fine" {

@@ -243,7 +243,7 @@ func TestWhatCannotBeShownWholeIsNotApproved(t *testing.T) {
 					t.Errorf("parley approvals approve said %q", stderr)
 				}
 				parleytest.WaitFor(t, "what came of it", func() bool { return strings.Contains(p.texts(), "Successfully wrote") })
-				if strings.Contains(p.texts(), "I had an answer") {
+				if strings.Contains(p.texts(), "I have an answer") {
 					t.Errorf("people were told of an answer: %q", p.texts())
 				}
 				if out, _, _ := p.world.Run("dead-letters", "list"); strings.Contains(out, id) {

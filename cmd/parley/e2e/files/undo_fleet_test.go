@@ -106,11 +106,11 @@ func TestUndoByAnotherWorker(t *testing.T) {
 	}
 	parleytest.Wants(t, s.say("/undo list"), "• 2, ", "• 1, ")
 	s.next() // the worker that has made the change is busy
-	parleytest.Wants(t, s.say("/undo"), "I've undone what I changed (2", "Restored", "edited", "Removed", "made/", "/undo 3 takes this back")
+	parleytest.Wants(t, s.say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 takes this back")
 	wantContents(t, "undone", contents(t, dir), before)
 	parleytest.Wants(t, s.say("what happened?"), "read: ", "I've undone what I changed")
 	s.next()
-	parleytest.Wants(t, s.say("/undo 3"), "I've undone the undo (3")
+	parleytest.Wants(t, s.say("/undo 3"), "I've undone the undo (change 3")
 	wantContents(t, "the undo undone", contents(t, dir), after)
 
 	// Each has changed the same file after the other, with the same size.
