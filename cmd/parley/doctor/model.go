@@ -127,6 +127,8 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 			return "the name can't be found: check this machine's DNS, and " + set("base_url")
 		}
 		return "check whether the server is running, the network, any proxy in between, and " + set("base_url")
+	case fault.Fault == llm.Busy && table == "embeddings":
+		return "try again in a while; a running server does so by itself"
 	case fault.Fault == llm.Busy:
 		return "try again in a while; turns wait for it and retry on their own"
 	}
