@@ -71,9 +71,9 @@ func (e *Entry) withoutRights() *Entry {
 	return &plain
 }
 
-// untouched reports whether nobody has changed a file since it got this entry; now is its entry according
+// isUntouched reports whether nobody has changed a file since it got this entry; now is its entry according
 // to the current data of the filesystem.
-func (e Entry) untouched(now Entry) bool {
+func (e Entry) isUntouched(now Entry) bool {
 	return e.Size == now.Size && e.Modified == now.Modified && e.Changed == now.Changed && e.Inode == now.Inode && e.Mode.Type() == now.Mode.Type()
 }
 

@@ -18,7 +18,7 @@ func (r *restorer) unlock(ctx context.Context, changes []Change) error {
 		if now, err := r.stat(name); err != nil || now.Mode != c.To.Mode {
 			continue
 		}
-		if err := r.checkHeld(ctx); err != nil {
+		if err := r.checkStillHeld(ctx); err != nil {
 			return err
 		}
 		if r.root.Chmod(name, c.To.Mode|0o700) == nil { // if that fails, its content is left as it is
@@ -68,7 +68,7 @@ func (r *restorer) setFolderModes(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
-		if err := r.checkHeld(ctx); err != nil {
+		if err := r.checkStillHeld(ctx); err != nil {
 			return err
 		}
 		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,10 +28,10 @@ const maxSynced = 256
 
 // A restorer restores the paths that a turn has changed. It is made for one undo.
 type restorer struct {
-	history *history
-	root    *os.Root // the root of the workspace
-	give    giver    // makes whoever owns the workspace the owner of new files
-	held    func(ctx context.Context) error
+	history    *history
+	root       *os.Root // the root of the workspace
+	give       giver    // makes whoever owns the workspace the owner of new files
+	checkLease func(ctx context.Context) error
 	// before is the workspace when the undo was begun, if this undo was interrupted and is being
 	// continued; otherwise nil.
 	before  *tree
@@ -79,7 +79,7 @@ func (r *restorer) restore(ctx context.Context, changes []Change) error {
 
 // step calls fn for one change, if the session's lease is still held.
 func (r *restorer) step(ctx context.Context, c Change, fn func(ctx context.Context, c Change) error) error {
-	if err := errors.Join(ctx.Err(), r.checkHeld(ctx)); err != nil {
+	if err := errors.Join(ctx.Err(), r.checkStillHeld(ctx)); err != nil {
 		return err
 	}
 	r.history.cfg.Point("undo:step")
@@ -95,12 +95,12 @@ func (r *restorer) step(ctx context.Context, c Change, fn func(ctx context.Conte
 	return nil
 }
 
-// checkHeld returns an error if the session's lease is no longer held.
-func (r *restorer) checkHeld(ctx context.Context) error {
-	if r.held == nil {
+// checkStillHeld returns an error if the session's lease is no longer held.
+func (r *restorer) checkStillHeld(ctx context.Context) error {
+	if r.checkLease == nil {
 		return nil
 	}
-	return r.held(ctx)
+	return r.checkLease(ctx)
 }
 
 // plan decides which changes to undo: those at paths that are still as the turn left them.

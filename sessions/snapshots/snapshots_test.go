@@ -458,7 +458,7 @@ func TestUndoAsksWhetherItIsHeld(t *testing.T) {
 	before := b.listing()
 	b.turn("t1", b.everyChange)
 	lost, n := errors.New("lost"), 0
-	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", Held: func(context.Context) error {
+	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", CheckLease: func(context.Context) error {
 		if n++; n > 5 {
 			return lost
 		}

@@ -13,7 +13,7 @@ import (
 // from itself before a change.
 func (e *Entry) identify(info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		e.Inode, e.Changed = uint64(st.Ino), changed(st)
+		e.Inode, e.Changed = uint64(st.Ino), changedAt(st)
 	}
 }
 

@@ -18,9 +18,9 @@ type UndoRequest struct {
 	N int
 	// May reports whether the person may undo that record.
 	May func(Record) bool
-	// Held returns an error if this process no longer holds the session's lease. It is called before each
+	// CheckLease returns an error if this process no longer holds the session's lease. It is called before each
 	// change; its error ends the undo, which can be continued later.
-	Held func(ctx context.Context) error
+	CheckLease func(ctx context.Context) error
 }
 
 // A Result lists the paths that an undo has restored, and those that it has left as they were.
@@ -123,7 +123,7 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 		return err
 	}
 	defer func() { _ = root.Close() }() // closing a folder cannot lose anything
-	r := &restorer{history: d, root: root, held: u.Held, resumed: resumed}
+	r := &restorer{history: d, root: root, checkLease: u.CheckLease, resumed: resumed}
 	if r.give, err = giverFor(root); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if len(w.next.Entries) >= MostItems {
 		return ErrTooMany
 	}
-	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.untouched(e) && w.base.isSettled(before) {
+	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.isUntouched(e) && w.base.isSettled(before) {
 		e.Sum, e.Kept, e.Why = before.Sum, before.Kept, before.Why
 	} else if e.Mode.IsRegular() {
 		w.stale = append(w.stale, Name(full))
