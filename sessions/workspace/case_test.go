@@ -10,7 +10,7 @@ import (
 // one, which the machine that runs the tests need not have.
 func TestCaseDoesNotCount(t *testing.T) {
 	for _, folds := range []bool{false, true} {
-		w := &Workspaces{folds: folds}
+		w := &Workspaces{ignoresCase: folds}
 		seen := map[string]string{}
 		keys := []string{"main:slack:C1", "main:slack:c1", "Main:slack:c1", "main:slack:c%2F1", "main:slack:c%2f1"}
 		for _, prefix := range []string{"X", "x"} {

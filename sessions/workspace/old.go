@@ -111,7 +111,7 @@ func (s *openDir) isFolder(name string) bool {
 // ifExists calls operate with a session's directory, if it exists. It skips a person's own directory,
 // which its owner cleans up.
 func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
-	if w = w.holding(key); w.fixed {
+	if w = w.workspacesOf(key); w.fixed {
 		return nil
 	}
 	name, err := w.directoryName(key)

@@ -21,7 +21,7 @@ const (
 // it again creates a new one. Running operations finish in the old one, and what they write is deleted
 // too. Remove never deletes the directory of OpenFixed, which is a person's own.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
-	if w = w.holding(key); w.fixed {
+	if w = w.workspacesOf(key); w.fixed {
 		return false, nil
 	}
 	name, err := w.directoryName(key)

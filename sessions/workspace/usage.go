@@ -185,7 +185,7 @@ func (w *Workspaces) ListFull(part float64) []string {
 		return nil
 	}
 	var full []string
-	for _, own := range w.of {
+	for _, own := range w.byAgent {
 		full = append(full, own.ListFull(part)...)
 	}
 	w.mu.Lock()
@@ -206,7 +206,7 @@ func (w *Workspaces) ListFull(part float64) []string {
 // UsedPart measures which part of its quota a directory uses (1 is all of it), given its name below the
 // root or the agent's folder; 0 if it does not exist.
 func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
-	w = w.holding(name)
+	w = w.workspacesOf(name)
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
 		return 0, nil
 	}

@@ -64,15 +64,15 @@ type Config struct {
 
 // Workspaces gives each session its directory.
 type Workspaces struct {
-	base     *os.Root
-	resolved string // base's path without symbolic links
-	fixed    bool   // whether every session works directly in base
-	maxBytes int64  // the quota of each directory; 0 if fixed, because the size of a person's own directory is not bounded
-	maxOpen  int
-	folds    bool // whether the filesystem treats a and A as one name
-	missing  func(name string) string
-	user     int
-	of       map[string]*Workspaces // by agent: the Workspaces of agents whose sessions have their directories elsewhere
+	base        *os.Root
+	resolved    string // base's path without symbolic links
+	fixed       bool   // whether every session works directly in base
+	maxBytes    int64  // the quota of each directory; 0 if fixed, because the size of a person's own directory is not bounded
+	maxOpen     int
+	ignoresCase bool // whether the filesystem treats a and A as one name
+	missing     func(name string) string
+	user        int
+	byAgent     map[string]*Workspaces // the Workspaces of agents whose sessions have their directories elsewhere
 
 	mu     sync.Mutex
 	dirs   map[string]*openDir // the open directories, by their paths below base
@@ -86,12 +86,12 @@ func New(cfg Config) (*Workspaces, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.of = map[string]*Workspaces{}
+	w.byAgent = map[string]*Workspaces{}
 	for agent, dir := range cfg.Folders {
 		own := cfg
 		own.Root = dir
-		if w.of[agent], err = newIn(own); err != nil {
-			delete(w.of, agent)
+		if w.byAgent[agent], err = newIn(own); err != nil {
+			delete(w.byAgent, agent)
 			return nil, errors.Join(&FolderError{Agent: agent, Err: err}, w.Close())
 		}
 	}
@@ -133,7 +133,7 @@ func newIn(cfg Config) (*Workspaces, error) {
 			return nil, errors.Join(fmt.Errorf("let commands reach %s: %w", cfg.Root, err), w.Close())
 		}
 	}
-	if w.folds, err = foldsCase(w.base); err != nil {
+	if w.ignoresCase, err = foldsCase(w.base); err != nil {
 		return nil, errors.Join(fmt.Errorf("try out %s: %w", cfg.Root, err), w.Close())
 	}
 	if err := w.clearTrash(); err != nil {
@@ -215,7 +215,7 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 
 // dirOf returns a session's directory, which may be missing.
 func (w *Workspaces) dirOf(key string) (*Dir, error) {
-	w = w.holding(key)
+	w = w.workspacesOf(key)
 	name, err := w.directoryName(key)
 	if err != nil {
 		return nil, err
@@ -223,14 +223,14 @@ func (w *Workspaces) dirOf(key string) (*Dir, error) {
 	return &Dir{workspaces: w, name: name}, nil
 }
 
-// holding returns the Workspaces that contain the directory of a session, given its key or its
+// workspacesOf returns the Workspaces that contain the directory of a session, given its key or its
 // directory's name, both of which begin with the agent.
-func (w *Workspaces) holding(key string) *Workspaces {
+func (w *Workspaces) workspacesOf(key string) *Workspaces {
 	agent := key
 	if end := strings.IndexAny(key, ":/"); end >= 0 {
 		agent = key[:end]
 	}
-	if own, ok := w.of[agent]; ok {
+	if own, ok := w.byAgent[agent]; ok {
 		return own
 	}
 	return w
@@ -239,7 +239,7 @@ func (w *Workspaces) holding(key string) *Workspaces {
 // Close closes the directories. Running operations finish; later ones fail.
 func (w *Workspaces) Close() error {
 	var errs []error
-	for _, own := range w.of {
+	for _, own := range w.byAgent {
 		errs = append(errs, own.Close())
 	}
 	w.mu.Lock()
@@ -282,7 +282,7 @@ func isKeyRune(r rune) bool {
 // that contains capitals on a filesystem that ignores case, gets "~" and its hash at the end. No key
 // contains a "~", so no two keys share a directory.
 func (w *Workspaces) component(part string) string {
-	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
+	folded := w.ignoresCase && strings.ContainsFunc(part, unicode.IsUpper)
 	if len(part) <= maxName && !folded {
 		return part
 	}
