@@ -17,7 +17,7 @@ const (
 	noteAgain    = 10 * time.Second // how soon again after a failure
 	mostTurns    = 4096             // how many records of turns may wait to be written
 	mostRefusals = 256              // how many different refusals may wait
-	mostUnmeant  = 64               // how many of these may concern messages that were not meant for the bot
+	maxNotForBot = 64               // how many of these may concern messages that were not meant for the bot
 	// flushTime limits the last write of a process that ends.
 	flushTime = 5 * time.Second
 )
@@ -25,12 +25,12 @@ const (
 // notes holds the records of turns and refusals that wait to be written together. So neither a turn nor a
 // message waits for its record, and a flood of refused messages costs only one write a second.
 type notes struct {
-	mu       sync.Mutex
-	turns    []sessions.AuditRecord
-	refusals map[refusal]sessions.AuditRecord
-	unmeant  int           // how many of refusals name no person, because their messages were not meant for the bot
-	dropped  int           // how many other refusals had no room
-	wake     chan struct{} // signals that something waits
+	mu        sync.Mutex
+	turns     []sessions.AuditRecord
+	refusals  map[refusal]sessions.AuditRecord
+	notForBot int           // how many of refusals name no person, because their messages were not meant for the bot
+	dropped   int           // how many other refusals had no room
+	wake      chan struct{} // signals that something waits
 }
 
 // A refusal identifies one record of refusals: those of a person's messages by a rule at an address.
@@ -47,15 +47,15 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 	switch like := (refusal{r.Result, r.Address, r.By}); {
 	case r.Kind == sessions.AuditRefusal:
 		earlier, known := n.refusals[like]
-		switch unmeant := r.By == ""; {
+		switch notForBot := r.By == ""; {
 		case known:
-		case unmeant && n.unmeant >= mostUnmeant: // there is no limit on how much people talk to each other
+		case notForBot && n.notForBot >= maxNotForBot: // there is no limit on how much people talk to each other
 			return true
 		case len(n.refusals) >= mostRefusals:
 			n.dropped++
 			return true
-		case unmeant:
-			n.unmeant++
+		case notForBot:
+			n.notForBot++
 		}
 		n.refusals[like] = merge(earlier, r)
 	case len(n.turns) >= mostTurns:
@@ -93,7 +93,7 @@ func (n *notes) take() (records []sessions.AuditRecord, dropped int) {
 	for _, r := range n.refusals {
 		records = append(records, r)
 	}
-	n.turns, n.unmeant, n.dropped = nil, 0, 0
+	n.turns, n.notForBot, n.dropped = nil, 0, 0
 	clear(n.refusals)
 	slices.SortStableFunc(records, func(a, b sessions.AuditRecord) int { return a.At.Compare(b.At) })
 	return records, dropped
