@@ -52,10 +52,10 @@ const (
 
 // The prefixes of the names of what is counted.
 const (
-	turns = "turn/"
-	first = "first/" // how long it took until people could read something
-	took  = "took/"  // how long the answer took
-	calls = "tool/"  // tool/NAME/OUTCOME
+	turnPrefix      = "turn/"
+	firstTextPrefix = "first/" // how long it took until people could read something
+	answerPrefix    = "took/"  // how long the answer took
+	toolPrefix      = "tool/"  // tool/NAME/OUTCOME
 )
 
 // beyond is the bucket for times above the greatest bound.
@@ -99,10 +99,10 @@ func With(counts []Count, done sessions.TurnDone, hour string) []Count {
 	}
 	if f := done.Figures; f != nil {
 		for _, c := range f.Calls[:min(len(f.Calls), mostTools)] {
-			all = append(all, Count{Hour: hour, What: sqldb.Text(calls + c.Tool + "/" + c.Outcome), N: int64(c.N)})
+			all = append(all, Count{Hour: hour, What: sqldb.Text(toolPrefix + c.Tool + "/" + c.Outcome), N: int64(c.N)})
 		}
 	}
-	return merged(all)
+	return mergeCounts(all)
 }
 
 // counted returns what is counted for a turn in addition to its calls.
@@ -112,13 +112,13 @@ func counted(done sessions.TurnDone) []string {
 		return nil // its answer goes to the agent that handed out the task, not to people
 	}
 	state := stateOf(done)
-	all := []string{turns + state}
+	all := []string{turnPrefix + state}
 	if f == nil || state != turnDone { // a release without figures ended the turn, or there is no answer
 		return all
 	}
-	all = append(all, took+bucket(f.TookMS))
+	all = append(all, answerPrefix+bucket(f.TookMS))
 	if f.FirstMS > 0 {
-		all = append(all, first+bucket(f.FirstMS))
+		all = append(all, firstTextPrefix+bucket(f.FirstMS))
 	}
 	return all
 }
@@ -138,9 +138,9 @@ func stateOf(done sessions.TurnDone) string {
 	return turnFailed
 }
 
-// merged adds up counts of the same thing, and sorts them in the order of their rows, so that no two
+// mergeCounts adds up counts of the same thing, and sorts them in the order of their rows, so that no two
 // writes that count the same things wait for each other.
-func merged(all []Count) []Count {
+func mergeCounts(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int {
 		return strings.Compare(a.Hour+" "+a.What, b.Hour+" "+b.What)
 	})

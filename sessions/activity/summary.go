@@ -137,14 +137,14 @@ func (t *Table) Summary(ctx context.Context, by Period, since time.Time) (s Summ
 func (s *Sum) add(what string, n int64) {
 	kind, name, _ := strings.Cut(what, "/")
 	switch kind + "/" {
-	case turns:
+	case turnPrefix:
 		s.Turns.add(name, n)
-	case first, took:
+	case firstTextPrefix, answerPrefix:
 		if s.lengths == nil {
-			s.lengths = map[string]map[string]int64{first: {}, took: {}}
+			s.lengths = map[string]map[string]int64{firstTextPrefix: {}, answerPrefix: {}}
 		}
 		s.lengths[kind+"/"][name] += n
-	case calls:
+	case toolPrefix:
 		s.addCalls(name, n)
 	}
 }
@@ -188,7 +188,7 @@ func (s *Sum) addCalls(name string, n int64) {
 
 // finish computes the latencies and lists the tools, once everything was added.
 func (s *Sum) finish() {
-	s.First, s.Answer = latencyOf(s.lengths[first]), latencyOf(s.lengths[took])
+	s.First, s.Answer = latencyOf(s.lengths[firstTextPrefix]), latencyOf(s.lengths[answerPrefix])
 	s.Tools = []Tool{}
 	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
 		s.Tools = append(s.Tools, *s.tools[name])
