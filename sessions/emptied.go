@@ -1,11 +1,11 @@
 package sessions
 
-// EmptiedData returns what remains of an entry's data when the message with the id cause is deleted, and
+// DataAfterDeletion returns what remains of an entry's data when the message with the id messageID is deleted, and
 // true. It returns false if the entry contains nothing from that message.
-func EmptiedData(e Entry, cause string) (data any, is bool) {
+func DataAfterDeletion(e Entry, messageID string) (data any, affected bool) {
 	switch e.Kind {
 	case KindUser:
-		return User{Deleted: true}, e.Cause == cause
+		return User{Deleted: true}, e.Cause == messageID
 	case KindNotice:
 		n, err := Decode[Notice](e)
 		text := "Somebody edited an earlier message and has since deleted it."
@@ -15,13 +15,13 @@ func EmptiedData(e Entry, cause string) (data any, is bool) {
 		case NoticeEpisode:
 			text = textEpisode
 		}
-		return Notice{Code: n.Code, Text: text, Of: n.Of}, err == nil && n.Of == cause
+		return Notice{Code: n.Code, Text: text, Of: n.Of}, err == nil && n.Of == messageID
 	case KindFetched:
 		f, err := Decode[Fetched](e)
-		return Fetched{Attached: f.Attached, Message: f.Message, Problem: "the person who sent it has deleted it"}, err == nil && f.Message == cause
+		return Fetched{Attached: f.Attached, Message: f.Message, Problem: "the person who sent it has deleted it"}, err == nil && f.Message == messageID
 	case KindAttached:
 		a, err := Decode[Attached](e)
-		return Attached{Message: a.Message, Kind: a.Kind, Ref: a.Ref}, err == nil && a.Message == cause
+		return Attached{Message: a.Message, Kind: a.Kind, Ref: a.Ref}, err == nil && a.Message == messageID
 	}
 	return nil, false
 }

@@ -47,11 +47,11 @@ const (
 	KindDelegated    Kind = "delegated"     // Delegated: a call has handed a task to a sub-agent
 )
 
-// IsCourse reports whether entries of this kind only record the progress of a turn. Once the turn is
+// IsProgressOnly reports whether entries of this kind only record the progress of a turn. Once the turn is
 // over, a process that continues the session does not need them, except for those that [Peeker] names,
 // but it still needs to know where the turn begins and ends. If you add a field to the data of such a
 // kind, it is lost with the entries, unless Peeker names them.
-func (k Kind) IsCourse() bool {
+func (k Kind) IsProgressOnly() bool {
 	switch k {
 	case KindToolStarted, KindUsage, KindPublished, KindResumed, KindSuspended, KindTurnParked, KindTurnUnparked:
 		return true

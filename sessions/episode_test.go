@@ -47,12 +47,12 @@ func TestTheReleaseBeforeReadsAnEpisode(t *testing.T) {
 	if before.Code == "" || before.Of != "m1" || before.Text == "" || len(before.Quotes) > 0 || strings.Contains(before.Text, "xyzzy") {
 		t.Errorf("that release reads %+v", before)
 	}
-	left, is := sessions.EmptiedData(e, "m1")
+	left, is := sessions.DataAfterDeletion(e, "m1")
 	raw, err := json.Marshal(left)
 	if err != nil || !is || strings.Contains(string(raw), "xyzzy") || !strings.Contains(string(raw), before.Text) {
 		t.Errorf("of a deleted message there is left %s, %v, %v", raw, is, err)
 	}
-	if _, is := sessions.EmptiedData(e, "m2"); is {
+	if _, is := sessions.DataAfterDeletion(e, "m2"); is {
 		t.Error("an episode is emptied with another message")
 	}
 	if e.Data = raw; !e.IsEpisode() {

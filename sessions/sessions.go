@@ -139,7 +139,7 @@ type Peeker interface {
 	// yet: the log is a Reopener and has to be reopened, now or with the first Append. So the
 	// caller notices any change of the session after Peek.
 	//
-	// Entries omits the entries of finished turns that only record progress (Kind.IsCourse), except the
+	// Entries omits the entries of finished turns that only record progress (Kind.IsProgressOnly), except the
 	// newest usage of a turn and the newest entry of the log. The turn_started and turn_done of these
 	// turns have no Data. Peek returns false if there is no such session, or nothing in it yet.
 	Peek(ctx context.Context, key string) (Log, bool, error)

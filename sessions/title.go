@@ -14,7 +14,7 @@ const LongestTitle = 60
 func FirstWords(text string) string {
 	title := ""
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		word = strings.Map(visible, word)
+		word = strings.Map(dropInvisible, word)
 		longer := strings.TrimSpace(title + " " + word)
 		if utf8.RuneCountInString(longer) <= LongestTitle {
 			title = longer
@@ -28,9 +28,9 @@ func FirstWords(text string) string {
 	return title
 }
 
-// visible drops a character that is invisible or changes the direction of a text, but keeps those that
+// dropInvisible drops a character that is invisible or changes the direction of a text, but keeps those that
 // join other characters.
-func visible(r rune) rune {
+func dropInvisible(r rune) rune {
 	if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' || r == utf8.RuneError {
 		return -1
 	}

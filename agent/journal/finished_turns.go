@@ -26,7 +26,7 @@ func (f *finished) grow(records []Record) {
 	}
 	for ; f.n < len(records); f.n++ {
 		r := &records[f.n]
-		if r.Turn != "" && (open[r.Turn] || r.Kind.IsCourse()) {
+		if r.Turn != "" && (open[r.Turn] || r.Kind.IsProgressOnly()) {
 			return
 		}
 		f.size += sizeOf(r)
@@ -53,7 +53,7 @@ func withoutCourse(records []Record, finished int) []Record {
 				r.Data, r.Size = Over{}, 0
 			case r.Kind == sessions.KindTurnDone:
 				r.Data, r.Size = sessions.TurnDone{}, 0
-			case r.Kind.IsCourse() && i != usage && i != len(records)-1:
+			case r.Kind.IsProgressOnly() && i != usage && i != len(records)-1:
 				continue
 			}
 		}

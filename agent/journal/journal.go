@@ -230,7 +230,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 		if err != nil {
 			return err
 		}
-		data, is := sessions.EmptiedData(e, cause)
+		data, is := sessions.DataAfterDeletion(e, cause)
 		if !is {
 			continue
 		}

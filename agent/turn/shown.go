@@ -91,7 +91,7 @@ func (s *Session) ShowDeleted(at Place) {
 	if at == (Place{}) {
 		return
 	}
-	left, _ := sessions.EmptiedData(sessions.Entry{Kind: sessions.KindUser, Cause: at.message}, at.message)
+	left, _ := sessions.DataAfterDeletion(sessions.Entry{Kind: sessions.KindUser, Cause: at.message}, at.message)
 	b, _ := blocks.Show(left, s.Redactor())
 	b.Number, b.Cause = at.block, at.message
 	b.Say(func(event bus.Event) { s.Emit(&Turn{ID: at.turn}, event) })

@@ -33,8 +33,8 @@ type UsageReporter struct {
 
 // Money is the budget that limits what models may cost; see [bill.Budget].
 type Money interface {
-	SetAside(ctx context.Context) (bill.Aside, error)
-	Stands(ctx context.Context, aside bill.Aside, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
+	SetAside(ctx context.Context) (bill.OpenReservations, error)
+	CapState(ctx context.Context, aside bill.OpenReservations, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
 }
 
 // Answer returns a text that says what the sender of a command has used. If the sender is an owner in a private
@@ -79,9 +79,8 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	return b.String(), nil
 }
 
-// asideOf returns how much is reserved for a person, who has these ids, and for everybody. If the period begins
-// today, it counts the reservations under daily caps, and otherwise those under monthly caps, which persons do not
-// have.
+// asideOf returns what is set aside for a person, who has these ids, and for all: in the caps on a day if
+// the span begins today, else in those on a month, of which a person has none.
 func asideOf(aside bill.Aside, same []string, from, now time.Time) (own, all int64, err error) {
 	if from != now {
 		all, err = aside.Of(bill.Cap{Month: true}, now)

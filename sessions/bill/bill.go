@@ -200,9 +200,9 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 	return all, found.Err()
 }
 
-// Keep adds the numbers of calls to past_usage that are recorded in the entries for which the SQL
+// KeepUsage adds the numbers of calls to past_usage that are recorded in the entries for which the SQL
 // condition is true. It is called before these entries are erased.
-func Keep(tx *sqldb.Tx, condition string, args ...any) error {
+func KeepUsage(tx *sqldb.Tx, condition string, args ...any) error {
 	_, err := tx.Exec(`
 		INSERT INTO past_usage (day, agent, model, `+sums+`)
 		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)

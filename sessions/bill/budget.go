@@ -189,7 +189,7 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	until, from := Until(b.db)
+	until, from := HeldUntilSQL(b.db)
 	_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "+until+")",
 		sqldb.Text(r.ID), day(r.At), b.shard, r.Cost, sqldb.Text(r.Session), r.Used, r.Sent, counters, from)
 	return 0, err

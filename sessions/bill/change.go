@@ -32,9 +32,9 @@ type Log interface {
 	AppendWith(ctx context.Context, at int64, c Change, entries ...sessions.Entry) (Done, error)
 }
 
-// MakeIn makes the part of a change that concerns money, in a transaction on either kind of database, and
+// ChangeIn makes the part of a change that concerns money, in a transaction on either kind of database, and
 // returns whether it did.
-func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
+func (b *Budget) ChangeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	switch {
 	case c.Money == nil:
 		return false, nil
@@ -79,8 +79,8 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	}, nil
 }
 
-// Swept removes counters that are long past, after a reservation that was made along with an append.
-func (b *Budget) Swept(c Change) {
+// SweepAfter removes counters that are long past, after a reservation that was made along with an append.
+func (b *Budget) SweepAfter(c Change) {
 	if c.Money != nil && !c.Settle {
 		b.sweepBefore(*c.Money)
 	}

@@ -35,21 +35,21 @@ const (
 // is used because the clocks of processes may differ.
 const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
-// Until returns the SQL expression for the time until which a reservation that is made or extended now
+// HeldUntilSQL returns the SQL expression for the time until which a reservation that is made or extended now
 // counts as being worked on, and its argument.
-func Until(db *sqldb.DB) (expression string, arg int64) { return After(db, HeldFor) }
+func HeldUntilSQL(db *sqldb.DB) (expression string, arg int64) { return AfterSQL(db, HeldFor) }
 
-// After returns the SQL expression for the time d from now, and its argument.
-func After(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
+// AfterSQL returns the SQL expression for the time d from now, and its argument.
+func AfterSQL(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
 	if db.Postgres() {
 		return PostgresClock + " + CAST(? AS BIGINT)", d.Microseconds()
 	}
 	return "?", time.Now().Add(d).UnixMicro()
 }
 
-// OfTurn returns the bounds of the ids of a turn's reservations: these are greater than from and less
+// TurnIDRange returns the bounds of the ids of a turn's reservations: these are greater than from and less
 // than to.
-func OfTurn(turn string) (from, to string) { return turn + "#", turn + "$" }
+func TurnIDRange(turn string) (from, to string) { return turn + "#", turn + "$" }
 
 // IsOfTurn reports whether the reservation with this id belongs to the turn, and not to another whose id
 // begins with it: the turn's id is followed only by numbers.
@@ -116,7 +116,7 @@ func (b *Budget) renewIn(tx *sqldb.Tx, r Reservation) (over int, known bool, err
 			return i + 1, true, nil
 		}
 	}
-	until, from := Until(b.db)
+	until, from := HeldUntilSQL(b.db)
 	_, err = tx.Exec("UPDATE charges SET micro = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Cost, r.Used, r.Sent, from, sqldb.Text(r.ID))
 	if err == nil {
 		err = addTo(tx, r.list(), shard, r.Cost-before)
@@ -155,8 +155,8 @@ type charge struct {
 
 const chargeColumns = "id, day, session, counters, shard, micro, used, sent, until, abandoned"
 
-// charges reads rows of the table of amounts set aside.
-func charges(found *sql.Rows, err error) (all []charge, _ error) {
+// readCharges reads rows of the table of amounts set aside.
+func readCharges(found *sql.Rows, err error) (all []charge, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func charges(found *sql.Rows, err error) (all []charge, _ error) {
 // isOld reports whether the release before has written the row. Nobody extends such a reservation.
 func (c charge) isOld() bool { return c.counters == "" }
 
-// counted returns the counters to which the row was added, as far as they are known.
-func (c charge) counted() ([]counter, error) {
+// storedCounters returns the counters to which the row was added, as far as they are known.
+func (c charge) storedCounters() ([]counter, error) {
 	if c.isOld() { // its counters of persons, sessions and agents are not known
 		return []counter{{Period: c.day}, {Period: c.day[:len("2006-01")]}}, nil
 	}
@@ -183,10 +183,10 @@ func (c charge) counted() ([]counter, error) {
 	return all, err
 }
 
-// Known returns the amount that a reservation's calls count as if nobody reports what they have cost:
+// KnownCost returns the amount that a reservation's calls count as if nobody reports what they have cost:
 // what the ended calls have cost, and the part that was sent. The release before set aside the amount for
 // four calls at once or, under an id that ends in "a", for one; one of these calls is counted.
-func Known(id string, amount, used, sent int64, old bool) int64 {
+func KnownCost(id string, amount, used, sent int64, old bool) int64 {
 	switch {
 	case !old:
 		return min(amount, used+sent)
@@ -212,8 +212,8 @@ func (b *Budget) TakeOver(ctx context.Context, r Reservation, turn string) (micr
 }
 
 func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int64, ok bool, err error) {
-	from, to := OfTurn(sqldb.Text(turn))
-	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id > ? AND id < ? ORDER BY id"+b.lock(), from, to))
+	from, to := TurnIDRange(sqldb.Text(turn))
+	all, err := readCharges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id > ? AND id < ? ORDER BY id"+b.lock(), from, to))
 	if err != nil {
 		return 0, false, err
 	}
@@ -225,7 +225,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 		if !IsOfTurn(c.id, sqldb.Text(turn)) || c.session != session && !c.isOld() {
 			continue
 		}
-		counted, err := c.counted()
+		counted, err := c.storedCounters()
 		switch {
 		case err != nil:
 			return 0, false, err
@@ -234,7 +234,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 		}
 		spent := c.used
 		if c.isOld() {
-			spent = Known(c.id, c.micro, 0, 0, true)
+			spent = KnownCost(c.id, c.micro, 0, 0, true)
 		}
 		if !ok && c.day == day(r.At) && sameCounters(counted, r.list()) {
 			counters, err := r.counters()
@@ -242,7 +242,7 @@ func (b *Budget) takeOverIn(tx *sqldb.Tx, r Reservation, turn string) (micro int
 				return 0, false, err
 			}
 			micro, ok = c.micro-spent, true
-			until, at := Until(b.db)
+			until, at := HeldUntilSQL(b.db)
 			_, err = tx.Exec("UPDATE charges SET id = ?, session = ?, counters = ?, micro = ?, used = 0, sent = 0, abandoned = FALSE, until = "+until+" WHERE id = ?",
 				mine, session, counters, micro, at, c.id)
 			if err != nil {
@@ -278,7 +278,7 @@ func sameCounters(a, b []counter) bool {
 // settled.
 func (b *Budget) Extend(ctx context.Context, ids []string) error {
 	if b.db.Postgres() { // there each statement is a round trip
-		until, from := Until(b.db)
+		until, from := HeldUntilSQL(b.db)
 		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, Texts(ids))
 		if err != nil {
 			return fmt.Errorf("extend what is set aside: %w", err)
@@ -286,7 +286,7 @@ func (b *Budget) Extend(ctx context.Context, ids []string) error {
 		return nil
 	}
 	return b.db.Soon(ctx, extendWithin, func(tx *sqldb.Tx) error {
-		until, from := Until(b.db)
+		until, from := HeldUntilSQL(b.db)
 		for _, id := range ids {
 			if _, err := tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ? AND NOT abandoned", from, sqldb.Text(id)); err != nil {
 				return fmt.Errorf("extend what is set aside: %w", err)
@@ -310,7 +310,7 @@ const extendWithin = time.Second
 
 // Expired returns the ids of reservations whose holder stopped extending them, at most most.
 func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error) {
-	now, from := After(b.db, 0)
+	now, from := AfterSQL(b.db, 0)
 	ids, err = sqldb.Column(b.db.Read.QueryContext(ctx, "SELECT id FROM charges WHERE until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(most), from))
 	if err != nil {
 		return nil, fmt.Errorf("look for what nobody works on: %w", err)
@@ -322,20 +322,20 @@ func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error
 // its calls. The row stays for a while, so that its owner can settle it if it comes back. SettleExpired
 // returns whether anything was settled.
 func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error) {
-	now, from := After(b.db, 0)
-	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id = ? AND until < "+now+b.lock(), id, from))
+	now, from := AfterSQL(b.db, 0)
+	all, err := readCharges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE id = ? AND until < "+now+b.lock(), id, from))
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
 	c := all[0]
-	counted, err := c.counted()
+	counted, err := c.storedCounters()
 	if err != nil {
 		return false, err
 	}
-	known := Known(c.id, c.micro, c.used, c.sent, c.isOld())
+	known := KnownCost(c.id, c.micro, c.used, c.sent, c.isOld())
 	switch {
 	case c.isOld() && c.until == 0: // its time begins now, because it is not known when it was made
-		until, from := After(b.db, OldHeldFor)
+		until, from := AfterSQL(b.db, OldHeldFor)
 		_, err = tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
 	case c.abandoned:
@@ -344,7 +344,7 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	case c.isOld(), c.session == "":
 		_, err = tx.Exec("DELETE FROM charges WHERE id = ?", id)
 	default:
-		until, from := After(b.db, returnsFor)
+		until, from := AfterSQL(b.db, returnsFor)
 		_, err = tx.Exec("UPDATE charges SET micro = ?, abandoned = TRUE, until = "+until+" WHERE id = ?", known, from, id)
 	}
 	if err == nil {
@@ -353,21 +353,21 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	return true, err
 }
 
-// Aside is what is set aside, but not spent yet, at one moment.
-type Aside struct {
+// OpenReservations is what is set aside, but not spent yet, at one moment.
+type OpenReservations struct {
 	All  int64 // in micro-dollars
 	rows []charge
 }
 
 // SetAside reads what is set aside for all current calls.
-func (b *Budget) SetAside(ctx context.Context) (a Aside, err error) {
+func (b *Budget) SetAside(ctx context.Context) (a OpenReservations, err error) {
 	return b.setAside(ctx, "TRUE")
 }
 
 // setAside reads what is set aside in the rows for which the condition is true.
-func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a Aside, err error) {
+func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a OpenReservations, err error) {
 	b.db.Flush()
-	a.rows, err = charges(b.db.Read.QueryContext(ctx, "SELECT "+chargeColumns+" FROM charges WHERE NOT abandoned AND "+condition, args...))
+	a.rows, err = readCharges(b.db.Read.QueryContext(ctx, "SELECT "+chargeColumns+" FROM charges WHERE NOT abandoned AND "+condition, args...))
 	if err != nil {
 		return a, fmt.Errorf("read what is set aside: %w", err)
 	}
@@ -378,9 +378,9 @@ func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a
 }
 
 // Of returns how much is set aside for a cap, in the day or month that contains a time.
-func (a Aside) Of(c Cap, at time.Time) (micro int64, err error) {
+func (a OpenReservations) Of(c Cap, at time.Time) (micro int64, err error) {
 	for _, row := range a.rows {
-		counted, err := row.counted()
+		counted, err := row.storedCounters()
 		if err != nil {
 			return 0, fmt.Errorf("read what is set aside: %w", err)
 		}
@@ -393,9 +393,9 @@ func (a Aside) Of(c Cap, at time.Time) (micro int64, err error) {
 
 // Subjects returns the people and sessions, in the form of Person and Session, for whom something is set
 // aside in caps of the day that contains a time.
-func (a Aside) Subjects(at time.Time) (all []string, err error) {
+func (a OpenReservations) Subjects(at time.Time) (all []string, err error) {
 	for _, row := range a.rows {
-		counted, err := row.counted()
+		counted, err := row.storedCounters()
 		if err != nil {
 			return nil, fmt.Errorf("read what is set aside: %w", err)
 		}
@@ -420,9 +420,9 @@ type CapState struct {
 	Reserved int64  `json:"reserved_microdollars"`
 }
 
-// Stands returns the state of a cap in the day or month that contains a time, given what is set aside.
+// CapState returns the state of a cap in the day or month that contains a time, given what is set aside.
 // setting says where the cap is set.
-func (b *Budget) Stands(ctx context.Context, aside Aside, c Cap, setting string, at time.Time) (CapState, error) {
+func (b *Budget) CapState(ctx context.Context, aside OpenReservations, c Cap, setting string, at time.Time) (CapState, error) {
 	s := CapState{Of: cmp.Or(c.Of, "all"), Span: "day", Setting: setting, Most: c.Most}
 	if c.Month {
 		s.Span = "month"
@@ -444,7 +444,7 @@ func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside i
 	if err != nil {
 		return 0, 0, err
 	}
-	s, err := b.Stands(ctx, all, c, "", at)
+	s, err := b.CapState(ctx, all, c, "", at)
 	return s.Spent, s.Reserved, err
 }
 
@@ -470,12 +470,12 @@ func mayCount(subject string) (condition string, args []any) {
 // counted until it is settled, and nobody takes it over.
 func Disown(tx *sqldb.Tx, session, subject string) error {
 	condition, args := mayCount(sqldb.Text(subject))
-	all, err := charges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE "+condition+" OR session = ? AND session <> ''", append(args, sqldb.Text(session))...))
+	all, err := readCharges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE "+condition+" OR session = ? AND session <> ''", append(args, sqldb.Text(session))...))
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		counted, err := c.counted()
+		counted, err := c.storedCounters()
 		if err != nil {
 			return err
 		}

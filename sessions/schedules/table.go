@@ -39,8 +39,8 @@ CREATE TABLE time_zones (
 );
 `
 
-// Changes is the SQL that allows schedules to be paused, and to be made by requests.
-const Changes = `
+// PauseMigration is the SQL that allows schedules to be paused, and to be made by requests.
+const PauseMigration = `
 ALTER TABLE schedules ADD COLUMN paused BIGINT NOT NULL DEFAULT 0;   -- since when; next is never then
 ALTER TABLE schedules ADD COLUMN request TEXT NOT NULL DEFAULT '';   -- a hash of the one that has made it
 `

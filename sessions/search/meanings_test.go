@@ -125,7 +125,7 @@ func (b *bench) fillWords() {
 
 func (b *bench) state() (s vectors.State) {
 	b.t.Helper()
-	err := sqldb.Look(b.t.Context(), b.at, func(db *sqldb.DB) (err error) {
+	err := sqldb.WithReadOnly(b.t.Context(), b.at, func(db *sqldb.DB) (err error) {
 		if db.Postgres() { // where else the count is an estimate
 			if err := db.Read.QueryRowContext(b.t.Context(), "SELECT count(*) FROM entry_vectors").Scan(&s.Vectors); err != nil {
 				return err

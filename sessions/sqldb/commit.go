@@ -123,7 +123,7 @@ func (g *commitGroup) end(err error) {
 	clear(g.writes)
 	g.writes, g.open, g.ran, g.dueAt = g.writes[:0], false, 0, time.Time{}
 	g.due.Stop()
-	g.log.grew()
+	g.log.groupEnded()
 }
 
 // rest moves the log's pages, because nobody has written for a moment. If a transaction is open
@@ -138,7 +138,7 @@ func (g *commitGroup) rest() {
 func (g *commitGroup) reportLost(failed []write, err error) {
 	n := 0
 	for i := range failed {
-		if !failed[i].hasNobody() {
+		if !failed[i].isUnawaited() {
 			continue
 		}
 		n++

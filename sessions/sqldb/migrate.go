@@ -21,20 +21,20 @@ const migrateWithin = 30 * time.Minute
 // time migrates a database, whatever the component.
 const migrationLock = 0x7061726c6579 // the letters "parley"
 
-// migrating is the context key of OnMigration's function.
-type migrating struct{}
+// migrationKey is the context key of OnMigration's function.
+type migrationKey struct{}
 
 // OnMigration returns a context. Whoever opens a database with it has tell called with the name of each
 // component whose tables are about to be migrated from an earlier release. Indexing many rows takes a
 // while, and on PostgreSQL writers to the table wait for it.
 func OnMigration(ctx context.Context, tell func(component string)) context.Context {
-	return context.WithValue(ctx, migrating{}, tell)
+	return context.WithValue(ctx, migrationKey{}, tell)
 }
 
 // tellMigration calls OnMigration's function if a component's tables are of an earlier version and are
 // about to be migrated.
 func tellMigration(ctx context.Context, component string, version, newest int) {
-	tell, wanted := ctx.Value(migrating{}).(func(string))
+	tell, wanted := ctx.Value(migrationKey{}).(func(string))
 	if wanted && version > 0 && version < newest {
 		tell(component)
 	}

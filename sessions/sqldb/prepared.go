@@ -24,17 +24,17 @@ type preparingConnector struct {
 
 func newPreparing(ctx context.Context, dsn string) (driver.Connector, error) {
 	c, err := sqlite.NewConnector(dsn)
-	saw, _ := ctx.Value(watching{}).(func(string))
+	saw, _ := ctx.Value(watchKey{}).(func(string))
 	return preparingConnector{c, saw}, err
 }
 
-// watching is the context key of Watch's function.
-type watching struct{}
+// watchKey is the context key of Watch's function.
+type watchKey struct{}
 
 // Watch returns a context. SQLite databases that are opened with it call saw with each statement that
 // they run; tests use it to count statements. Several goroutines may call saw at once.
 func Watch(ctx context.Context, saw func(query string)) context.Context {
-	return context.WithValue(ctx, watching{}, saw)
+	return context.WithValue(ctx, watchKey{}, saw)
 }
 
 // Connect makes a connection.

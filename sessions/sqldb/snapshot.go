@@ -27,14 +27,14 @@ type Copy struct{ From, To string }
 // are of the same instant, although this and other processes go on writing to the files: together they
 // are what a power cut at that instant would have left.
 func Snapshot(ctx context.Context, copies ...Copy) (err error) {
-	var sources []*source
+	var sources []*copiedFile
 	defer func() {
 		for _, s := range sources {
 			err = errors.Join(err, s.pool.Close())
 		}
 	}()
 	for _, c := range copies {
-		s, err := openSource(ctx, c)
+		s, err := openCopiedFile(ctx, c)
 		if s != nil {
 			sources = append(sources, s)
 		}
@@ -64,15 +64,15 @@ func Snapshot(ctx context.Context, copies ...Copy) (err error) {
 	return nil
 }
 
-// A source is a file that is copied. It has a connection that locks out the file's
+// A copiedFile is a file that Snapshot copies. It has a connection that locks out the file's
 // writers for a moment, and one whose read transaction begins in that moment.
-type source struct {
+type copiedFile struct {
 	Copy
 	pool               *sql.DB
 	lockConn, readConn *sql.Conn
 }
 
-func openSource(ctx context.Context, c Copy) (*source, error) {
+func openCopiedFile(ctx context.Context, c Copy) (*copiedFile, error) {
 	if _, err := os.Stat(c.From); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func openSource(ctx context.Context, c Copy) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{Copy: c, pool: pool}
+	s := &copiedFile{Copy: c, pool: pool}
 	if s.lockConn, err = pool.Conn(ctx); err != nil {
 		return s, err
 	}
@@ -93,8 +93,8 @@ func openSource(ctx context.Context, c Copy) (*source, error) {
 
 // freeze keeps all writers of the files waiting until the read transactions have begun, so that these see
 // the same instant. It returns false if it did not get one of the locks in time.
-func freeze(ctx context.Context, sources []*source) (done bool, err error) {
-	var locked []*source
+func freeze(ctx context.Context, sources []*copiedFile) (done bool, err error) {
+	var locked []*copiedFile
 	defer func() {
 		for _, s := range locked {
 			if _, undo := s.lockConn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); undo != nil {
@@ -124,7 +124,7 @@ func freeze(ctx context.Context, sources []*source) (done bool, err error) {
 
 // lockWriters takes the lock that writers take for each commit. Between two commits it is
 // free for a moment only, so lockWriters tries often.
-func (s *source) lockWriters(ctx context.Context) (bool, error) {
+func (s *copiedFile) lockWriters(ctx context.Context) (bool, error) {
 	deadline := time.Now().Add(lockWait)
 	for {
 		_, err := s.lockConn.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -153,7 +153,7 @@ func isBusy(err error) bool {
 }
 
 // copy copies the file as it was when its read transaction began.
-func (s *source) copy(ctx context.Context) error {
+func (s *copiedFile) copy(ctx context.Context) error {
 	f, err := os.OpenFile(s.To, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

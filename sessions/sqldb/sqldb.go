@@ -13,7 +13,7 @@
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
 // and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
 // of schemas; text.go has texts that every database can store, and column.go reads a column of them.
-// Operators need the rest: probe.go, look.go and examine.go check a database, snapshot.go copies SQLite files,
+// Operators need the rest: probe.go, read_only.go and examine.go check a database, snapshot.go copies SQLite files,
 // transfer.go moves tables to PostgreSQL or takes over those of another file, and purge.go removes the
 // traces of deleted rows.
 package sqldb
@@ -122,7 +122,7 @@ func OpenAdopting(ctx context.Context, path string, from []Source, begin func(sh
 			err = begin(layout == sharedVersion)
 		}
 		if err == nil && layout == sharedVersion {
-			err = BringUp(ctx, from...)
+			err = MigrateFiles(ctx, from...)
 		}
 		if err != nil {
 			return err

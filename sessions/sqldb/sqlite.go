@@ -98,8 +98,8 @@ func newFileLog(tx *Tx, pages int) *fileLog {
 	return l
 }
 
-// grew is called when a group has ended. It moves the log's pages now or soon if there are enough.
-func (l *fileLog) grew() {
+// groupEnded is called when a group has ended. It moves the log's pages now or soon if there are enough.
+func (l *fileLog) groupEnded() {
 	if l.counter == nil {
 		return
 	}

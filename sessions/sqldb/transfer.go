@@ -116,9 +116,9 @@ func (s Schema) adoption(ctx context.Context) (statements []string, err error) {
 // attachedName is the name by which statements know the i-th of the files that are adopted.
 func attachedName(i int) string { return fmt.Sprint("adopted", i) }
 
-// BringUp brings each of the files to the newest version of its tables. It leaves each as one file,
+// MigrateFiles brings each of the files to the newest version of its tables. It leaves each as one file,
 // without a log beside it, unless somebody else is reading it.
-func BringUp(ctx context.Context, sources ...Source) error {
+func MigrateFiles(ctx context.Context, sources ...Source) error {
 	for _, s := range sources {
 		db, err := Open(ctx, s.Path, s.Schema.SQLite)
 		if err == nil {

@@ -22,18 +22,18 @@ type write struct {
 	done chan error // gets the outcome; buffered; nil if nobody waits
 	// within is how long the commit may wait for others that share it. If it is 0, done gets the
 	// outcome of the commit; otherwise done gets fn's error as soon as fn has run.
-	within time.Duration
-	told   bool        // whether done has received the outcome
-	lost   func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
+	within   time.Duration
+	reported bool        // whether done has received the outcome
+	lost     func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
 }
 
-// hasNobody reports whether nobody waits for the write's outcome, or no longer does.
-func (wr *write) hasNobody() bool { return wr.done == nil || wr.told }
+// isUnawaited reports whether nobody waits for the write's outcome, or no longer does.
+func (wr *write) isUnawaited() bool { return wr.done == nil || wr.reported }
 
 // report gives the write's caller the outcome, once.
 func (wr *write) report(err error) {
-	if wr.done != nil && !wr.told {
-		wr.told = true
+	if wr.done != nil && !wr.reported {
+		wr.reported = true
 		wr.done <- err
 	}
 }

@@ -224,7 +224,7 @@ func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appendOutcome,
 	if err != nil {
 		return appendOutcome{}, err
 	}
-	if !slices.EqualFunc(rows, stored, func(a, b row) bool { return a.same(&b) }) {
+	if !slices.EqualFunc(rows, stored, func(a, b row) bool { return a.equals(&b) }) {
 		return appendOutcome{refused: sessions.ErrConflict}, nil
 	}
 	return appendOutcome{state: st, rows: stored}, nil

@@ -52,7 +52,7 @@ const (
 // args, followed by those that only this form of it has.
 func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
 	text := moveLog
-	if l.raises() {
+	if l.raisesFence() {
 		text, args = raiseLog, append(args, l.fence, l.erasures, l.key)
 	}
 	var named []any
@@ -108,7 +108,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		return appendOutcome{}, false, err
 	}
 	moved, args = moved+noted, append(args, counted...)
-	asked := l.questionBeside(rows)
+	asked := l.questionFor(rows)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil && asked.Query == nil {
 		changed, err = l.logs.db.Group(ctx, moved+putEntries, args)
@@ -118,9 +118,9 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	return done, changed > 0, err
 }
 
-// questionBeside returns the question to ask in the same statement as an append of rows; the zero
+// questionFor returns the question to ask in the same statement as an append of rows; the zero
 // Question means none.
-func (l *log) questionBeside(rows []row) (q Question) {
+func (l *log) questionFor(rows []row) (q Question) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.kind == string(sessions.KindTurnStarted) })
 	if l.logs.ask == nil || i < 0 {
 		return q

@@ -56,7 +56,7 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 	at := map[kin]int{}
 	for _, r := range records {
 		if r.Kind != sessions.AuditRefusal {
-			kept, err := isKept(tx, r)
+			kept, err := isRecorded(tx, r)
 			if err != nil {
 				return nil, err
 			}
@@ -84,8 +84,8 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 	return merged, nil
 }
 
-// isKept reports whether there is a record of the end of a turn already.
-func isKept(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
+// isRecorded reports whether there is a record of the end of a turn already.
+func isRecorded(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
 	if !r.Again || r.Session == "" {
 		return false, nil
 	}

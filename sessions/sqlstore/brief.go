@@ -36,7 +36,7 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 		return nil, false, nil
 	}
 	entries = make([]sessions.Entry, 0, count)
-	var known recent
+	var known textCache
 	for one := range strings.SplitSeq(text, entrySeparator) {
 		if strings.Count(one, columnSeparator) != columnsOfEntry-1 {
 			return nil, false, nil
@@ -62,17 +62,17 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 // columnsOfEntry is how many columns of an entry briefInOne selects.
 const columnsOfEntry = 8
 
-// recent holds the newest different texts that were split off. Entries name the same turns, kinds and
-// people again and again; recent keeps one copy of each in memory, without the long text that it was part
+// textCache holds the newest different texts that were split off. Entries name the same turns, kinds and
+// people again and again; textCache keeps one copy of each in memory, without the long text that it was part
 // of.
-type recent struct {
+type textCache struct {
 	texts [16]string
 	next  int
 }
 
 // text returns the stored text that is equal to this one. If there is none, it stores a copy and returns
 // that.
-func (k *recent) text(text string) string {
+func (k *textCache) text(text string) string {
 	for _, known := range k.texts {
 		if known == text {
 			return known

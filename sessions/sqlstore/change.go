@@ -24,7 +24,7 @@ func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err erro
 		done.Tokens = err == nil && !over
 	}
 	if err == nil {
-		done.Money, err = s.money.MakeIn(tx, c)
+		done.Money, err = s.money.ChangeIn(tx, c)
 	}
 	return done, err
 }
@@ -34,5 +34,5 @@ func (s *tokens) sweepAfter(c bill.Change) {
 	if c.Tokens != nil && !c.Settle {
 		s.sweep(time.Now(), c.Tokens.At)
 	}
-	s.money.Swept(c)
+	s.money.SweepAfter(c)
 }

@@ -87,7 +87,7 @@ func (p *sessionErasure) removeEntries(condition string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	if err := bill.Keep(p.tx, condition, args...); err != nil {
+	if err := bill.KeepUsage(p.tx, condition, args...); err != nil {
 		return err
 	}
 	n, err := p.tx.Exec("DELETE FROM entries WHERE "+condition, args...)

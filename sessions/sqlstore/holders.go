@@ -63,13 +63,13 @@ func (s *tokens) renewIn(tx *sqldb.Tx, r sessions.Reservation) (over, known bool
 	if err != nil || changed == 0 {
 		return err == nil, true, err
 	}
-	until, from := bill.Until(s.db)
+	until, from := bill.HeldUntilSQL(s.db)
 	_, err = tx.Exec("UPDATE reservations SET tokens = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Tokens, r.Used, r.Sent, from, sqldb.Text(r.ID))
 	return false, true, err
 }
 
-// A reserved is a row of the table of reserved tokens.
-type reserved struct {
+// A reservedRow is a row of the table of reserved tokens.
+type reservedRow struct {
 	id, person, day, session  string
 	tokens, used, sent, until int64
 	abandoned                 bool
@@ -78,18 +78,20 @@ type reserved struct {
 const reservedColumns = "id, person, day, session, tokens, used, sent, until, abandoned"
 
 // isOld reports whether the release before has written the row. Nobody extends such a reservation.
-func (r reserved) isOld() bool { return r.session == "" && r.used == 0 && r.sent == 0 }
+func (r reservedRow) isOld() bool { return r.session == "" && r.used == 0 && r.sent == 0 }
 
-// known returns the number of tokens that the row's calls count as if nobody reports what they have used.
-func (r reserved) known() int64 { return bill.Known(r.id, r.tokens, r.used, r.sent, r.isOld()) }
+// knownTokens returns the number of tokens that the row's calls count as if nobody reports what they have used.
+func (r reservedRow) knownTokens() int64 {
+	return bill.KnownCost(r.id, r.tokens, r.used, r.sent, r.isOld())
+}
 
 // readReserved reads rows of reserved tokens.
-func readReserved(found *sql.Rows, err error) (all []reserved, _ error) {
+func readReserved(found *sql.Rows, err error) (all []reservedRow, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	for found.Next() {
-		var r reserved
+		var r reservedRow
 		if err := found.Scan(&r.id, &r.person, &r.day, &r.session, &r.tokens, &r.used, &r.sent, &r.until, &r.abandoned); err != nil {
 			return nil, errors.Join(err, found.Close())
 		}
@@ -99,7 +101,7 @@ func readReserved(found *sql.Rows, err error) (all []reserved, _ error) {
 }
 
 // addSpending adds tokens to a person's spending on a day.
-func addSpending(tx *sqldb.Tx, r reserved, tokens int64) error {
+func addSpending(tx *sqldb.Tx, r reservedRow, tokens int64) error {
 	_, err := tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens, r.person, r.day)
 	return err
 }
@@ -117,13 +119,13 @@ func (s *tokens) TakeOver(ctx context.Context, r sessions.Reservation, turn stri
 }
 
 func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (tokens int64, ok bool, err error) {
-	from, to := bill.OfTurn(sqldb.Text(turn))
+	from, to := bill.TurnIDRange(sqldb.Text(turn))
 	all, err := readReserved(tx.Query("SELECT "+reservedColumns+" FROM reservations WHERE id > ? AND id < ? AND NOT settled ORDER BY id"+lockRow(s.db), from, to))
 	if err != nil {
 		return 0, false, err
 	}
 	mine := sqldb.Text(r.ID)
-	if i := slices.IndexFunc(all, func(o reserved) bool { return o.id == mine }); i >= 0 {
+	if i := slices.IndexFunc(all, func(o reservedRow) bool { return o.id == mine }); i >= 0 {
 		return all[i].tokens, true, nil // this call repeats an earlier one
 	}
 	for _, o := range all {
@@ -132,11 +134,11 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 		}
 		used := o.used
 		if o.isOld() {
-			used = o.known()
+			used = o.knownTokens()
 		}
 		if !ok && o.day == formatDay(r.At) && o.person == sqldb.Text(r.Person) {
 			tokens, ok = o.tokens-used, true
-			until, at := bill.Until(s.db)
+			until, at := bill.HeldUntilSQL(s.db)
 			_, err = tx.Exec("UPDATE reservations SET id = ?, session = ?, tokens = ?, used = 0, sent = 0, abandoned = FALSE, until = "+until+" WHERE id = ?",
 				mine, sqldb.Text(r.Session), tokens, at, o.id)
 		} else if _, err = tx.Exec("UPDATE reservations SET settled = TRUE, session = '', tokens = ? WHERE id = ?", used, o.id); err == nil {
@@ -152,7 +154,7 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 // Extend records that reservations are still worked on; see [sessions.Budget].
 func (s *tokens) Extend(ctx context.Context, ids []string) error {
 	if s.db.Postgres() { // there each statement is a round trip
-		until, from := bill.Until(s.db)
+		until, from := bill.HeldUntilSQL(s.db)
 		_, err := s.db.Exec(ctx, "UPDATE reservations SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT settled AND NOT abandoned", from, bill.Texts(ids))
 		if err != nil {
 			return fmt.Errorf("extend reservations: %w", err)
@@ -160,7 +162,7 @@ func (s *tokens) Extend(ctx context.Context, ids []string) error {
 		return nil
 	}
 	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error {
-		until, from := bill.Until(s.db)
+		until, from := bill.HeldUntilSQL(s.db)
 		for _, id := range ids {
 			if _, err := tx.Exec("UPDATE reservations SET until = "+until+" WHERE id = ? AND NOT settled AND NOT abandoned", from, sqldb.Text(id)); err != nil {
 				return fmt.Errorf("extend reservations: %w", err)
@@ -238,7 +240,7 @@ func (s *tokens) settleExpired(tx *sqldb.Tx, money, tokens []string) (settled in
 
 // expired returns the ids of some reservations of tokens on which nobody works anymore.
 func (s *tokens) expired(ctx context.Context) (ids []string, err error) {
-	now, from := bill.After(s.db, 0)
+	now, from := bill.AfterSQL(s.db, 0)
 	ids, err = sqldb.Column(s.db.Read.QueryContext(ctx,
 		"SELECT id FROM reservations WHERE NOT settled AND until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(settledAtOnce), from))
 	if err != nil {
@@ -247,18 +249,18 @@ func (s *tokens) expired(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// settleExpiredTokens does for reserved tokens what [bill.Budget.SettleExpired] does for money.
+// settleExpiredTokens does for reservedRow tokens what [bill.Budget.SettleExpired] does for money.
 func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err error) {
-	now, from := bill.After(s.db, 0)
+	now, from := bill.AfterSQL(s.db, 0)
 	all, err := readReserved(tx.Query("SELECT "+reservedColumns+" FROM reservations WHERE id = ? AND NOT settled AND until < "+now+lockRow(s.db), id, from))
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
 	r := all[0]
-	known := r.known()
+	known := r.knownTokens()
 	switch {
 	case r.isOld() && r.until == 0: // its time begins now, because it is not known when it was made
-		until, from := bill.After(s.db, bill.OldHeldFor)
+		until, from := bill.AfterSQL(s.db, bill.OldHeldFor)
 		_, err = tx.Exec("UPDATE reservations SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
 	case r.abandoned:
@@ -267,7 +269,7 @@ func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err
 	case r.session == "":
 		_, err = tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", known, id)
 	default:
-		until, from := bill.After(s.db, returnsFor)
+		until, from := bill.AfterSQL(s.db, returnsFor)
 		_, err = tx.Exec("UPDATE reservations SET tokens = ?, abandoned = TRUE, until = "+until+" WHERE id = ?", known, from, id)
 	}
 	if err == nil {

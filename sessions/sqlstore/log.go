@@ -52,8 +52,8 @@ type log struct {
 	state    state // what the session's row said after this holder's last append
 }
 
-// raises reports whether the next append has to raise the session's fence.
-func (l *log) raises() bool { return l.state.fence != l.fence }
+// raisesFence reports whether the next append has to raise the session's fence.
+func (l *log) raisesFence() bool { return l.state.fence != l.fence }
 
 // Entries returns the entries that Open has read, until they are released; see
 // [sessions.Log].
@@ -76,10 +76,10 @@ type Question struct {
 	Answer func(text string)
 }
 
-// AskBeside sets the function that returns the question to ask when a turn of a session begins with the
-// entry started; false means none. On SQLite nothing is asked. AskBeside must be called before the first
+// AskAtTurnStart sets the function that returns the question to ask when a turn of a session begins with the
+// entry started; false means none. On SQLite nothing is asked. AskAtTurnStart must be called before the first
 // session is opened.
-func (s *logs) AskBeside(ask func(session string, started sessions.Entry) (Question, bool)) {
+func (s *logs) AskAtTurnStart(ask func(session string, started sessions.Entry) (Question, bool)) {
 	s.ask = ask
 }
 

@@ -14,7 +14,7 @@ import (
 // EraseMessage implements sessions.MessageEraser: it empties the entries in one transaction. It locks the
 // session's row, as an append does.
 func (l *log) EraseMessage(ctx context.Context, cause string) error {
-	if l.raises() {
+	if l.raisesFence() {
 		switch still, err := l.Reopen(ctx, l.fence); {
 		case err != nil:
 			return fmt.Errorf("erase a message: %w", err)
@@ -65,7 +65,7 @@ func (l *log) emptyEntries(tx *sqldb.Tx, cause string) error {
 		if err != nil {
 			return err
 		}
-		data, is := sessions.EmptiedData(e, cause)
+		data, is := sessions.DataAfterDeletion(e, cause)
 		if !is {
 			continue
 		}

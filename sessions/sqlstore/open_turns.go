@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// callsRead is how many entries at the end of a turn OpenTurns looks through for calls.
-const callsRead = 200
+// entriesSearched is how many entries at the end of a turn OpenTurns looks through for calls.
+const entriesSearched = 200
 
 // OpenTurns returns the turns of a session that have not ended; see [sessions.TurnReader].
 func (s *reader) OpenTurns(ctx context.Context, key string) (open []sessions.OpenTurn, err error) {
@@ -30,7 +30,7 @@ func (s *reader) OpenTurns(ctx context.Context, key string) (open []sessions.Ope
 		}
 		found := sessions.OpenTurn{Session: key, Turn: t.ID}
 		if err = s.readBeginning(ctx, &found, session, t.From); err == nil {
-			err = s.readCourse(ctx, &found, session, max(t.From, last-callsRead+1))
+			err = s.readProgress(ctx, &found, session, max(t.From, last-entriesSearched+1))
 		}
 		open = append(open, found)
 	}
@@ -43,7 +43,7 @@ func (s *reader) OpenTurns(ctx context.Context, key string) (open []sessions.Ope
 // readBeginning fills in what the turn_started entry of the turn says. It is at most a few entries after
 // number from, because files and a sub-agent's task come before it.
 func (s *reader) readBeginning(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
-	entries, err := s.entriesOf(ctx, session, "n >= ? AND n < ? AND turn = ? AND kind = 'turn_started'", from, from+callsRead, sqldb.Text(t.Turn))
+	entries, err := s.entriesOf(ctx, session, "n >= ? AND n < ? AND turn = ? AND kind = 'turn_started'", from, from+entriesSearched, sqldb.Text(t.Turn))
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -52,8 +52,8 @@ func (s *reader) readBeginning(ctx context.Context, t *sessions.OpenTurn, sessio
 	return err
 }
 
-// readCourse fills in whether the turn waits, and which calls are running.
-func (s *reader) readCourse(ctx context.Context, t *sessions.OpenTurn, session, from int64) (err error) {
+// readProgress fills in whether the turn waits, and which calls are running.
+func (s *reader) readProgress(ctx context.Context, t *sessions.OpenTurn, session, from int64) (err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT kind, at, call FROM entries WHERE session = ? AND n >= ? AND turn = ?
 		AND kind IN ('tool_started', 'tool_result', 'turn_parked', 'turn_unparked') ORDER BY n`, session, from, sqldb.Text(t.Turn))
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *reader) readCourse(ctx context.Context, t *sessions.OpenTurn, session, 
 // nameCalls fills in the tools that the calls are for.
 func (s *reader) nameCalls(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
 	for i := range t.Calls {
-		entries, err := s.entriesOf(ctx, session, "n >= ? AND turn = ? AND kind = 'tool_use' AND call = ?", from-callsRead, sqldb.Text(t.Turn), sqldb.Text(t.Calls[i].Call))
+		entries, err := s.entriesOf(ctx, session, "n >= ? AND turn = ? AND kind = 'tool_use' AND call = ?", from-entriesSearched, sqldb.Text(t.Turn), sqldb.Text(t.Calls[i].Call))
 		if err != nil {
 			return err
 		}

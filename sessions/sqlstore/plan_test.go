@@ -141,7 +141,7 @@ func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
 	if all, err := s.EndedJobs(t.Context(), 5); err != nil || len(all) != 0 {
 		t.Fatal(all, err)
 	}
-	if used, err := s.SubAgents().Used(t.Context(), subagents.Task{ID: "a", Session: key}, subagents.Task{ID: "b", Session: key}); err != nil || len(used) != 0 {
+	if used, err := s.SubAgents().UsageOf(t.Context(), subagents.Task{ID: "a", Session: key}, subagents.Task{ID: "b", Session: key}); err != nil || len(used) != 0 {
 		t.Fatal(used, err)
 	}
 	for _, q := range []sessions.AuditQuery{{Message: "m"}, {Place: "telegram:-1"}} {

@@ -14,9 +14,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// page is how many entries Read fetches at once. It holds no connection between
+// entriesPerPage is how many entries Read fetches at once. It holds no connection between
 // pages, so that a slow consumer does not keep one.
-const page = 100
+const entriesPerPage = 100
 
 // A reader reads sessions for callers that do not hold them.
 type reader struct {
@@ -138,7 +138,7 @@ func (s *reader) Read(ctx context.Context, key string, from int64) iter.Seq2[ses
 			return
 		}
 		for {
-			entries, err := readEntries(ctx, s.queries.page, nil, session, from, page)
+			entries, err := readEntries(ctx, s.queries.page, nil, session, from, entriesPerPage)
 			if err != nil {
 				fail(err)
 				return
@@ -148,7 +148,7 @@ func (s *reader) Read(ctx context.Context, key string, from int64) iter.Seq2[ses
 					return
 				}
 			}
-			if len(entries) < page {
+			if len(entries) < entriesPerPage {
 				return
 			}
 			from = entries[len(entries)-1].N + 1

@@ -75,11 +75,11 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 		return page, nil
 	}
 	s.db.Flush()
-	rest := restOf(q)
+	filter := filterOf(q)
 	at := q.After
 	for looked := 0; ; {
 		n := q.Limit + 1
-		if rest.filters() {
+		if filter.filters() {
 			n = min(looksAtOnce, mostLooked-looked)
 		}
 		found, err := s.newest(ctx, q, at, n)
@@ -91,7 +91,7 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 				page.Next = &found[i-1]
 				return page, nil
 			}
-			if at = &found[i]; rest.match(info) {
+			if at = &found[i]; filter.match(info) {
 				page.Sessions = append(page.Sessions, info)
 			}
 		}
@@ -193,24 +193,24 @@ const sessionsOfPerson = `
 		SELECT (SELECT min(session) FROM entries WHERE person = ? AND person <> '' AND session > spoken.session) FROM spoken WHERE spoken.session IS NOT NULL
 	) SELECT session FROM spoken WHERE session IS NOT NULL`
 
-// A remainder contains the conditions of a query that newest has not checked. An empty field matches all.
-type remainder struct {
+// An infoFilter contains the conditions of a query that newest has not checked. An empty field matches all.
+type infoFilter struct {
 	agent string
 	words []string
 }
 
-// restOf returns the conditions that newest leaves to be checked.
-func restOf(q sessions.SessionQuery) remainder {
-	r := remainder{words: strings.Fields(strings.ToLower(q.Words))}
+// filterOf returns the conditions that newest leaves to be checked.
+func filterOf(q sessions.SessionQuery) infoFilter {
+	r := infoFilter{words: strings.Fields(strings.ToLower(q.Words))}
 	if q.Keys == nil && q.Person == "" && q.Channel != "" {
 		r.agent = q.Agent
 	}
 	return r
 }
 
-func (r remainder) filters() bool { return r.agent != "" || len(r.words) > 0 }
+func (r infoFilter) filters() bool { return r.agent != "" || len(r.words) > 0 }
 
-func (r remainder) match(info sessions.Info) bool {
+func (r infoFilter) match(info sessions.Info) bool {
 	if !r.filters() {
 		return true
 	}

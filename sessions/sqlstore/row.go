@@ -80,8 +80,8 @@ func (r *row) time() (time.Time, error) {
 	return at, nil
 }
 
-// same reports whether two rows are the same entry; their times may differ.
-func (r *row) same(o *row) bool {
+// equals reports whether two rows are the same entry; their times may differ.
+func (r *row) equals(o *row) bool {
 	a, b := *r, *o
 	a.at, b.at = "", ""
 	return a == b

@@ -18,26 +18,26 @@ import (
 // it; then the title's entry is found when the log is read, and recorded with the next append.
 const titles = `ALTER TABLE sessions ADD COLUMN title BIGINT NOT NULL DEFAULT 0;`
 
-// names is the migration that adds the titles that models give. Such a title is also made from what was
+// modelTitles is the migration that adds the titles that models give. Such a title is also made from what was
 // said: it is valid only as long as the entry whose number is stored with it has words, and each erasure
-// from the session removes it; see namesSince.
-const names = `
+// from the session removes it; see modelTitlesSince.
+const modelTitles = `
 ALTER TABLE sessions ADD COLUMN named TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN named_for BIGINT NOT NULL DEFAULT 0;
 `
 
-// namesSince is the migration that adds the session's count of erasures at the time when a model gave the
+// modelTitlesSince is the migration that adds the session's count of erasures at the time when a model gave the
 // title. A process of the release before, which does not know such titles, counts its erasures too. Then
 // the title is no longer valid, because it may be made from what was erased.
-const namesSince = `ALTER TABLE sessions ADD COLUMN named_erasures BIGINT NOT NULL DEFAULT 0;`
+const modelTitlesSince = `ALTER TABLE sessions ADD COLUMN named_erasures BIGINT NOT NULL DEFAULT 0;`
 
 // hasWords is an SQL condition for the entries in which people say something. The rest of a deleted
 // message, and a file without words, have an empty text, alone or after a name. Quotes contain texts too,
 // but never followed by any of these continuations, and a quotation mark in a text is always escaped.
 const hasWords = `kind = 'user' AND data NOT LIKE '{"text":""%'` +
-	silent + `}'` + silent + `,"sent":%'` + silent + `,"quotes":%'` + silent + `,"chat":%'` + silent + `,"schedule":%'` + silent + `,"untrusted":%'` + silent + `,"deleted":%'`
+	emptyText + `}'` + emptyText + `,"sent":%'` + emptyText + `,"quotes":%'` + emptyText + `,"chat":%'` + emptyText + `,"schedule":%'` + emptyText + `,"untrusted":%'` + emptyText + `,"deleted":%'`
 
-const silent = ` AND data NOT LIKE '{"name":"%","text":""` // before whatever may follow the text
+const emptyText = ` AND data NOT LIKE '{"name":"%","text":""` // before whatever may follow the text
 
 // titleEntry is SQL for the number of the entry that contains the title of a session s: the one that its
 // row names or, if that is erased or was never recorded, one of the first that no summary covers.

@@ -271,12 +271,12 @@ func TestWhatTasksHaveUsed(t *testing.T) {
 			}
 		}
 		all = append(all, sample("erased")) // its session is not there
-		got, err := other.SubAgents().Used(t.Context(), all...)
-		want := subagents.Used{Calls: 2, Input: 200, Output: 6}
+		got, err := other.SubAgents().UsageOf(t.Context(), all...)
+		want := subagents.Usage{Calls: 2, Input: 200, Output: 6}
 		if err != nil || len(got) != 2 || got["a"] != want || got["b"] != want {
 			t.Errorf("used are %+v, %v", got, err)
 		}
-		if got, err := one.SubAgents().Used(t.Context()); err != nil || len(got) != 0 {
+		if got, err := one.SubAgents().UsageOf(t.Context()); err != nil || len(got) != 0 {
 			t.Errorf("no tasks have used %+v, %v", got, err)
 		}
 	})

@@ -60,9 +60,9 @@ type countedTasks struct {
 	broken       atomic.Bool
 }
 
-func (k *countedTasks) Used(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Used, error) {
+func (k *countedTasks) UsageOf(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Usage, error) {
 	k.used.Add(1)
-	return k.KeptTasks.Used(ctx, tasks...)
+	return k.KeptTasks.UsageOf(ctx, tasks...)
 }
 
 func (k *countedTasks) Newest(ctx context.Context, session string) (subagents.Task, error) {

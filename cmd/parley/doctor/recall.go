@@ -32,7 +32,7 @@ func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
 	var s search.State
 	var v vectors.State
 	has := false
-	err := sqldb.Look(ctx, place, func(db *sqldb.DB) (err error) {
+	err := sqldb.WithReadOnly(ctx, place, func(db *sqldb.DB) (err error) {
 		if has, err = db.HasTable(ctx, "entry_words"); err != nil || !has {
 			return err
 		}

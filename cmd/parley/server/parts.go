@@ -100,7 +100,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	}
 	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)
 	s.memories = home.NewMemories(on.home.Book)
-	on.home.Store.AskBeside(s.memories.Question)
+	on.home.Store.AskAtTurnStart(s.memories.Question)
 	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
 	s.answerer = &answerer{
 		foundation: on, limits: &limits{foundation: on}, endpoints: c.endpoints, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,

@@ -27,11 +27,11 @@ type Tasks struct {
 type KeptTasks interface {
 	// Newest returns the newest task of a sub-agent's session.
 	Newest(ctx context.Context, session string) (subagents.Task, error)
-	Shown(ctx context.Context, id string) (subagents.Task, error)
+	GetVisible(ctx context.Context, id string) (subagents.Task, error)
 	// Of returns the newest tasks of the session that has handed them out.
 	Of(ctx context.Context, parent string, limit int) ([]subagents.Task, error)
-	// Used returns by their ids what tasks have used; those that have used nothing may be missing.
-	Used(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Used, error)
+	// UsageOf returns by their ids what tasks have used; those that have used nothing may be missing.
+	UsageOf(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Usage, error)
 }
 
 // TaskRoutes returns the requests about tasks.
@@ -129,7 +129,7 @@ func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
 // show answers with a task; one that the caller may not see does not exist for it.
 func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
-	t, err := s.Kept.Shown(r.Context(), w.ID)
+	t, err := s.Kept.GetVisible(r.Context(), w.ID)
 	if err == nil {
 		err = s.may(r.Context(), w.Caller, t.Parent)
 	}
@@ -149,7 +149,7 @@ func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
 // listed returns tasks in the API's JSON.
 func (s shownTasks) listed(ctx context.Context, tasks ...subagents.Task) ([]ListedTask, error) {
 	list := []ListedTask{}
-	used, err := s.Kept.Used(ctx, tasks...)
+	used, err := s.Kept.UsageOf(ctx, tasks...)
 	if err != nil {
 		return nil, err
 	}

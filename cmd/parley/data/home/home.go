@@ -92,7 +92,7 @@ type store interface {
 	SettleAbandoned(ctx context.Context) (int, error)
 	OnLost(report func(writes int, err error))
 	Words() *search.Table
-	AskBeside(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
+	AskAtTurnStart(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
 	Writable(ctx context.Context) error
 	Close() error
 }

@@ -93,9 +93,9 @@ func Check(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(old) > 0 && !shared {
-		return sqldb.BringUp(ctx, append(old, sqldb.Source{Path: path, Schema: sqlstore.Schema()})...)
+		return sqldb.MigrateFiles(ctx, append(old, sqldb.Source{Path: path, Schema: sqlstore.Schema()})...)
 	}
-	if err := sqldb.BringUp(ctx, old...); err != nil {
+	if err := sqldb.MigrateFiles(ctx, old...); err != nil {
 		return err
 	}
 	db, err := sqldb.OpenFile(ctx, path, sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())

@@ -9,19 +9,19 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Shown returns a task for showing it to people; ErrNone if there is none with that id, or if its session
+// GetVisible returns a task for showing it to people; ErrNone if there is none with that id, or if its session
 // is to be erased.
-func (t Table) Shown(ctx context.Context, id string) (Task, error) {
+func (t Table) GetVisible(ctx context.Context, id string) (Task, error) {
 	return t.one(ctx, "id = ? AND dropped = 0", sqldb.Text(id))
 }
 
-// A Used says how many model calls were made for a task so far, and how many tokens they took.
-type Used struct{ Calls, Input, Output int64 }
+// A Usage says how many model calls were made for a task so far, and how many tokens they took.
+type Usage struct{ Calls, Input, Output int64 }
 
-// Used returns, by the tasks' ids, what the turns that the tasks began have used. A task that joined a
+// UsageOf returns, by the tasks' ids, what the turns that the tasks began have used. A task that joined a
 // running turn has used nothing by itself.
-func (t Table) Used(ctx context.Context, tasks ...Task) (used map[string]Used, err error) {
-	used = make(map[string]Used, len(tasks))
+func (t Table) UsageOf(ctx context.Context, tasks ...Task) (used map[string]Usage, err error) {
+	used = make(map[string]Usage, len(tasks))
 	if len(tasks) == 0 {
 		return used, nil
 	}
@@ -39,7 +39,7 @@ func (t Table) Used(ctx context.Context, tasks ...Task) (used map[string]Used, e
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var id string
-		var u Used
+		var u Usage
 		if err := rows.Scan(&id, &u.Calls, &u.Input, &u.Output); err != nil {
 			return nil, fmt.Errorf("sum up what tasks have used: %w", err)
 		}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Look calls fn with the database at place, for queries only. It does not migrate the database, and
+// WithReadOnly calls fn with the database at place, for queries only. It does not migrate the database, and
 // another process may have it open. To find out what a component's tables lack, fn calls [DB.HasTable].
-func Look(ctx context.Context, place string, fn func(*DB) error) (err error) {
+func WithReadOnly(ctx context.Context, place string, fn func(*DB) error) (err error) {
 	db := &DB{postgres: IsURL(place), backend: &writer{closed: true}}
 	if db.postgres {
 		cfg, _, err := parseURL(place)
