@@ -16,35 +16,37 @@ import (
 )
 
 const (
-	// One call of Fill indexes at most so many entries, of so many bytes, of so many sessions: so that writes wait
-	// for it for a few milliseconds.
+	// One call of Fill indexes at most this many entries, bytes and sessions, so that writes wait for it
+	// only for a few milliseconds.
 	entriesAtOnce  = 64
 	bytesAtOnce    = 256 << 10
 	sessionsAtOnce = 20
-	// Once in lookAllEvery Fill looks at all sessions; else at those that were used lately.
+	// Fill looks at all sessions once in lookAllEvery; at other times it looks at those that were used
+	// lately.
 	lookAllEvery = time.Hour
 	lately       = 30 * time.Minute
-	// mergeEvery is after how many entries mergePending works.
+	// mergeEvery is the number of entries after which mergePending works.
 	mergeEvery = 300
 	// pageOfSessions is how many sessions one statement looks at.
 	pageOfSessions = 1000
 )
 
-// A filling is how far one process has looked for sessions whose entries are not all in the index. What it has indexed
-// of each is in the tables.
+// A filling is how far one process has searched for sessions whose entries are not all in the index. How
+// far each session is indexed is in the tables.
 type filling struct {
 	mu     sync.Mutex
-	before int64     // the sessions with lower numbers are to be looked at; 0 for none
-	began  time.Time // when the look at all sessions began
-	noted  int       // how many entries PostgreSQL has only noted beside the index
-	cut    bool      // whether the words of the index are known to be cut as this release does it
+	before int64     // the sessions with lower numbers have yet to be looked at; 0 for none
+	began  time.Time // when it began to look at all sessions
+	noted  int       // how many entries PostgreSQL has put on the index's list of pending entries
+	cut    bool      // whether it is known that this release has cut the words of the index
 }
 
-// A pending is a session with entries that are not in the index, and what tells that it has not changed.
+// A pending is a session with entries that are not in the index, and the values that show whether it has
+// changed.
 type pending struct {
 	id, last, indexed, embedded, fence, erasures int64
 	key                                          string
-	to                                           int64 // up to which entry rows or texts have what is to be added
+	to                                           int64 // the last entry that rows or texts cover
 	rows                                         []row
 	texts                                        []text
 	vectors                                      []vectors.Row // of the texts
@@ -52,9 +54,9 @@ type pending struct {
 
 const pendingColumns = "id, key, last, indexed, embedded, fence, erasures"
 
-// Fill indexes some of the entries that are not in the index; see [Rebuilder]. It reads and cuts them before it
-// writes. If something was erased from a session meanwhile, or another process has indexed the same, or has the
-// session now, it leaves that session for the next time.
+// Fill indexes some of the entries that are not in the index; see [Rebuilder]. It reads them and cuts
+// their words before it writes. If meanwhile something was erased from a session, or another process has
+// indexed the same entries or has taken over the session, it leaves that session for the next time.
 func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	t.filling.mu.Lock()
 	defer t.filling.mu.Unlock()
@@ -71,7 +73,7 @@ func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// checkCut has the index filled anew if another release has cut its words in another way.
+// checkCut has the whole index filled again if another release has cut its words in a different way.
 func (t *Table) checkCut(ctx context.Context) error {
 	if t.filling.cut {
 		return nil
@@ -89,10 +91,11 @@ func (t *Table) checkCut(ctx context.Context) error {
 	return nil
 }
 
-// walk calls do with sessions that lack something: those that were used lately, or else the others, the newest first. do
-// returns for how many it has done something. walk reports whether there may be more.
+// walk calls do with sessions that lack something: with those that were used lately, or otherwise with
+// the others, the newest first. do returns for how many it has done something. walk reports whether there
+// may be more.
 func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pending) (int, error)) (more bool, err error) {
-	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // as the column active has it
+	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // in the form of the column active
 	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
 	if err != nil {
 		return false, err
@@ -120,15 +123,15 @@ func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(cont
 	return false, nil
 }
 
-// pageBelow returns the lowest of the numbers of so many sessions as one statement looks at, below a number; 0 if there
-// are no more.
+// pageBelow returns the lowest session number on the page of sessions below a number that one statement
+// looks at; 0 if there are no more.
 func (t *Table) pageBelow(ctx context.Context, before int64) (int64, error) {
 	var lowest sql.NullInt64
 	err := t.db.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, pageOfSessions).Scan(&lowest)
 	return lowest.Int64, err
 }
 
-// pending reads the sessions that a query finds.
+// pending reads the sessions in a query's result.
 func (t *Table) pending(ctx context.Context, query string, args ...any) (list []pending, err error) {
 	found, err := t.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -145,7 +148,8 @@ func (t *Table) pending(ctx context.Context, query string, args ...any) (list []
 	return list, found.Err()
 }
 
-// index indexes entries of sessions in one transaction, and returns of how many sessions it has indexed some.
+// index indexes entries of sessions in one transaction, and returns the number of sessions for which it
+// has indexed some.
 func (t *Table) index(ctx context.Context, list []pending) (done int, err error) {
 	entries, bytes, n := entriesAtOnce, bytesAtOnce, 0
 	for i := range list {
@@ -164,12 +168,12 @@ func (t *Table) index(ctx context.Context, list []pending) (done int, err error)
 	return len(list), t.mergePending(ctx, entriesAtOnce-entries)
 }
 
-// write calls put for each of the sessions in one transaction, and returns those of which it has reported that they were
-// as they had been. The others are left out.
+// write calls put for each of the sessions in one transaction, and returns the sessions that put found
+// unchanged. It leaves out the others.
 func (t *Table) write(ctx context.Context, list []pending, put func(*sqldb.Tx, *pending) (still bool, err error)) (written []pending, err error) {
 	slices.SortFunc(list, func(a, b pending) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
 	for len(list) > 0 {
-		changed := -1 // the session that is not as it was any more
+		changed := -1 // the index of a session that has changed
 		err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
 			for i := range list {
 				still, err := put(tx, &list[i])
@@ -185,7 +189,7 @@ func (t *Table) write(ctx context.Context, list []pending, put func(*sqldb.Tx, *
 		if !errors.Is(err, errChanged) {
 			break
 		}
-		list, err = slices.Delete(list, changed, changed+1), nil // and the others are written without it
+		list, err = slices.Delete(list, changed, changed+1), nil // the others are written without it
 	}
 	return list, err
 }
@@ -193,8 +197,8 @@ func (t *Table) write(ctx context.Context, list []pending, put func(*sqldb.Tx, *
 // errChanged says that a session has changed since its entries were read.
 var errChanged = errors.New("the session has changed")
 
-// mergePending has PostgreSQL merge into the index what it has only noted beside it, once that is much: so it is
-// done while no session is locked, and not by an insertion.
+// mergePending makes PostgreSQL merge its list of pending entries into the index, once that is long. So
+// that happens while no session is locked, and not during an insertion.
 func (t *Table) mergePending(ctx context.Context, more int) error {
 	if t.filling.noted += more; !t.db.Postgres() || t.filling.noted < mergeEvery {
 		return nil
@@ -204,8 +208,8 @@ func (t *Table) mergePending(ctx context.Context, more int) error {
 	return err
 }
 
-// cutEntries reads entries of a session that are not in the index and cuts their words. It returns how many
-// entries and bytes it has read.
+// cutEntries reads entries of a session that are not in the index and cuts their words. It returns how
+// many entries and bytes it has read.
 func (t *Table) cutEntries(ctx context.Context, p *pending, most, mostBytes int) (read, size int, err error) {
 	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
 		p.id, p.indexed, p.last, most)
@@ -231,9 +235,10 @@ func (t *Table) cutEntries(ctx context.Context, p *pending, most, mostBytes int)
 	return read, size, found.Err()
 }
 
-// put writes what cutEntries has read of a session, and returns whether the session is as it was. Whatever erases from a
-// session locks its row first and changes one of these columns, or deletes the row. On PostgreSQL the row is locked
-// last, so that an append waits for the end of the transaction alone.
+// put writes what cutEntries has read from a session, and returns whether the session is unchanged.
+// Whoever erases something from a session locks its row first and changes one of these columns, or
+// deletes the row. On PostgreSQL the row is locked last, so that an append only waits for the end of the
+// transaction.
 func (t *Table) put(tx *sqldb.Tx, p *pending) (still bool, err error) {
 	write := putSQLite
 	if t.db.Postgres() {
@@ -246,7 +251,7 @@ func (t *Table) put(tx *sqldb.Tx, p *pending) (still bool, err error) {
 	return n > 0, err
 }
 
-// Rebuild has Fill index all entries anew; see [Rebuilder].
+// Rebuild has Fill index all entries again; see [Rebuilder].
 func (t *Table) Rebuild(ctx context.Context) error {
 	t.filling.mu.Lock()
 	defer t.filling.mu.Unlock()
@@ -256,8 +261,8 @@ func (t *Table) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew removes what the index has of sessions that are not there, and of numbers that they do not have, and
-// has Fill replace the rest.
+// beginAnew removes the index's rows for sessions that do not exist, and for numbers that they do not
+// have, and has Fill replace the rest.
 func (t *Table) beginAnew(ctx context.Context) error {
 	for from := int64(math.MaxInt64); from > 0; {
 		held, err := t.sessionsInIndex(ctx, from, pageOfSessions)
@@ -289,7 +294,7 @@ func (t *Table) beginAnew(ctx context.Context) error {
 		}
 		before = lowest
 	}
-	// Who dies before this begins anew once more.
+	// If a process dies before this, the index is filled again from the beginning.
 	if _, err := t.db.Exec(ctx, "UPDATE word_cut SET cut = ?", int64(Cut)); err != nil {
 		return err
 	}
@@ -297,7 +302,8 @@ func (t *Table) beginAnew(ctx context.Context) error {
 	return nil
 }
 
-// sessionsInIndex lists sessions that have rows in the index, from the highest number below one on.
+// sessionsInIndex lists the sessions below a number that have rows in the index, from the highest number
+// on.
 func (t *Table) sessionsInIndex(ctx context.Context, below int64, limit int) (ids []int64, err error) {
 	query := "SELECT id >> 28 FROM entry_words_docsize WHERE id < ? ORDER BY id DESC LIMIT 1"
 	if t.db.Postgres() {
@@ -321,7 +327,7 @@ func (t *Table) sessionsInIndex(ctx context.Context, below int64, limit int) (id
 	return ids, nil
 }
 
-// removeStray removes rows of a session that is not there, or behind its last entry.
+// removeStray removes the rows of a session that does not exist, and those after a session's last entry.
 func (t *Table) removeStray(tx *sqldb.Tx, session int64) error {
 	last := int64(0)
 	err := tx.Get("SELECT last FROM sessions WHERE id = ?", []any{session}, &last)

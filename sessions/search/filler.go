@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// fillEvery is how long the newest entries wait for the index: they share a transaction, which each costs a disk
-	// flush. Searches read them meanwhile.
+	// fillEvery is how long the newest entries wait for the index, so that they share a transaction, each
+	// of which costs a disk flush. Searches read them meanwhile.
 	fillEvery = 15 * time.Second
-	// fillAgain is when the index is filled again after a fault.
+	// fillAgain is how long it takes until the index is filled again after an error.
 	fillAgain = time.Minute
 	// fillPause is the shortest pause between two calls of Fill; it pauses as long as the call has taken.
 	fillPause = 5 * time.Millisecond
-	// checkEvery is how often a filled index is compared with what is there.
+	// checkEvery is how often a filled index is compared with the entries.
 	checkEvery = 24 * time.Hour
 )
 
@@ -24,8 +24,8 @@ type Filler struct {
 	Log   *slog.Logger
 }
 
-// Run fills the index until ctx is done, and has it filled anew if it lacks something all the same. A fault is logged:
-// searches find what is in the index, and the newest entries.
+// Run fills the index until ctx is done, and has the whole index filled again if it lacks something
+// nevertheless. It logs errors: searches then find what is in the index, and the newest entries.
 func (f *Filler) Run(ctx context.Context) error {
 	var checked time.Time
 	for failed := false; ; {
@@ -55,8 +55,9 @@ func (f *Filler) Run(ctx context.Context) error {
 	}
 }
 
-// check compares the filled index with what is there, and begins to fill it anew if they differ. It looks twice,
-// because what is erased or edited while it looks seems to differ, too.
+// check compares the filled index with the entries, and begins to fill it again if they differ. It
+// compares twice, because something that is erased or edited during the comparison looks like a
+// difference, too.
 func (f *Filler) check(ctx context.Context) (anew bool, err error) {
 	var missing, stray int64
 	for range 2 {

@@ -23,29 +23,32 @@ const (
 	usualHits = 10
 	// mostCandidates is how many entries are read and compared with the query.
 	mostCandidates = 150
-	// mostOfWord is how many entries of the sessions that have a word are looked at. If there are more, they are those of
-	// the newest sessions on SQLite, and those of the sessions that were used last on PostgreSQL: so a word that nearly
-	// all entries have, which tells little, costs no more than one that some have.
+	// mostOfWord is how many entries with the same word are looked at in the sessions. If there are more,
+	// on SQLite they are those of the newest sessions, and on PostgreSQL those of the sessions that were
+	// used last. So a word that is in nearly all entries, and says little, costs no more than one that is
+	// in some.
 	mostOfWord = 2000
-	// SQLite finds the entries of at most fewSessions that have a word by looking for the word together with the
-	// sessions; with more than oneByOne it first looks whether no more than mostAnywhere entries of any session
-	// have the word. For more sessions it looks through all entries that have the word.
+	// For at most fewSessions, SQLite finds the entries with a word by looking for the word together with
+	// the sessions. If there are more than oneByOne, it first checks whether at most mostAnywhere entries
+	// of all sessions have the word. For more than fewSessions it looks through all entries that have the
+	// word.
 	oneByOne     = 4
 	fewSessions  = 64
 	mostAnywhere = 3000
-	// PostgreSQL looks for a word together with so many sessions at once; with more sessions it first looks whether
-	// no more than so many entries of any session have the word.
+	// PostgreSQL looks for a word together with sessionsTogether sessions at once. If there are more
+	// sessions, it first checks whether at most mostAnywherePostgres entries of all sessions have the
+	// word.
 	sessionsTogether     = 25
 	mostAnywherePostgres = 5000
-	// mostBehind is how many entries are read that are not in the index yet. There are more of them only until
-	// Fill has gone through what an older release has written.
+	// mostBehind is how many entries are read that are not in the index yet. There are more of them only
+	// until Fill has indexed the entries that an older release wrote.
 	mostBehind = 2000
-	// mostLooked is the most entries of the sessions, of whatever kind, whose vectors are compared with a query: about
-	// a third of entries have one.
+	// mostLooked is the most entries of the sessions, of any kind, whose vectors are compared with a
+	// query. About a third of all entries have a vector.
 	mostLooked = 200_000
 )
 
-// A searched is a session that a query looks through.
+// A searched is a session that a query searches.
 type searched struct {
 	id            int64
 	key           string
@@ -53,7 +56,7 @@ type searched struct {
 	updated       string
 }
 
-// A place is where an entry is.
+// A place says where an entry is.
 type place struct{ session, n int64 }
 
 // A search is one call of Search.
@@ -62,14 +65,14 @@ type search struct {
 	Query
 	words    []Word
 	sessions map[int64]searched
-	entries  map[place]sessions.Entry // that were read
-	weights  []float64                // of the words: how rare each is among the entries that may be found
-	sums     map[int64]float64        // by rowOf: the weights of the words that an entry has
-	meaning  meaning                  // nil: words alone count
+	entries  map[place]sessions.Entry // the entries that were read
+	weights  []float64                // of the words: how rare each is among the entries that the query could find
+	sums     map[int64]float64        // the sums of the weights of the words in each entry, by rowOf
+	meaning  meaning                  // nil if only words count
 }
 
-// A meaning finds among parts of sessions the entries that mean the most nearly what a query does, and how near an
-// average one is. It finds none if it cannot know what the query means.
+// A meaning is a function that finds the entries in parts of sessions whose meaning is nearest to that of
+// a query, and how near an average entry is. It finds none if it cannot know what the query means.
 type meaning func(ctx context.Context, in []vectors.Scope) (near []vectors.Near, average float64, err error)
 
 // Search finds entries; see [Index].
@@ -118,7 +121,7 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 	return hits, nil
 }
 
-// candidates reads the entries that fit the query the most likely, by their words and by what they mean.
+// candidates reads the entries that fit the query best, by their words and by their meaning.
 func (s *search) candidates(ctx context.Context) (found []candidate, err error) {
 	places := s.likeliest()
 	likeness, average := map[place]float64{}, 0.0
@@ -148,7 +151,8 @@ func (s *search) candidates(ctx context.Context) (found []candidate, err error) 
 	return found, nil
 }
 
-// scopes returns the sessions, the newest first and of the last only a part if they have more than mostLooked entries.
+// scopes returns the sessions, the newest first. If they have more than mostLooked entries, it returns
+// only a part of the last one.
 func (s *search) scopes() (in []vectors.Scope) {
 	left := int64(mostLooked)
 	for _, one := range s.newestFirst() {
@@ -185,7 +189,7 @@ func (s *search) findSessions(ctx context.Context) (err error) {
 	return found.Err()
 }
 
-// newestFirst returns the sessions, the ones that were written last first.
+// newestFirst returns the sessions, the most recently written first.
 func (s *search) newestFirst() []searched {
 	list := make([]searched, 0, len(s.sessions))
 	for _, in := range s.sessions {
@@ -195,8 +199,8 @@ func (s *search) newestFirst() []searched {
 	return list
 }
 
-// findPlaces finds the entries that have any of the words: first those that are not in the index yet, because
-// Fill may index them meanwhile.
+// findPlaces finds the entries that have any of the words. It begins with those that are not in the index
+// yet, because Fill may index them meanwhile.
 func (s *search) findPlaces(ctx context.Context) error {
 	behind, err := s.readBehind(ctx)
 	if err != nil {
@@ -218,7 +222,7 @@ func (s *search) findPlaces(ctx context.Context) error {
 			}
 		}
 		n := float64(len(having))
-		if !isAll { // others have it as often
+		if !isAll { // other entries have it as often
 			n *= max(1, all/s.entriesAround(having))
 		}
 		s.weights[i] = math.Log(1 + (max(all, n)-n+0.5)/(n+0.5))
@@ -229,7 +233,7 @@ func (s *search) findPlaces(ctx context.Context) error {
 	return nil
 }
 
-// entriesAround returns how many entries there are in the sessions of these rows.
+// entriesAround returns how many entries the sessions of these rows have.
 func (s *search) entriesAround(rows []int64) (n float64) {
 	counted := map[int64]bool{}
 	for _, row := range rows {
@@ -241,7 +245,8 @@ func (s *search) entriesAround(rows []int64) (n float64) {
 	return n
 }
 
-// readBehind reads the entries that are not in the index yet, and returns the forms of each one's words.
+// readBehind reads the entries that are not in the index yet, and returns the forms of each entry's
+// words.
 func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, error) {
 	var parts []string
 	var args []any
@@ -267,12 +272,13 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	return behind, nil
 }
 
-// likeliest returns the entries that have the most and the rarest words, the newer ones first among equals.
+// likeliest returns the entries with the most and the rarest words. Among equals, the newer ones come
+// first.
 func (s *search) likeliest() (places []place) {
 	type likely struct {
 		row  int64
 		sum  float64
-		rank int // of its session among the newest
+		rank int // the rank of its session among the newest
 	}
 	ranks := map[int64]int{}
 	for i, in := range s.newestFirst() {
@@ -293,8 +299,8 @@ func (s *search) likeliest() (places []place) {
 	return places
 }
 
-// indexedWith returns the rows of the entries in the index that have a word in one of its forms; see rowOf. isAll is
-// false if there may be more than mostOfWord.
+// indexedWith returns the rows (see rowOf) of the indexed entries that contain a word in one of its
+// forms. isAll is false if there may be more than mostOfWord.
 func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
 	n, timed := len(s.sessions), !s.Since.IsZero() || !s.Until.IsZero()
 	anywhere, most, among := s.anywhereOnSQLite, mostAnywhere, s.onSQLite
@@ -313,8 +319,8 @@ func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll b
 	return rows, looked < mostOfWord, err
 }
 
-// rows runs a query that returns how many entries it has looked at and the rows of those that fit, as one text: a row
-// for each would take many times as long as finding them.
+// rows runs a query that returns, as one text, how many entries it has looked at and the rows of those
+// that fit. One result row for each would take many times as long as finding them.
 func (s *search) rows(ctx context.Context, querying func(Word) (string, []any), w Word) (rows []int64, looked int, err error) {
 	query, args := querying(w)
 	var text sql.NullString
@@ -341,8 +347,8 @@ func keysOf(w Word, or string) string {
 	return "(" + strings.Join(keys, or) + ")"
 }
 
-// sessionKeys returns the words that the entries of the sessions have, for SQLite, and a list of their numbers in
-// JSON.
+// sessionKeys returns, for SQLite, the words that the entries of the sessions have in the index, and a
+// list of the sessions' numbers in JSON.
 func (s *search) sessionKeys() (keys, ids string) {
 	var words, numbers []string
 	for _, in := range s.newestFirst() {
@@ -351,7 +357,8 @@ func (s *search) sessionKeys() (keys, ids string) {
 	return "(" + strings.Join(words, " OR ") + ")", "[" + strings.Join(numbers, ",") + "]"
 }
 
-// timed returns what bounds a query in time: a join with the entry, a condition, and the arguments of that.
+// timed returns what limits a query to its time range: a join with the entry, a condition, and their
+// arguments.
 func (s *search) timed(on string) (join, condition string, args []any) {
 	if s.Since.IsZero() && s.Until.IsZero() {
 		return "", "", nil
@@ -363,7 +370,8 @@ func (s *search) timed(on string) (join, condition string, args []any) {
 	return " JOIN entries e ON " + on, condition, args
 }
 
-// anywhereOnSQLite looks through the entries that have a word, in whatever session, but not through more than mostAnywhere.
+// anywhereOnSQLite looks through the entries with a word in all sessions, but through at most
+// mostAnywhere of them.
 func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
 	_, ids := s.sessionKeys()
 	lowest, highest := s.span()
@@ -372,7 +380,7 @@ func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
 		[]any{ids, keysOf(w, " OR "), lowest, highest, mostAnywhere}
 }
 
-// span returns the lowest and the highest row that an entry of the sessions can have.
+// span returns the lowest and the highest row that entries of the sessions can have.
 func (s *search) span() (lowest, highest int64) {
 	lowest = math.MaxInt64
 	for id := range s.sessions {
@@ -395,7 +403,7 @@ func (s *search) onSQLite(w Word) (query string, args []any) {
 		append(args, mostOfWord)
 }
 
-// anywhereOnPostgres does what anywhereOnSQLite does on PostgreSQL.
+// anywhereOnPostgres does on PostgreSQL what anywhereOnSQLite does.
 func (s *search) anywhereOnPostgres(w Word) (query string, args []any) {
 	ids := make([]int64, 0, len(s.sessions))
 	for id := range s.sessions {
@@ -406,8 +414,8 @@ func (s *search) anywhereOnPostgres(w Word) (query string, args []any) {
 		[]any{ids, keysOf(w, " | "), mostAnywherePostgres}
 }
 
-// onPostgres looks for the word together with some of the sessions at a time: the server compares each entry that may
-// have the word with all of these.
+// onPostgres looks for the word together with some of the sessions at a time, because the server compares
+// each entry that may have the word with all of these.
 func (s *search) onPostgres(w Word) (query string, args []any) {
 	join, condition, times := s.timed("e.session = w.session AND e.n = w.n")
 	var parts []string
@@ -419,11 +427,11 @@ func (s *search) onPostgres(w Word) (query string, args []any) {
 		parts = append(parts, "(SELECT (w.session << 28) + w.n AS row FROM entry_words w"+join+" WHERE w.words @@ CAST(? AS tsquery)"+condition+" LIMIT ?)")
 		args = append(append(append(args, "("+strings.Join(keys, " | ")+") & "+keysOf(w, " | ")), times...), mostOfWord)
 	}
-	// The server takes one part after the other, and leaves the rest once it has enough.
+	// The server runs one part after the other, and skips the rest once it has enough.
 	return "SELECT count(*), string_agg(CAST(row AS text), ',') FROM (SELECT row FROM (" + strings.Join(parts, " UNION ALL ") + ") AS all_parts LIMIT ?) AS found", append(args, mostOfWord)
 }
 
-// read reads the entries that were not read yet. Those that were erased meanwhile stay missing.
+// read reads the entries that were not read yet. Entries that were erased meanwhile stay missing.
 func (s *search) read(ctx context.Context, places []place) error {
 	rows := []int64{}
 	for _, p := range places {
@@ -441,7 +449,7 @@ func (s *search) read(ctx context.Context, places []place) error {
 	return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM json_each(?) AS row CROSS JOIN entries e ON e.session = row.value >> 28 AND e.n = row.value & 268435455", string(list)))
 }
 
-// scan keeps the entries that a query has found, and closes it.
+// scan adds the entries in a query's result to those that were read, and closes it.
 func (s *search) scan(found *sql.Rows, err error) error {
 	if err != nil {
 		return err
@@ -456,10 +464,10 @@ func (s *search) scan(found *sql.Rows, err error) error {
 	return errors.Join(found.Err(), found.Close())
 }
 
-// partsAtOnce is how many SELECTs one statement has at most.
+// partsAtOnce is the most SELECTs in one statement.
 const partsAtOnce = 100
 
-// readParts reads the entries that SELECTs find, each of which has a number of arguments.
+// readParts reads the entries that several SELECTs find. Each SELECT has the same number of arguments.
 func (s *search) readParts(ctx context.Context, parts []string, args []any, each int) error {
 	for len(parts) > 0 {
 		n := min(len(parts), partsAtOnce)
@@ -471,10 +479,10 @@ func (s *search) readParts(ctx context.Context, parts []string, args []any, each
 	return nil
 }
 
-// callWithin is how many entries before a result its call is at most.
+// callWithin is the maximum number of entries between a result and its call.
 const callWithin = 1000
 
-// toolOf returns the name of the tool whose result an entry is; "" if its call is not known any more.
+// toolOf returns the name of the tool whose result an entry is; "" if its call is no longer known.
 func (s *search) toolOf(ctx context.Context, session int64, result sessions.Entry) (string, error) {
 	e := sessions.Entry{Kind: sessions.KindToolUse}
 	var data string
@@ -489,12 +497,12 @@ func (s *search) toolOf(ctx context.Context, session int64, result sessions.Entr
 	e.Data = []byte(data)
 	use, err := sessions.Decode[sessions.ToolUse](e)
 	if err != nil {
-		return "", nil //nolint:nilerr // a newer release has written it
+		return "", nil //nolint:nilerr // a newer release wrote it
 	}
 	return use.Name, nil
 }
 
-// columns are what is read of an entry e.
+// columns are the columns that are read from an entry e.
 const columns = "e.session, e.n, e.turn, e.kind, e.at, e.cause, e.person, e.call, e.data"
 
 // scanEntry reads an entry and the number of its session.
@@ -512,9 +520,10 @@ func scanEntry(rows *sql.Rows) (session int64, e sessions.Entry, err error) {
 	return session, e, err
 }
 
-const stampLayout = "2006-01-02T15:04:05.000000Z" // of times in the tables
+const stampLayout = "2006-01-02T15:04:05.000000Z" // the format of times in the tables
 
-// timeOf returns a time as the tables have it; for none the empty text, which is before all others.
+// timeOf returns a time in the format of the tables. For the zero time it returns "", which sorts before
+// all others.
 func timeOf(at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -8,25 +8,26 @@ import (
 	"time"
 )
 
-// The order by words and the one by meaning are merged by places, because what either counts cannot be compared with
-// what the other does.
+// The rankings by words and by meaning are merged by places in the ranking, because their scores cannot
+// be compared with each other.
 const (
-	// firstPlace is from where on places are counted: the higher, the less the first ones are worth in comparison
-	// with those that follow.
+	// firstPlace is the number from which places are counted: the higher it is, the smaller is the
+	// advantage of the first places over the following ones.
 	firstPlace = 10
-	// worthMeaning is what a place in the order by meaning is worth in comparison with one by words. Whoever is first by
-	// meaning alone comes behind the third by words alone: who asks for a name or a number wants that one.
+	// worthMeaning is the weight of a place in the ranking by meaning, compared with one by words. An
+	// entry that is only first by meaning comes after the third by words alone, because whoever asks for
+	// a name or a number wants exactly that.
 	worthMeaning = 0.8
 )
 
-// A ranking is an order of texts, the best first, each once.
+// A ranking is a list of texts without repetitions, the best first.
 type ranking struct {
-	worth float64 // of its places
+	worth float64 // the weight of its places
 	texts []string
 }
 
-// fuse merges rankings by reciprocal ranks: the higher a text is in each of them, and the more have it, the higher it is
-// in the result. Among equals those come first that are in the earlier ranking.
+// fuse merges rankings by reciprocal ranks: a text ranks higher the higher it is in each ranking, and the
+// more rankings contain it. Among equals, the order of the earlier ranking counts.
 func fuse(rankings ...ranking) []string {
 	sums := map[string]float64{}
 	var merged []string
@@ -42,18 +43,18 @@ func fuse(rankings ...ranking) []string {
 	return merged
 }
 
-// byMeaning returns what an entry is worth for what it means: nothing if its vector is not among those that stand out.
+// byMeaning returns the score of an entry for its meaning; 0 if its vector does not stand out.
 func (c candidate) byMeaning(now time.Time) float64 {
 	return c.like * c.worth() * newness(c, now)
 }
 
-// newness is a factor: higher for what was said lately.
+// newness is a factor that is higher for newer entries.
 func newness(c candidate, now time.Time) float64 {
 	return 1 + worthNew*math.Exp2(-float64(max(0, now.Sub(c.At)))/float64(halfLife))
 }
 
-// keepStandingOut takes away the likeness of candidates that are not much more like the query than an average entry. How
-// alike two texts are at least, and at most, differs from model to model.
+// keepStandingOut sets the likeness of those candidates to 0 that are not much more like the query than
+// an average entry is. The range of likenesses between texts differs from model to model.
 func keepStandingOut(found []candidate, average float64) {
 	best := 0.0
 	for i := range found {
@@ -69,7 +70,7 @@ func keepStandingOut(found []candidate, average float64) {
 	}
 }
 
-// rank returns the best of the candidates, the best first. Of texts that were said several times it keeps the
+// rank returns the best candidates, the best first. Of texts that were said several times it keeps the
 // newest.
 func rank(found []candidate, words []Word, weights []float64, now time.Time, limit int) []candidate {
 	newest := map[string]candidate{}
@@ -85,8 +86,8 @@ func rank(found []candidate, words []Word, weights []float64, now time.Time, lim
 	return list
 }
 
-// order returns the texts of candidates that are worth something, each once, the best first, and keeps the newest
-// candidate of each.
+// order returns the texts of candidates with a positive score, each once, the best first. It records the
+// newest candidate for each text.
 func order(found []candidate, newest map[string]candidate, worth func(candidate) float64) (texts []string) {
 	type scored struct {
 		candidate

@@ -9,27 +9,28 @@ import (
 	"parley/sessions"
 )
 
-// The index keeps no words but short hashes of them, which the databases store and compare as any word: so it has
-// no text of anybody's, in whatever unused part of a file, and nobody's characters have to be escaped. Two words may
-// have one hash; who has found an entry reads it, and sees that.
+// The index contains no words but short hashes of them, which the databases store and compare like words.
+// So no unused part of a file can contain people's text, and no characters have to be escaped. Two words
+// may have the same hash; the search reads each entry that it finds, and notices that.
 
-// Cut is the identity of the way in which words are cut and hashed. An index that has another one is filled anew.
+// Cut identifies the way in which words are cut and hashed. An index with a different value is filled
+// again.
 const Cut = 1
 
-// mostKeys bounds how many different words of one entry are indexed.
+// mostKeys limits how many different words of one entry are indexed.
 const mostKeys = 2000
 
 // A key is the hash of a word's form: eight letters or digits.
 type key string
 
-// letters are those of a hash.
+// letters are the characters of a hash.
 const letters = "0123456789abcdefghijklmnopqrstuv"
 
 func keyOf(form string) key {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(form)) // it cannot fail
+	_, _ = h.Write([]byte(form)) // never fails
 	sum := h.Sum64()
-	sum ^= sum >> 40 // the low bits alone would have little of the last letters
+	sum ^= sum >> 40 // the low bits alone would hardly depend on the last letters
 	var k [8]byte
 	for i := range k {
 		k[i] = letters[sum%uint64(len(letters))]
@@ -38,11 +39,12 @@ func keyOf(form string) key {
 	return key(k[:])
 }
 
-// sessionKey is the word that all entries of a session have, so that an index finds those of some sessions alone. It
-// begins with a letter that no hash has.
+// sessionKey returns the word that is indexed for all entries of a session, so that a search in the index
+// can be limited to some sessions. It begins with a letter that is in no hash.
 func sessionKey(session int64) string { return "x" + strconv.FormatInt(session, 10) }
 
-// forms yields the forms of the words, some of them several times; none for an entry without a text.
+// forms yields the forms of the words, some of them several times; it yields none for an entry without a
+// text.
 func (s said) forms() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if s.text == "" {
@@ -58,8 +60,8 @@ func (s said) forms() iter.Seq[string] {
 	}
 }
 
-// wordsOf returns the words of an entry as the index keeps them, with spaces between them; "" for an entry that
-// has none.
+// wordsOf returns the words of an entry in the form in which they are indexed, separated by spaces; ""
+// for an entry without words.
 func wordsOf(e sessions.Entry) string {
 	known := map[string]bool{}
 	var b strings.Builder
@@ -78,7 +80,7 @@ func wordsOf(e sessions.Entry) string {
 	return b.String()
 }
 
-// hasWords reports whether wordsOf returns something, without hashing all of it.
+// hasWords reports whether wordsOf returns any words, without hashing all of them.
 func hasWords(e sessions.Entry) bool {
 	for range saidIn(e).forms() {
 		return true
@@ -86,5 +88,5 @@ func hasWords(e sessions.Entry) bool {
 	return false
 }
 
-// KeyOf returns what the index has of a form of a word, for tests that look for it in files.
+// KeyOf returns what the index stores for a form of a word, for tests that look for it in files.
 func KeyOf(form string) string { return string(keyOf(form)) }

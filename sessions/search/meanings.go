@@ -15,19 +15,21 @@ import (
 )
 
 const (
-	// mostEmbedded is how much of a text its vector is made of, in bytes: about as much as every model reads.
+	// mostEmbedded is how many bytes of a text its vector is made from: about as much as every model
+	// reads.
 	mostEmbedded = 1500
-	// textsAtOnce is how many texts one request has.
+	// textsAtOnce is the most texts in one request.
 	textsAtOnce = 64
-	// embedWithin bounds a request for texts, and askWithin one for a query, for which somebody waits.
+	// embedWithin limits a request for texts, and askWithin one for a query, for which somebody waits.
 	embedWithin = time.Minute
 	askWithin   = 2 * time.Second
-	// askAgain is how long queries are not sent to a provider that has failed.
+	// askAgain is how long no queries are sent to a provider after it has failed.
 	askAgain = 30 * time.Second
-	// mostNear is how many entries that mean nearly what a query does are compared with those that have its words.
+	// mostNear is how many entries found by meaning are compared with those that contain the query's
+	// words.
 	mostNear = 30
-	// anewEvery is how often vectors are made anew for the same model: two processes with other settings would do so
-	// for ever, and pay for each time.
+	// anewEvery is the shortest time after which vectors are made again for the same model. Without it,
+	// two processes with different settings would do so forever, and pay for it each time.
 	anewEvery = time.Hour
 	// mostRefused is how many requests in a row must be refused before a single text is given up.
 	mostRefused = 3
@@ -42,28 +44,28 @@ var (
 	errTooOften = errors.New("the vectors were made anew less than an hour ago: does another process have other [embeddings], or does the provider return vectors of changing length?")
 )
 
-// MeaningsConfig holds what Meanings work with.
+// MeaningsConfig contains what Meanings need.
 type MeaningsConfig struct {
 	Table *Table
 	// With returns the embedding that is configured now; the zero Embedding if there is none.
 	With func() Embedding
-	// Plain takes secrets out of a text before it is sent.
+	// Plain removes secrets from a text before it is sent.
 	Plain func(text string) string
 	Log   *slog.Logger
 }
 
-// Meanings find entries by their words and, if an embedding is configured, also by what they mean. They make the vectors
-// that this needs beside serving, of the entries that are in the index of words.
+// Meanings find entries by their words and, if an embedding is configured, also by what they mean. In the
+// background, they make the vectors for this from the entries in the index of words.
 type Meanings struct {
 	cfg     MeaningsConfig
 	vectors vectors.Store
 
 	filling filling
-	most    int                            // texts of the next request
-	refused int                            // how often the provider has not taken texts, since it last has
-	began   map[vectors.Identity]time.Time // when vectors of an identity were begun
-	filler  outage                         // of the requests for texts
-	asker   outage                         // of those for queries
+	most    int                            // how many texts the next request contains
+	refused int                            // how many requests in a row the provider has refused
+	began   map[vectors.Identity]time.Time // when the vectors of each identity were begun
+	filler  outage                         // the outage of requests for texts
+	asker   outage                         // the outage of requests for queries
 }
 
 // NewMeanings makes Meanings over an index.
@@ -76,7 +78,8 @@ func (m *Meanings) Spoken(ctx context.Context, agent string, people []string, li
 	return m.cfg.Table.Spoken(ctx, agent, people, limit)
 }
 
-// Search finds entries; see [Index]. If it cannot find out in time what the query means, its words alone count.
+// Search finds entries; see [Index]. If it cannot find out in time what the query means, only the words
+// count.
 func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	e := m.cfg.With()
 	if e.Model == "" || m.asker.isRecent() {
@@ -112,14 +115,14 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	})
 }
 
-// notAsked notes that a query could not be sent to the provider.
+// notAsked records that a query could not be sent to the provider.
 func (m *Meanings) notAsked(ctx context.Context, err error) {
 	if ctx.Err() == nil && m.asker.begin() {
 		m.cfg.Log.Warn("the provider of [embeddings] does not say in time what a search means; it finds by words alone", slog.Any("error", err))
 	}
 }
 
-// Run makes vectors until ctx is done. While the provider fails, the operator is told once.
+// Run makes vectors until ctx is done. It tells the operator once while the provider fails.
 func (m *Meanings) Run(ctx context.Context) error {
 	for failures := 0; ; {
 		began := time.Now()
@@ -149,8 +152,9 @@ func (m *Meanings) Run(ctx context.Context) error {
 	}
 }
 
-// Fill makes some of the vectors that are missing, by one request, and says whether there may be more. It goes on where
-// the last call ended, in whichever process that was. If the vectors are those of another model, it begins anew.
+// Fill makes some of the missing vectors, with one request, and reports whether there may be more. It
+// continues where the last call of any process ended. If the existing vectors are from another model, it
+// replaces all of them.
 func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 	m.filling.mu.Lock()
 	defer m.filling.mu.Unlock()
@@ -193,8 +197,9 @@ func notTaken(err error) error {
 	return fmt.Errorf("make vectors: %w", err)
 }
 
-// alone calls do while no other process makes vectors: each would pay for the same ones. A process that is away for
-// longer than that lasts changes nothing any more once another one makes them.
+// alone calls do while no other process makes vectors, because each would pay for the same ones. A
+// process that pauses for longer than its hold lasts can change nothing anymore once another process
+// makes them.
 func (m *Meanings) alone(ctx context.Context, do func(vectors.Hold) error) (err error) {
 	h, taken, err := m.vectors.Take(ctx, 2*embedWithin)
 	if err != nil {
@@ -207,8 +212,8 @@ func (m *Meanings) alone(ctx context.Context, do func(vectors.Hold) error) (err 
 	return do(h)
 }
 
-// beginAnew has all vectors made by a model that has made none of them. It asks that first how long they are: so a
-// provider that is away costs none of those that are there.
+// beginAnew replaces all vectors with those of another model. It first asks the model how long its
+// vectors are, so that nothing is removed while the provider is unreachable.
 func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) error {
 	got, err := m.embed(ctx, e, []string{probe})
 	if err != nil {
@@ -216,7 +221,7 @@ func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) e
 	}
 	of := identityOf(e, got[0])
 	now, err := m.vectors.Identity(ctx)
-	if err != nil || now == of { // another process was first
+	if err != nil || now == of { // another process has done it
 		return err
 	}
 	if time.Since(m.began[of]) < anewEvery {
@@ -230,7 +235,7 @@ func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) e
 	return nil
 }
 
-// fill makes vectors of some entries of sessions by one request, and returns of how many sessions.
+// fill makes vectors for some entries of sessions with one request, and returns for how many sessions.
 func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vectors.Identity, list []pending) (done int, err error) {
 	if list, err = m.read(ctx, list); err != nil {
 		return 0, err
@@ -247,7 +252,7 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	}
 	for i := range list {
 		for _, t := range list[i].texts {
-			if v := got[0]; v != nil && len(v) != of.Dimensions { // the provider has another model of this name
+			if v := got[0]; v != nil && len(v) != of.Dimensions { // the provider now has another model with this name
 				return len(list), m.beginAnew(ctx, e, h)
 			} else if v != nil {
 				list[i].vectors = append(list[i].vectors, vectors.Row{N: t.n, Vector: v})
@@ -259,8 +264,9 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	return len(list), err
 }
 
-// embedOrSkip returns the vectors of texts. If the provider takes other texts but not these, it returns nil, and the next
-// time there are half as many; or a nil vector for a text that the provider does not take alone, which was tried again.
+// embedOrSkip returns the vectors of texts. If the provider accepts other texts but not these, it returns
+// nil, and the next request contains half as many. For a single text that the provider has refused
+// repeatedly, it returns a nil vector.
 func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
 	if len(texts) == 0 {
 		return []vectors.Packed{}, nil
@@ -282,13 +288,13 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 	return nil, nil
 }
 
-// A text is what an entry says.
+// A text is the text of an entry.
 type text struct {
 	n    int64
 	said string
 }
 
-// read reads texts for one request, of sessions as they are now.
+// read reads texts for one request, from sessions in their current state.
 func (m *Meanings) read(ctx context.Context, list []pending) (now []pending, err error) {
 	left := m.most
 	for _, p := range list {
@@ -310,7 +316,7 @@ func (m *Meanings) read(ctx context.Context, list []pending) (now []pending, err
 	return now, nil
 }
 
-// readTexts reads texts of a session that have no vectors.
+// readTexts reads the texts of a session that have no vectors.
 func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err error) {
 	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
 		p.id, p.embedded, p.indexed, entriesAtOnce)
@@ -335,7 +341,7 @@ func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err err
 	return found.Err()
 }
 
-// embedded returns what the vector of an entry is made of; "" for one without words.
+// embedded returns the text from which the vector of an entry is made; "" for an entry without words.
 func embedded(e sessions.Entry) string {
 	if !hasWords(e) {
 		return ""
@@ -347,11 +353,11 @@ func embedded(e sessions.Entry) string {
 	return s.text
 }
 
-// cut returns as much of a text as a vector is made of. It is called when no secret is in it any more, of which it could
-// leave a half.
+// cut returns the part of a text from which a vector is made. It must be called after secrets were
+// removed, because it could cut a secret in half.
 func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostEmbedded)], "") }
 
-// put writes the vectors of a session, and returns whether it is as it was; see [Table.put].
+// put writes the vectors of a session, and returns whether the session is unchanged; see [Table.put].
 func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pending) (still bool, err error) {
 	if err := m.vectors.Check(tx, h, of); err != nil {
 		return false, err
@@ -391,19 +397,20 @@ func (m *Meanings) plain(text string) string {
 	return m.cfg.Plain(text)
 }
 
-// identityOf returns the identity of vectors like this one.
+// identityOf returns the identity of vectors such as this one.
 func identityOf(e Embedding, v vectors.Packed) vectors.Identity {
 	return vectors.Identity{Model: e.Model, Prompt: promptsOf(e.Model).name, Dimensions: len(v)}
 }
 
-// prompts are what stands before the texts that a model is given.
+// prompts are the texts that are put before a text or a query for the model.
 type prompts struct {
 	of          string // a part of the model's name
-	name        string // changes with text, because vectors with another one cannot be compared
+	name        string // must change with text and query, because vectors with different prompts cannot be compared
 	text, query string
 }
 
-// promptsOf returns the prompts that a model was trained with, judging by its name; none for most models.
+// promptsOf returns the prompts that a model was trained with, judging by its name; most models have
+// none.
 func promptsOf(model string) prompts {
 	for _, p := range []prompts{
 		{"nomic-embed", "nomic 1", "search_document: ", "search_query: "},
@@ -417,13 +424,13 @@ func promptsOf(model string) prompts {
 	return prompts{name: "plain 1"}
 }
 
-// An outage is how long a provider has failed.
+// An outage records whether and when a provider has failed.
 type outage struct {
 	mu   sync.Mutex
-	last time.Time // when it has failed; the zero time if it works
+	last time.Time // when it last failed; the zero time if it works
 }
 
-// begin notes a failure, and reports whether it worked before.
+// begin records a failure, and reports whether the provider worked before.
 func (o *outage) begin() (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -432,7 +439,7 @@ func (o *outage) begin() (first bool) {
 	return first
 }
 
-// end notes that the provider works, and reports whether it had failed before.
+// end records that the provider works, and reports whether it had failed before.
 func (o *outage) end() (failed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -441,7 +448,7 @@ func (o *outage) end() (failed bool) {
 	return failed
 }
 
-// isRecent reports whether the provider has failed just now.
+// isRecent reports whether the provider has failed within askAgain.
 func (o *outage) isRecent() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"parley/sessions"
 )
 
-// What counts in the order of hits, as parts of what the words are worth.
+// Bonuses and penalties in the score of a hit, as fractions of what its words are worth.
 const (
 	worthExact  = 0.15 // a word as it was written, and not only another form of it
 	worthOften  = 0.10 // a word that is said again
 	worthNear   = 0.35 // all words of the query that it has, one next to the other
-	worthPhrase = 0.30 // the words of the query in their order
+	worthPhrase = 0.30 // the words of the query in the same order
 	worthAll    = 0.25 // each word of the query
-	worthNew    = 0.15 // said just now; half of it after halfLife
-	worthLong   = 0.12 // is taken from a text that is ten times as long as usualText
+	worthNew    = 0.15 // said just now; half as much after halfLife
+	worthLong   = 0.12 // subtracted for a text that is ten times as long as usualText
 	usualText   = 300  // bytes
 	halfLife    = 30 * 24 * time.Hour
 )
 
-// worth is what an entry is worth in comparison with what a person has said. Most of what an episode has was said in
-// its turn, too.
+// worth returns the weight of an entry compared with what a person has said. Most of what an episode
+// contains was also said in its turn.
 func (c candidate) worth() float64 {
 	if c.isEpisode {
 		return 0.75
@@ -40,20 +40,20 @@ func (c candidate) worth() float64 {
 	return 1
 }
 
-// A candidate is an entry that may be a hit, and where it has the words of the query.
+// A candidate is an entry that may be a hit, with the places where it has words of the query.
 type candidate struct {
 	in searched
 	sessions.Entry
 	said
-	matches []match // in their order
-	named   []bool  // by word: whether the name of who said it has the word
-	near    bool    // whether its vector is among those that are the most like that of the query
-	like    float64 // how like that is; in the ranking how much more than an average one
+	matches []match // in order
+	named   []bool  // by word: whether the name of the person who said it contains the word
+	near    bool    // whether its vector is among those that are most like the query's
+	like    float64 // its likeness to the query's vector; in the ranking, how much it exceeds that of an average entry
 }
 
 // A match is a word of the query in a text.
 type match struct {
-	word     int // its index
+	word     int // the word's index
 	exact    bool
 	place    int // among the words of the text
 	from, to int // in bytes
@@ -70,7 +70,7 @@ func newCandidate(in searched, e sessions.Entry, words []Word) candidate {
 	}
 	place, end := 0, 0
 	for t := range tokens(c.text) {
-		if t.from >= end { // not a part of the word before, or its whole
+		if t.from >= end { // neither a part of the previous word, nor the compound that contains it
 			place, end = place+1, t.to
 		}
 		for _, i := range byForm[t.form] {
@@ -119,8 +119,8 @@ func (c candidate) score(words []Word, weights []float64, now time.Time) float64
 	return sum * newness(c, now)
 }
 
-// nearness returns what the words are worth of which another one is near, less the farther it is; and those that
-// follow one another as in the query.
+// nearness returns what the words are worth that have another one near them, less the farther away it is;
+// and what those are worth that follow each other as in the query.
 func (c candidate) nearness(weights []float64) (near, phrase float64) {
 	best, inOrder := map[int]float64{}, map[int]bool{}
 	for i, m := range c.matches {
@@ -155,7 +155,7 @@ func (c candidate) hit(weights []float64) Hit {
 	}
 }
 
-// passage returns the part of the text that has the most of the words.
+// passage returns the part of the text that contains the most of the words.
 func (c candidate) passage(weights []float64) string {
 	if len(c.text) <= MaxPassage {
 		return c.text
@@ -176,7 +176,7 @@ func (c candidate) passage(weights []float64) string {
 			first, last, most = m.from, to, sum
 		}
 	}
-	// What is left of the room comes before the words for one part, and behind them for two.
+	// One third of the remaining room goes before the words, and two thirds after them.
 	from := max(0, first-(MaxPassage-(last-first))/3)
 	to := min(len(c.text), from+MaxPassage)
 	from = max(0, to-MaxPassage)

@@ -10,27 +10,28 @@ import (
 	"parley/sessions"
 )
 
-// Of a long text its beginning and its end are indexed, in bytes. Of a result these are fewer: most of it
-// was read for one turn, and the model's answer has what came of it.
+// How many bytes at the beginning and at the end of a long text are indexed. For a tool's result, these
+// are fewer: most of it was read for one turn, and the model's answer contains what mattered.
 const (
 	mostSaid, lastSaid     = 48 << 10, 8 << 10
 	mostResult, lastResult = 12 << 10, 4 << 10
 )
 
-// A said is what an entry has that can be found.
+// A said is the searchable content of an entry.
 type said struct {
-	name      string // what the platform calls who has said it
+	name      string // what the platform calls the person who said it
 	text      string
 	untrusted bool
-	isEpisode bool   // the text says in short what a turn was about
-	message   string // the id of the message that says it, or that it came with; "" for the agent and tools
+	isEpisode bool   // the text sums up a turn
+	message   string // the id of the message that says it, or that it came with; "" for text from the agent and tools
 }
 
-// mayHaveWords are the kinds of the entries that have words, as SQL lists them. A new kind needs a migration, too, that
-// makes the triggers anew: those of [SQLite] and [Postgres] never change.
+// mayHaveWords lists, in SQL, the kinds of the entries that have words. A new kind also needs a migration
+// that creates the triggers again: those of [SQLite] and [Postgres] never change.
 const mayHaveWords = "('user', 'text', 'summary', 'tool_result', 'notice', 'attached', 'fetched')"
 
-// saidIn returns what an entry says; nothing if it cannot be read, as that of a newer release.
+// saidIn returns the searchable content of an entry. It returns nothing if the entry cannot be decoded,
+// for example because a newer release wrote it.
 func saidIn(e sessions.Entry) (s said) {
 	switch e.Kind {
 	case sessions.KindUser:
@@ -67,7 +68,8 @@ func saidIn(e sessions.Entry) (s said) {
 	return s
 }
 
-// saidInNotice returns what a notice says: its own text is the system's.
+// saidInNotice returns the searchable content of a notice. Its own text comes from the system, and is not
+// searchable.
 func saidInNotice(e sessions.Entry, d sessions.Notice) (s said) {
 	if d.Episode != nil {
 		return said{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true, message: d.Of}
@@ -96,12 +98,12 @@ func (s *said) quote(quotes []sessions.Quote) {
 	}
 }
 
-// quotesOthers reports whether somebody of whom the bot knows nothing may have written a quote.
+// quotesOthers reports whether a quote may have been written by somebody whom the bot does not know.
 func quotesOthers(e sessions.Entry, quotes []sessions.Quote) bool {
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.IsFromOthers(e.Kind, e.Person) })
 }
 
-// textsIn returns the texts of a JSON value, without the names of fields.
+// textsIn returns the texts in a JSON value, without the names of fields.
 func textsIn(content json.RawMessage) string {
 	var one string
 	if json.Unmarshal(content, &one) == nil {
@@ -109,7 +111,7 @@ func textsIn(content json.RawMessage) string {
 	}
 	var b strings.Builder
 	dec := json.NewDecoder(bytes.NewReader(content))
-	var open []json.Delim // the objects and lists around what is read
+	var open []json.Delim // the objects and lists that contain the current position
 	name := false         // whether the next text is the name of a field
 	for {
 		t, err := dec.Token()
@@ -139,7 +141,7 @@ func textsIn(content json.RawMessage) string {
 	}
 }
 
-// ends returns the beginning and the end of a text that has more than most bytes.
+// ends returns the beginning and the end of a text that is longer than most bytes.
 func ends(text string, most, last int) string {
 	if len(text) <= most {
 		return text

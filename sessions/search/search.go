@@ -1,7 +1,7 @@
 // Package search finds what was said in sessions by the words that were used, and by what they mean.
 //
-// An index holds hashes of the words of entries and no texts: a hit's text is read from its entry, so that what is
-// erased is found nowhere. The store has the tables; sessionstest has the suite.
+// An index contains hashes of the words of entries, and no texts: a hit's text is read from its entry, so
+// no search finds what was erased. The tables are in the store; the test suite is in sessionstest.
 //
 // The files, in reading order:
 //
@@ -19,22 +19,22 @@ import (
 	"parley/sessions"
 )
 
-// The bounds of a query.
+// The limits of a query.
 const (
-	MostSessions = 200 // that one query looks through
-	MostHits     = 50  // that one query returns
-	MostWords    = 32  // of a query that count; the others are ignored
-	MaxPassage   = 600 // bytes of a hit's text
+	MostSessions = 200 // the most sessions that one query searches
+	MostHits     = 50  // the most hits that one query returns
+	MostWords    = 32  // the most words of a query that count; the others are ignored
+	MaxPassage   = 600 // the maximum length of a hit's text, in bytes
 )
 
-// A Query asks for entries of some sessions. Whoever asks has decided already that the asker may read them.
+// A Query asks for entries of some sessions. The caller has already decided that the asker may read them.
 type Query struct {
 	Words    string   // as a person or a model writes them
 	Sessions []string // the keys of the sessions to look through; with none, nothing is found
 	// Since and Until bound when it was said, Until excluded; the zero time is no bound.
 	Since, Until time.Time
 	Limit        int    // the most hits; 0 means 10
-	NotTurn      string // nothing of this turn is found
+	NotTurn      string // a turn whose entries are not found
 }
 
 // A Hit is an entry that has words of the query.
@@ -42,45 +42,46 @@ type Hit struct {
 	Session string
 	N       int64 // the entry's number in the session's log
 	Turn    string
-	// Message is the id of the message that says it, or that it came with; of what the agent or a tool said, the id of
-	// the one that began the turn, if one did.
+	// Message is the id of the message that says it, or that it came with. For what the agent or a tool
+	// said, it is the id of the message that began the turn, if there was one.
 	Message string
 	Kind    sessions.Kind
 	At      time.Time
 	Person  string // who said it: CHANNEL:USER; "" if the agent or a tool did
 	Name    string // what the platform calls them
-	Tool    string // whose result it is
+	Tool    string // the tool whose result it is
 	Text    string // the passage with most of the words, at most MaxPassage bytes, on whole characters
-	// Untrusted says that strangers may have written some of it, as when it was first read.
+	// Untrusted says that strangers may have written some of it.
 	Untrusted bool
-	Episode   bool // the text says in short what a turn of Person was about; see [sessions.Episode]
-	// Link is the https address of Message on its platform; "" for none. A store knows none: who knows the platforms
-	// adds it.
+	Episode   bool // the text sums up a turn of Person; see [sessions.Episode]
+	// Link is the https address of Message on its platform; "" if there is none. A store does not know
+	// it: code that knows the platforms adds it.
 	Link string
 }
 
 // An Index finds entries.
 type Index interface {
-	// Search returns the entries that fit the query best, the best first. An entry fits that has one of the
-	// words at least, in any of its forms; the more and the rarer ones it has, and the newer it is, the better. An
-	// index that knows what texts mean, as [Meanings] do, also returns entries that mean about the same.
-	// An entry is found as soon as its append has returned, and not any more once its erasure, or that of its
-	// message, has. Entries before the newest /new are found too.
+	// Search returns the entries that fit the query best, the best first. An entry fits if it contains at
+	// least one of the words, in any of its forms; the more words it contains, the rarer they are, and
+	// the newer the entry is, the better. An index that knows what texts mean, such as [Meanings], also
+	// returns entries that mean about the same. An entry is found as soon as its append has returned, and
+	// no longer once its erasure, or that of its message, has returned. Entries before the newest /new
+	// are found too.
 	Search(ctx context.Context, q Query) ([]Hit, error)
-	// Spoken returns the keys of the sessions of an agent in which one of the people has said something, the
-	// ones with the newest entries first, at most limit.
+	// Spoken returns the keys of an agent's sessions in which one of the people has said something, at
+	// most limit. The sessions with the newest entries come first.
 	Spoken(ctx context.Context, agent string, people []string, limit int) ([]string, error)
 }
 
-// An Embedder turns texts into vectors: the more alike two texts are in what they mean, the smaller is the angle between
-// their vectors.
+// An Embedder turns texts into vectors: the more alike the meanings of two texts are, the smaller is the
+// angle between their vectors.
 type Embedder interface {
-	// Embed returns a vector for each of the texts, in their order, all of one length. It asks once. Its error has
-	// nothing of the texts.
+	// Embed returns a vector for each of the texts, in their order, all of the same length. It asks the
+	// provider once. Its error contains nothing from the texts.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// An Embedding is the model that an Embedder asks.
+// An Embedding is a model, with the Embedder that asks it.
 type Embedding struct {
 	Model string // its name; "" if there is none
 	Embedder
@@ -89,24 +90,25 @@ type Embedding struct {
 // A State says how complete an index is.
 type State struct {
 	Indexed int64 // entries that are in the index
-	Behind  int64 // entries of the log that came after what is in the index: they are found, because searches read them
-	Waiting int64 // further entries, which are not found before they are in the index, such as those that an older release wrote
-	Missing int64 // entries that should be in the index and are not
-	Stray   int64 // rows of the index whose entry is not there
+	Behind  int64 // newer entries of the log that are not in the index: they are found, because searches read them
+	Waiting int64 // further entries, which are only found once they are indexed, such as those that an older release wrote
+	Missing int64 // entries that should be in the index but are not
+	Stray   int64 // rows of the index whose entry does not exist
 }
 
 // A Rebuilder is an Index that can be completed while others use it.
 type Rebuilder interface {
-	// Compare compares the index with some of the entries, and returns how many of these it should have and has not,
-	// and how many rows it has whose entry is not there.
+	// Compare compares the index with some of the entries. It returns how many of these should be in the
+	// index but are not, and how many rows of the index have no entry.
 	Compare(ctx context.Context) (missing, stray int64, err error)
-	// State returns what Compare does, and how far the index is. It may count all rows of the index, and so takes
-	// longer the more there are. Of the entries that are behind or wait it counts all, and not only the ones that
+	// State returns what Compare does, and how much is indexed. It may count all rows of the index, and
+	// then takes longer the more there are. Behind and Waiting count all entries, and not only those that
 	// have words.
 	State(ctx context.Context) (State, error)
-	// Fill indexes some of the entries that are not in the index, in one short transaction, and says whether there may
-	// be more. It goes on where the last call ended, in whichever process that was.
+	// Fill indexes some of the entries that are not in the index, in one short transaction, and reports
+	// whether there may be more. It continues where the last call of any process ended.
 	Fill(ctx context.Context) (more bool, err error)
-	// Rebuild begins to fill the index anew; Fill then does it. Until it has, what is indexed is found.
+	// Rebuild makes Fill index everything again. Until that is done, searches find what is already
+	// indexed.
 	Rebuild(ctx context.Context) error
 }

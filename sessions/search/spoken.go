@@ -11,8 +11,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// spokenBySessions finds for each session in which a person has an entry whether they have said something there. It
-// goes from session to session by the index of entries by person.
+// spokenBySessions finds, for each session in which a person has an entry, whether they have said
+// something there. It steps from session to session in the index of entries by person.
 const spokenBySessions = `
 	WITH RECURSIVE spoken (session) AS (
 		SELECT min(session) FROM entries WHERE person = ? AND person <> ''
@@ -45,7 +45,7 @@ func (t *Table) Spoken(ctx context.Context, agent string, people []string, limit
 	return keys[:min(len(keys), limit)], nil
 }
 
-// spokenBy adds the sessions of one person, and when each was written last.
+// spokenBy adds the sessions of one person, and when each was last written to.
 func (t *Table) spokenBy(ctx context.Context, newest map[string]string, args ...any) (err error) {
 	found, err := t.db.Read.QueryContext(ctx, spokenBySessions, args...)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// An index is compared by samples: the newest sessions and some others, of each the newest entries.
+// An index is compared by samples: the newest entries of the newest sessions and of some others.
 const (
 	sampledSessions = 100
 	sampledEntries  = 500
-	countedRows     = 200_000 // up to which PostgreSQL counts; beyond that its estimate will do
+	countedRows     = 200_000 // the most rows that PostgreSQL counts; above that, its estimate is good enough
 )
 
 // State says how complete the index is; see [Rebuilder].
@@ -70,8 +70,8 @@ func (t *Table) count(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// sample returns the numbers of the sessions that are compared: the newest, and some from any place; of those that are
-// there and of those of which the index has something.
+// sample returns the numbers of the sessions to compare: the newest, and some from a random place. It
+// takes both from the sessions that exist and from those with rows in the index.
 func (t *Table) sample(ctx context.Context) (ids []int64, err error) {
 	var highest sql.NullInt64
 	if err := t.db.Read.QueryRowContext(ctx, "SELECT max(id) FROM sessions").Scan(&highest); err != nil {
@@ -95,7 +95,7 @@ func (t *Table) sample(ctx context.Context) (ids []int64, err error) {
 	return slices.Compact(ids), nil
 }
 
-// scanNumbers appends the numbers that a query has found, and closes it.
+// scanNumbers appends the numbers in a query's result, and closes it.
 func scanNumbers(rows *sql.Rows, numbers []int64) (_ []int64, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
@@ -108,8 +108,8 @@ func scanNumbers(rows *sql.Rows, numbers []int64) (_ []int64, err error) {
 	return numbers, rows.Err()
 }
 
-// compare returns how many of a session's newest entries that the index should have it does not have, and how many it
-// has that are not there.
+// compare returns how many of a session's newest entries should be in the index but are not, and how many
+// in the index do not exist.
 func (t *Table) compare(ctx context.Context, session int64) (missing, stray int64, err error) {
 	indexed, last := int64(0), int64(0)
 	err = t.db.Read.QueryRowContext(ctx, "SELECT indexed, last FROM sessions WHERE id = ?", session).Scan(&indexed, &last)
@@ -146,7 +146,7 @@ func (t *Table) compare(ctx context.Context, session int64) (missing, stray int6
 	return missing, stray, nil
 }
 
-// worded returns the numbers of the entries behind one that have words.
+// worded returns the numbers of the entries after one that have words.
 func (t *Table) worded(ctx context.Context, session, from int64) (numbers []int64, err error) {
 	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords+" LIMIT ?", session, from, 4*sampledEntries)
 	if err != nil {

@@ -8,17 +8,19 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// The log itself says what is not in the index yet: a session's column indexed is the number of the entry up to which
-// all are. An append leaves it behind, whichever release it is of; Fill indexes what has come since, many entries in
-// one transaction, because an index that is written with each entry would make that cost half as much again; and a
-// search reads the entries behind that number. So nothing is found later for it, and nothing is lost if a process dies.
+// The log itself shows what is not in the index yet: the column indexed of a session is the number of the
+// entry up to which all are indexed. An append by any release leaves it unchanged; Fill indexes the later
+// entries, many in one transaction, because updating the index with each entry would make an append half
+// as expensive again; and a search reads the entries after that number. So this delays no hits, and
+// nothing is lost if a process dies.
 
-// SQLite is the migration that adds the index to a schema with entries and sessions. Its rows have no content: who has
-// found one reads the entry. The number of a row is that of the entry behind that of its session; see rowOf.
+// SQLite is the migration that adds the index to a schema with entries and sessions. Its rows have no
+// content: a search reads the entries of the rows that it finds. The number of a row consists of those of
+// the session and the entry; see rowOf.
 //
-// An erasure deletes or changes rows of entries, whichever of its steps does it, and the triggers take what the
-// index has of them in the same transaction: so nothing that is erased is found, and none of the steps has to know
-// the index. What is left of a changed entry is indexed by Fill.
+// Every step of an erasure deletes or changes rows of entries, and triggers remove their words from the
+// index in the same transaction. So nothing that was erased is found, and no step has to know about the
+// index. Fill indexes what is left of a changed entry.
 const SQLite = `
 ALTER TABLE sessions ADD COLUMN indexed BIGINT NOT NULL DEFAULT 0;
 CREATE VIRTUAL TABLE entry_words USING fts5 (words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
@@ -32,8 +34,9 @@ BEGIN
 END;
 ` + cutTable
 
-// Postgres is the same migration for PostgreSQL. The triggers work for the release before, too, which knows no
-// index. No insertion merges what is pending into the index; Fill does, and the server's own upkeep.
+// Postgres is the same migration for PostgreSQL. The triggers also work for the release before, which
+// does not know about the index. No insertion merges pending entries into the index; Fill does so, and
+// the server's own maintenance.
 const Postgres = `
 ALTER TABLE sessions ADD COLUMN indexed BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE entry_words (
@@ -63,7 +66,7 @@ const (
 	PostgresVectors = vectors.Postgres
 )
 
-// cutTable has one row: in which way the words of the index are cut.
+// cutTable has one row, which says in which way the words of the index were cut.
 const cutTable = `
 CREATE TABLE word_cut (
 	one BIGINT PRIMARY KEY,
@@ -72,12 +75,13 @@ CREATE TABLE word_cut (
 INSERT INTO word_cut (one, cut) VALUES (1, 1);
 `
 
-// Tables are the tables of the index and of the vectors, which are made anew where the entries are copied to.
+// Tables returns the tables of the index and of the vectors. When entries are copied to another database,
+// these are filled there again.
 func Tables() []string {
 	return append(vectors.Tables(), "entry_words", "entry_words_config", "entry_words_data", "entry_words_docsize", "entry_words_idx", "word_cut")
 }
 
-// Copied has the index filled of a database to which the entries of another were copied.
+// Copied has the index filled in a database into which the entries of another were copied.
 func Copied(tx *sqldb.Tx) error {
 	if _, err := tx.Exec("UPDATE sessions SET indexed = 0 WHERE indexed > 0"); err != nil {
 		return err
@@ -90,31 +94,32 @@ var _ interface {
 	Rebuilder
 } = (*Table)(nil)
 
-// A Table is the index of a database. Several processes may use the same one at a time.
+// A Table is the index in a database. Several processes may use the same one at a time.
 type Table struct {
 	db      *sqldb.DB
 	filling filling
 }
 
-// NewTable returns the index of a database that has the tables of a store.
+// NewTable returns the index in a database that has the tables of a store.
 func NewTable(db *sqldb.DB) *Table { return &Table{db: db} }
 
-// mostEntries bounds the numbers of a session's entries that are indexed: rowOf has no room for higher ones.
+// mostEntries limits the numbers of a session's indexed entries: rowOf has no room for higher ones.
 const (
 	numberBits  = 28
 	mostEntries = 1 << numberBits
 )
 
-// rowOf is the number of an entry's row on SQLite, and while a query is answered.
+// rowOf returns the number of an entry's row: in the index on SQLite, and on both databases while a query
+// is answered.
 func rowOf(session, n int64) int64 { return session<<numberBits + n }
 
-// A row is an entry for the index.
+// A row is an entry to be indexed.
 type row struct {
 	n     int64
-	words string // as wordsOf returns them, not empty
+	words string // the result of wordsOf, not empty
 }
 
-// putSQLite replaces what the index has of a session's entries with the numbers from to to.
+// putSQLite replaces the index's rows for a session's entries from number from to number to.
 func putSQLite(tx *sqldb.Tx, session, from, to int64, rows []row) error {
 	if _, err := tx.Exec("DELETE FROM entry_words WHERE rowid BETWEEN ? AND ?", rowOf(session, from), rowOf(session, min(to, mostEntries-1))); err != nil {
 		return err
@@ -127,7 +132,7 @@ func putSQLite(tx *sqldb.Tx, session, from, to int64, rows []row) error {
 	return nil
 }
 
-// putPostgres does what putSQLite does on PostgreSQL, in two statements.
+// putPostgres does on PostgreSQL what putSQLite does, in two statements.
 func putPostgres(tx *sqldb.Tx, session, from, to int64, rows []row) error {
 	if _, err := tx.Exec("DELETE FROM entry_words WHERE session = ? AND n BETWEEN ? AND ?", session, from, to); err != nil {
 		return err
@@ -147,7 +152,7 @@ func putPostgres(tx *sqldb.Tx, session, from, to int64, rows []row) error {
 	return nil
 }
 
-// placeholders returns as many ? as a list has texts, and these as arguments.
+// placeholders returns a ? for each of the texts, and the texts as arguments.
 func placeholders(texts []string) (marks string, args []any) {
 	for _, s := range texts {
 		args = append(args, sqldb.Text(s))

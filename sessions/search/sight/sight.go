@@ -1,7 +1,7 @@
-// Package sight decides in which conversations an agent may find, for somebody, what was said.
+// Package sight decides which conversations an agent may search on somebody's behalf.
 //
-// The rules know no platform and no database: what they need to know of chats comes from Facts. Whatever is
-// not known counts as hidden.
+// The rules know no platform and no database: what they need to know about chats comes from Facts. A chat
+// about which something is unknown counts as hidden.
 package sight
 
 import (
@@ -12,34 +12,34 @@ import (
 	"parley/sessions"
 )
 
-// MostAsked is how many chats a platform is asked about, at most, for one search. Those of the candidates
-// that come later are hidden.
+// MostAsked is the most chats about which platforms are asked for one search. Any further candidates are
+// hidden.
 const MostAsked = 20
 
 // A Place is a chat of a channel.
 type Place struct{ Channel, Chat string }
 
-// A Chat is what is known of a place.
+// A Chat is what is known about a place.
 type Chat struct {
 	Known bool // whether people talk to the bot there at all
-	Group bool // others read along
-	// Person is CHANNEL:USER of the one whose chat with the bot alone it is; "" in a group, or if that was
-	// never recorded.
+	Group bool // whether others read along
+	// Person is the person, as CHANNEL:USER, whose private chat with the bot it is; "" in a group, or if
+	// that was never recorded.
 	Person string
 }
 
-// Facts are what is known of chats.
+// Facts provide what is known about chats.
 type Facts interface {
-	// Chat returns what is known of a place; the zero Chat if nothing is.
+	// Chat returns what is known about a place; the zero Chat if nothing is known.
 	Chat(ctx context.Context, at Place) (Chat, error)
-	// IsIn reports whether the platform names a person as a member of a group now. An error says that this
-	// cannot be known now.
+	// IsIn reports whether the platform currently lists a person as a member of a group. An error says
+	// that this is unknown at the moment.
 	IsIn(ctx context.Context, at Place, person string) (bool, error)
-	// IsClosed reports whether only some of a group's members read a thread of it.
+	// IsClosed reports whether a thread of a group can be read by only some of the group's members.
 	IsClosed(ctx context.Context, at Place, thread string) (bool, error)
 }
 
-// An Asker is who wants to find something, and where they ask.
+// An Asker is the person who wants to find something, and the place where they ask.
 type Asker struct {
 	// Session is the key of the conversation in which they ask. Its agent searches.
 	Session string
@@ -49,10 +49,10 @@ type Asker struct {
 	Accounts []string
 }
 
-// A View is what an asker may see.
+// A View lists what an asker may see.
 type View struct {
 	Sessions []string // the keys of the sessions, in the order of the candidates
-	// Unknown says that for some of the candidates it could not be found out now.
+	// Unknown says that for some of the candidates this could not be found out at the moment.
 	Unknown bool
 }
 
@@ -86,7 +86,7 @@ func Of(ctx context.Context, facts Facts, who Asker, candidates []string) (View,
 	return seen, nil
 }
 
-// A fact is an answer, which may be unknown.
+// A fact is an answer from Facts, which may be unknown.
 type fact[T any] struct {
 	value   T
 	unknown bool
@@ -94,13 +94,13 @@ type fact[T any] struct {
 
 func factOf[T any](value T, err error) fact[T] { return fact[T]{value, err != nil} }
 
-// A judge decides about the candidates of one search.
+// A judge decides on the candidates of one search.
 type judge struct {
 	facts   Facts
 	who     Asker
 	chats   map[Place]fact[Chat]
-	members map[Place]fact[bool] // whether the asker is one
-	asked   int                  // how many groups the platforms were asked about
+	members map[Place]fact[bool] // whether the asker is a member
+	asked   int                  // how many groups platforms were asked about
 }
 
 // sees reports whether the asker may see a session.
@@ -121,8 +121,8 @@ func (j *judge) sees(ctx context.Context, key string) (seen fact[bool]) {
 	switch {
 	case around.unknown || chat.unknown:
 		seen.unknown = true
-	case !around.value.Known || !chat.value.Known: // nobody's chat
-	case here != there && !j.isAlone(around.value): // others read along
+	case !around.value.Known || !chat.value.Known: // at least one of them is no known chat
+	case here != there && !j.isAlone(around.value): // others read along where the asker asks
 	case !chat.value.Group:
 		seen.value = j.isAlone(around.value) && (here == there || j.isAsker(chat.value.Person))
 	default:
@@ -155,7 +155,7 @@ func (j *judge) isAsker(account string) bool {
 	return account != "" && slices.Contains(j.who.Accounts, account)
 }
 
-// chat looks up what is known of a place, once.
+// chat looks up what is known about a place, once.
 func (j *judge) chat(ctx context.Context, at Place) fact[Chat] {
 	known, ok := j.chats[at]
 	if !ok {

@@ -13,27 +13,29 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Scope is a part of a session: its entries behind a number.
+// A Scope is a part of a session: the entries after a number.
 type Scope struct{ Session, After int64 }
 
-// A Query asks for entries whose vectors are like another one.
+// A Query asks for entries whose vectors are like another vector.
 type Query struct {
 	Vector Packed
 	Of     Identity
 	In     []Scope
-	// Since and Until bound the times of the entries, Until excluded, as the tables have times; "" is no bound.
+	// Since and Until limit the times of the entries, Until excluded, in the format of the tables; ""
+	// means no limit.
 	Since, Until string
 	Limit        int
 }
 
-// A Near is an entry that is like a query.
+// A Near is an entry whose vector is like that of a query.
 type Near struct {
 	Session, N int64
 	Likeness   float64
 }
 
-// Near returns the entries that are the most like a query, those first, and how like an entry of the scopes is on
-// average. It looks at each vector of the scopes, and finds nothing if the vectors are of another identity.
+// Near returns the entries that are most like a query, those first, and how like the query an average
+// entry of the scopes is. It compares all vectors of the scopes, and finds nothing if the vectors are of
+// another identity.
 func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64, err error) {
 	query, args, err := s.looking(q)
 	if err != nil {
@@ -67,8 +69,8 @@ func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64
 	return found[:min(len(found), q.Limit)], average, nil
 }
 
-// looking returns the statement that reads the vectors of a query. It compares the identity itself, because that may
-// change before it is read.
+// looking returns the statement that reads the vectors for a query. The statement compares the identity
+// itself, because that may change before it runs.
 func (s Store) looking(q Query) (query string, args []any, err error) {
 	ids, after, lowest := make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In))
 	for _, in := range q.In {

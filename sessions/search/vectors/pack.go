@@ -2,15 +2,16 @@ package vectors
 
 import "math"
 
-// A Packed is the direction of a vector: a signed byte for each dimension, the largest of them 127 or -127. It takes a
-// quarter of the room of the numbers themselves, and is about as close to others.
+// A Packed is the direction of a vector: one signed byte for each dimension, of which the largest is 127
+// or -127. It takes a quarter of the space of the original numbers, and its likeness to others is about
+// the same.
 type Packed []byte
 
-// MostDimensions bounds those of a vector.
+// MostDimensions is the most dimensions of a vector.
 const MostDimensions = 8192
 
-// Pack returns the direction of a vector; nil if it has none, because all its numbers are zero, or one is not a number,
-// or because it has too many dimensions.
+// Pack returns the direction of a vector. It returns nil if there is none, because all its numbers are
+// zero or one is not a number, or if it has too many dimensions.
 func Pack(vector []float32) Packed {
 	largest := 0.0
 	for _, x := range vector {
@@ -29,13 +30,13 @@ func Pack(vector []float32) Packed {
 	return p
 }
 
-// Likeness returns the cosine of the angle between two directions: 1 if they are the same. It is 0 if they have not the
-// same number of dimensions.
+// Likeness returns the cosine of the angle between two directions: 1 if they are the same. It is 0 if
+// they have different numbers of dimensions.
 func (p Packed) Likeness(other Packed) float64 {
 	if len(p) != len(other) || len(p) == 0 {
 		return 0
 	}
-	var dot, own, others int32 // of at most MostDimensions squares of 127
+	var dot, own, others int32 // they fit: these are sums of at most MostDimensions squares of 127
 	for i, x := range p {
 		a, b := int32(int8(x)), int32(int8(other[i]))
 		dot, own, others = dot+a*b, own+a*a, others+b*b

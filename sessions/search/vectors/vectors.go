@@ -1,10 +1,12 @@
-// Package vectors keeps vectors of entries beside the index of their words, and finds those that are like another one.
+// Package vectors stores vectors of entries in addition to the index of their words, and finds entries
+// whose vectors are alike.
 //
-// vectors.go has the tables, and replaces one model's vectors by another's; pack.go makes a vector small and compares
-// it; near.go looks through those of some sessions.
+// vectors.go contains the tables, and replaces one model's vectors with another's; pack.go packs and
+// compares vectors; near.go searches those of some sessions.
 //
-// A vector belongs to its entry: whatever deletes or changes the entry takes the vector in the same transaction. All
-// vectors of a database are of one identity; those of another are never compared with them.
+// A vector belongs to its entry: whatever deletes or changes the entry deletes the vector in the same
+// transaction. All vectors in a database have the same identity; those of different identities are never
+// compared.
 package vectors
 
 import (
@@ -18,10 +20,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// SQLite is the migration that adds the vectors to a schema with entries, and with sessions that have the column
-// indexed. The number of a row is made of those of the session and the entry, so that the vectors of a session lie
-// together in the file. The column embedded of a session is the number of the entry up to which those have vectors that
-// are to have one.
+// SQLite is the migration that adds the vectors to a schema with entries, and with sessions that have the
+// column indexed. The number of a row consists of those of the session and the entry, so that the vectors
+// of a session are next to each other in the file. The column embedded of a session is the number of the
+// entry up to which all entries that should have vectors have them.
 const SQLite = `
 ALTER TABLE sessions ADD COLUMN embedded BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE entry_vectors (
@@ -36,8 +38,8 @@ BEGIN
 END;
 ` + identityTable
 
-// Postgres is the same migration for PostgreSQL. The triggers work for the release before, too, which knows no
-// vectors.
+// Postgres is the same migration for PostgreSQL. The triggers also work for the release before, which
+// does not know about vectors.
 const Postgres = `
 ALTER TABLE sessions ADD COLUMN embedded BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE entry_vectors (
@@ -59,7 +61,7 @@ END $$;
 CREATE TRIGGER entry_vectors_changed AFTER UPDATE OF data ON entries FOR EACH ROW EXECUTE FUNCTION parley_renew_vectors();
 ` + identityTable
 
-// identityTable has one row: of what identity the vectors are, and until when a process fills them alone.
+// identityTable has one row: the identity of the vectors, and until when only one process may fill them.
 const identityTable = `
 CREATE TABLE vector_identity (
 	one        BIGINT PRIMARY KEY,
@@ -71,46 +73,48 @@ CREATE TABLE vector_identity (
 INSERT INTO vector_identity (one, model, prompt, dimensions, taken) VALUES (1, '', '', 0, 0);
 `
 
-// Tables are the tables of the vectors, which are made anew where the entries are copied to.
+// Tables returns the tables of the vectors. When entries are copied to another database, the vectors are
+// made there again.
 func Tables() []string { return []string{"entry_vectors", "vector_identity"} }
 
-// Copied has the vectors made anew of a database to which the entries of another were copied.
+// Copied has the vectors made again in a database into which the entries of another were copied.
 func Copied(tx *sqldb.Tx) error {
 	_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE embedded > 0")
 	return err
 }
 
-// What Begin and Check return when another process has been there meanwhile.
+// The errors of methods that find that another process has changed or taken the vectors.
 var (
-	// ErrOtherIdentity says that the database has vectors of another identity by now.
+	// ErrOtherIdentity says that the vectors in the database are now of another identity.
 	ErrOtherIdentity = errors.New("the vectors are those of another model")
-	// ErrOvertaken says that this process may not fill the vectors any more.
+	// ErrOvertaken says that this process may not fill the vectors anymore.
 	ErrOvertaken = errors.New("another process may fill the vectors now")
 )
 
-// An Identity is what vectors must have in common to be compared. The zero Identity is that of no vectors.
+// An Identity is what vectors must have in common to be comparable. The zero Identity means that there
+// are no vectors.
 type Identity struct {
 	Model      string
-	Prompt     string // names what stands before the texts that are given to the model
+	Prompt     string // names the texts that are put before the model's input
 	Dimensions int
 }
 
-// A Store has the vectors of a database. Several processes may use the same one at a time.
+// A Store contains the vectors of a database. Several processes may use the same one at a time.
 type Store struct{ DB *sqldb.DB }
 
-// Identity returns that of the vectors which are there; the zero Identity while they are replaced.
+// Identity returns the identity of the existing vectors; the zero Identity while they are being replaced.
 func (s Store) Identity(ctx context.Context) (of Identity, err error) {
 	err = s.DB.Read.QueryRowContext(ctx, "SELECT model, prompt, dimensions FROM vector_identity").Scan(&of.Model, &of.Prompt, &of.Dimensions)
 	of.Model, of.Prompt = sqldb.Untext(of.Model), sqldb.Untext(of.Prompt)
 	return of, err
 }
 
-// A Hold is the right to fill the vectors alone, of the process that has taken it. Its zero value is never held.
-type Hold struct{ until int64 } // as the column taken has it: no two holds have the same
+// A Hold is a process's right to be the only one that fills the vectors. The zero Hold is never valid.
+type Hold struct{ until int64 } // the value of the column taken: no two holds have the same
 
-// Take has this process fill the vectors alone for some time at most, so that no text is paid for twice. It reports
-// false if another process does. Once that time is over, another process may take them: what this one still does with
-// its hold then changes nothing, and returns ErrOvertaken.
+// Take makes this process the only one that may fill the vectors, for the time most, so that no text is
+// paid for twice. It returns false if another process may. After that time, another process may take
+// them: whatever this one still does with its hold then changes nothing, and returns ErrOvertaken.
 func (s Store) Take(ctx context.Context, most time.Duration) (h Hold, taken bool, err error) {
 	now := time.Now()
 	h = Hold{now.Add(most).UnixMicro()}
@@ -118,13 +122,14 @@ func (s Store) Take(ctx context.Context, most time.Duration) (h Hold, taken bool
 	return h, n > 0, err
 }
 
-// Leave lets others fill the vectors, unless they do already.
+// Leave lets other processes fill the vectors, if this hold is still valid.
 func (s Store) Leave(ctx context.Context, h Hold) error {
 	_, err := s.DB.Exec(ctx, "UPDATE vector_identity SET taken = 0 WHERE taken = ?", h.until)
 	return err
 }
 
-// held carries out a write while the vectors are taken by a hold; nobody else takes them before it has ended.
+// held carries out a write if the hold is valid, and keeps other processes from taking the vectors until
+// it has ended.
 func (s Store) held(ctx context.Context, h Hold, write func(tx *sqldb.Tx) error) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := s.checkHeld(tx, h); err != nil {
@@ -134,8 +139,8 @@ func (s Store) held(ctx context.Context, h Hold, write func(tx *sqldb.Tx) error)
 	})
 }
 
-// checkHeld returns ErrOvertaken if the vectors are not taken by a hold, and keeps others from taking them until the
-// transaction has ended.
+// checkHeld returns ErrOvertaken if the hold is not valid, and keeps others from taking the vectors until
+// the transaction has ended.
 func (s Store) checkHeld(tx *sqldb.Tx, h Hold) error {
 	query := "SELECT one FROM vector_identity WHERE taken = ?"
 	if s.DB.Postgres() {
@@ -150,12 +155,13 @@ func (s Store) checkHeld(tx *sqldb.Tx, h Hold) error {
 }
 
 const (
-	rowsAtOnce     = 2000 // that one transaction deletes
+	rowsAtOnce     = 2000 // the most rows that one transaction deletes
 	sessionsAtOnce = 1000
 )
 
-// Begin removes all vectors, and has those of an identity put from then on. Who dies before it has ended begins anew:
-// until then there is no identity, and nothing is put or found.
+// Begin removes all vectors, and then allows those of an identity to be added. If a process dies before
+// Begin has ended, another one begins again: until then there is no identity, and nothing is added or
+// found.
 func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
 	identify := func(of Identity) error {
 		return s.held(ctx, h, func(tx *sqldb.Tx) error {
@@ -210,8 +216,8 @@ type Row struct {
 	Vector Packed
 }
 
-// Check returns ErrOvertaken if the vectors are not taken by a hold, or ErrOtherIdentity if they are not of an identity,
-// and keeps both from changing until the transaction has ended.
+// Check returns ErrOvertaken if the hold is not valid, or ErrOtherIdentity if the vectors are of another
+// identity, and keeps both from changing until the transaction has ended.
 func (s Store) Check(tx *sqldb.Tx, h Hold, of Identity) error {
 	if err := s.checkHeld(tx, h); err != nil {
 		return err
@@ -224,8 +230,8 @@ func (s Store) Check(tx *sqldb.Tx, h Hold, of Identity) error {
 	return err
 }
 
-// Put adds the vectors of a session's entries in a transaction that has called Check. The caller sees to it that the
-// entries are as they were when their texts were read.
+// Put adds the vectors of a session's entries in a transaction that has called Check. The caller has to
+// make sure that the entries have not changed since their texts were read.
 func (s Store) Put(tx *sqldb.Tx, session int64, rows []Row) error {
 	for _, r := range rows {
 		query, args := "INSERT INTO entry_vectors (row, vector) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{rowOf(session, r.N), []byte(r.Vector)}
@@ -243,10 +249,10 @@ func (s Store) Put(tx *sqldb.Tx, session int64, rows []Row) error {
 type State struct {
 	Of      Identity
 	Vectors int64
-	Waiting int64 // entries whose vectors may be missing: also some that will have none
+	Waiting int64 // entries whose vectors may be missing, including some that will have none
 }
 
-// countedRows is up to how many rows PostgreSQL counts; beyond that its estimate will do.
+// countedRows is the most rows that PostgreSQL counts; above that, its estimate is good enough.
 const countedRows = 200_000
 
 // State counts the vectors.
@@ -267,7 +273,7 @@ func (s Store) State(ctx context.Context) (st State, err error) {
 	return st, err
 }
 
-// mostEntries bounds the numbers of entries that have vectors; rowOf has no room for higher ones.
+// mostEntries limits the numbers of entries that have vectors; rowOf has no room for higher ones.
 const (
 	numberBits  = 28
 	mostEntries = 1 << numberBits
