@@ -11,7 +11,7 @@ import (
 type Speaker struct {
 	Turn  string
 	At    bus.Address
-	Block int // the number of the block that it is at
+	Block int // the number of the current block
 	bus   *sqlitebus.Bus
 }
 
@@ -20,7 +20,7 @@ func (s *Stage) Speaker(turn, chat string) *Speaker {
 	return &Speaker{Turn: turn, At: bus.Address{Channel: "c", Chat: chat}, bus: s.Bus}
 }
 
-// Emit emits an event of the turn.
+// Emit emits an event from the turn.
 func (a *Speaker) Emit(e bus.Event) {
 	e.Session, e.Turn, e.Route, e.Block = a.session(), a.Turn, a.At, a.Block
 	a.bus.Emit(e)
@@ -31,27 +31,27 @@ func (a *Speaker) session() string { return "main:" + a.At.String() }
 // Start starts the turn.
 func (a *Speaker) Start() { a.Emit(bus.Event{Type: bus.TurnStart, Causes: []string{a.Turn}}) }
 
-// Says is a block of text from its beginning.
+// Says emits a block of text from its beginning.
 func (a *Speaker) Says(deltas ...string) {
 	a.Emit(bus.Event{Type: bus.BlockStart, Kind: "text"})
 	a.GoesOn(deltas...)
 }
 
-// GoesOn is more text of the same block.
+// GoesOn emits more text in the same block.
 func (a *Speaker) GoesOn(deltas ...string) {
 	for _, delta := range deltas {
 		a.Emit(bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: delta})
 	}
 }
 
-// Runs is a call of a tool, from its beginning to its end.
+// Runs emits a tool call, from its start to its end.
 func (a *Speaker) Runs(tool, about string) {
 	a.Block++
 	a.Emit(bus.Event{Type: bus.ToolStart, Tool: tool, Call: "c1", Delta: about})
 	a.Emit(bus.Event{Type: bus.ToolEnd, Tool: tool, Call: "c1"})
 }
 
-// Plans is a call that says what is to be done, in pieces.
+// Plans emits a call that lists the tasks, in pieces.
 func (a *Speaker) Plans(call string, pieces ...string) {
 	const tool = "todo_write"
 	a.Block++
@@ -62,7 +62,7 @@ func (a *Speaker) Plans(call string, pieces ...string) {
 	a.Emit(bus.Event{Type: bus.ToolEnd, Tool: tool, Call: call})
 }
 
-// Reply returns the turn's answer, which the test publishes.
+// Reply returns the turn's answer, for the test to publish.
 func (a *Speaker) Reply(text string) bus.Outbound {
 	return bus.Outbound{ID: a.Turn + "#reply", To: a.At, Text: text, Session: a.session(), Turn: a.Turn, At: time.Now()}
 }

@@ -1,5 +1,5 @@
-// Package stagetest gives tests of a gateway or a dispatcher their surroundings: a real bus
-// and book, and a platform in memory.
+// Package stagetest provides what tests of a gateway or a dispatcher need around it: a real bus and book, and a
+// platform in memory.
 package stagetest
 
 import (
@@ -26,8 +26,8 @@ type Stage struct {
 	Close    func()
 }
 
-// Open opens the stage with files in a directory that was made before the bubble of
-// testing/synctest began; the test must call Close within the bubble.
+// Open opens the stage with files in a directory that was made before the testing/synctest bubble began; the test
+// must call Close inside the bubble.
 func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 	t.Helper()
 	c.Path = filepath.Join(dir, "bus.db")
@@ -46,9 +46,8 @@ func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 	}
 }
 
-// openBus opens the bus, and waits if its lock is held by a child process that another test
-// has just forked and that inherited it: the child releases the lock as soon as it executes
-// its own program.
+// openBus opens the bus. If its lock is held by a child process that another test has just forked and that
+// inherited the lock, it waits: the child releases the lock as soon as it executes its own program.
 func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 	t.Helper()
 	for patience := time.After(10 * time.Second); ; {
@@ -70,7 +69,7 @@ func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 // Logger returns a logger that writes to the stage's Log.
 func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.Log, nil)) }
 
-// Mail takes the messages that wait in the inbound topic off the bus.
+// Mail takes the messages that are waiting in the inbound topic off the bus.
 func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	t.Helper()
 	var all []bus.Inbound
@@ -84,7 +83,7 @@ func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	return all
 }
 
-// Said returns a message of a person to the bot in their private chat.
+// Said returns a message from a person to the bot in their private chat.
 func Said(id, user, text string) bus.Inbound {
 	return bus.Inbound{
 		ID: id, From: bus.Person{ID: "c:" + user, Name: "Mallory"}, At: bus.Address{Channel: "c", Chat: user},
@@ -92,7 +91,7 @@ func Said(id, user, text string) bus.Inbound {
 	}
 }
 
-// Depth returns how many messages wait in a topic.
+// Depth returns how many messages are waiting in a topic.
 func (s *Stage) Depth(t *testing.T, topic bus.Topic) bus.Depth {
 	t.Helper()
 	d, err := s.Bus.Depth(t.Context(), topic)

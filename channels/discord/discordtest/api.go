@@ -15,11 +15,11 @@ import (
 	"unicode/utf16"
 )
 
-// maxUnits is the longest text of a message, in UTF-16 units.
+// maxUnits is the maximum length of a message's text, in UTF-16 units.
 const maxUnits = 2000
 
-// route passes a call to the handler of its path and method. parts are the path's
-// segments, channel the channel that it names ("" if none).
+// route passes a call to the handler for its path and method. parts are the path's segments, and channel is the
+// channel that it names ("" if none).
 func (s *Server) route(w http.ResponseWriter, r *http.Request, parts []string, channel string) {
 	call := r.Method + " " + parts[len(parts)-1]
 	switch {
@@ -70,14 +70,13 @@ type mentionPolicy struct {
 	} `json:"allowed_mentions"`
 }
 
-// allowsMentions reports whether anybody may be notified. A list that is null or missing
-// notifies everybody.
+// allowsMentions reports whether anybody may be notified. If the list is null or missing, everybody is.
 func (m mentionPolicy) allowsMentions() bool {
 	a := m.Allowed
 	return a == nil || a.Parse == nil || len(a.Parse)+len(a.Users)+len(a.Roles) > 0 || a.Replied
 }
 
-// A messageRequest is the JSON from which a message is made.
+// A messageRequest is the JSON that a message is made from.
 type messageRequest struct {
 	Content string `json:"content"`
 	Nonce   string `json:"nonce"`
@@ -130,8 +129,7 @@ func readMessage(r *http.Request) (m Message, req messageRequest, err error) {
 	return m, req, err
 }
 
-// refusalCode returns the code with which Discord refuses a message; 0 if it accepts the
-// message.
+// refusalCode returns the code with which Discord refuses a message; 0 if it accepts the message.
 func (m Message) refusalCode() int {
 	units := 0
 	for _, r := range m.Text {
@@ -146,8 +144,8 @@ func (m Message) refusalCode() int {
 	return 0
 }
 
-// create answers POST messages: it stores a message of the bot, or returns the older one
-// that has the same enforced nonce.
+// create answers POST messages: it stores one of the bot's messages, or returns the older one with the same
+// enforced nonce.
 func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) {
 	m, req, err := readMessage(r)
 	if err != nil {
@@ -195,23 +193,22 @@ func (s *Server) store(m *Message) {
 	s.wake = make(chan struct{})
 }
 
-// newID returns an id for a thing that is made now, higher than all before. The caller holds s.mu.
+// newID returns an id for an object that is created now, higher than all earlier ones. The caller holds s.mu.
 func (s *Server) newID() string {
 	s.lastID = max(s.lastID+1, uint64(time.Now().UnixMilli()-discordEpoch)<<22)
 	return strconv.FormatUint(s.lastID, 10)
 }
 
-// discordEpoch is the moment from which Discord's ids count time, in milliseconds since
-// 1970.
+// discordEpoch is the time from which Discord's ids count, in milliseconds since 1970.
 const discordEpoch = 1420070400000
 
-// list answers GET messages with a page of a channel's history, the newest message first.
+// list answers GET messages with a page of a channel's history, newest message first.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil || limit < 1 || limit > 100 {
 		limit = 50
 	}
-	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64) // 0 is as good as left out
+	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64) // 0 means the same as none
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hidden[channel] {
@@ -232,7 +229,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 			return id >= before
 		})
 	}
-	slices.Reverse(all) // the newest first, as always
+	slices.Reverse(all) // newest first, as always
 	list := []map[string]any{}
 	for _, m := range all[:min(limit, len(all))] {
 		one := s.messageJSON(m)
@@ -259,7 +256,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 		return
 	}
 	m.Text, m.Flags, m.Calls = now.Text, now.Flags, now.Calls
-	if req.Rows != nil { // else it keeps those that it has
+	if req.Rows != nil { // otherwise it keeps those that it has
 		m.Buttons = now.Buttons
 	}
 	m.Edits++

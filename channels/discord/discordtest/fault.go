@@ -7,20 +7,20 @@ import (
 	"net/http/httptest"
 )
 
-// An Act handles a call in place of the server. do is the server's own handling: an act may leave
-// it out, or let it write to a recorder.
+// An Act handles a call in place of the server. do is the server's own handling: an act may skip it, or let it
+// write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
-// A fault is an Act that is ordered for future calls.
+// A fault is an Act that future calls get.
 type fault struct {
 	what, channel string
-	times         int // for how many further calls it applies; negative means without end
+	times         int // the number of further calls to which it applies; negative means no limit
 	act           Act
 }
 
-// Fail orders act for the next calls of that kind ("POST messages"; "" means every kind) to a
-// channel ("" means every channel): for as many as times says, or with 0 until ClearFaults. Of
-// several faults that fit a call the first one applies.
+// Fail makes act handle the next calls of that kind ("POST messages"; "" means every kind) to a channel ("" means
+// every channel). It does so for `times` calls or, if times is 0, until ClearFaults. If several faults match a
+// call, the first one applies.
 func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,7 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// countCall counts a call and returns the fault that was ordered for it; nil if there is
-// none.
+// countCall counts a call and returns the fault for it; nil if there is none.
 func (s *Server) countCall(what, channel string) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +53,8 @@ func (s *Server) countCall(what, channel string) *fault {
 	return nil
 }
 
-// Answer returns an Act that answers with a status, a body and headers, given as name and
-// value in turn.
+// Answer returns an Act that answers with a status, a body and headers, which are given as alternating names and
+// values.
 func Answer(status int, body string, headers ...string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -66,8 +65,7 @@ func Answer(status int, body string, headers ...string) Act {
 	}
 }
 
-// Cut returns an Act that cuts the connection; if done is set, the call was carried out
-// before.
+// Cut returns an Act that cuts the connection; if done is true, the call is carried out first.
 func Cut(done bool) Act {
 	return func(w http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {
@@ -75,22 +73,22 @@ func Cut(done bool) Act {
 		}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			panic(http.ErrAbortHandler) // a recorder: the nearest there is
+			panic(http.ErrAbortHandler) // it is a recorder: this comes closest
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
+			_ = tcp.SetLinger(0) // Close then sends a TCP reset instead of ending the connection in order
 		}
 		_ = conn.Close() // it is being cut
 	}
 }
 
-// Hang returns an Act that never answers; if done is set, the call was carried out before.
+// Hang returns an Act that never answers; if done is true, the call is carried out first.
 func Hang(done bool) Act {
 	return func(_ http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {
 			do.ServeHTTP(httptest.NewRecorder(), r)
 		} else {
-			_, _ = io.Copy(io.Discard, r.Body) // else a caller that goes away is not noticed
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise nobody notices when the client goes away
 		}
 		<-r.Context().Done()
 	}

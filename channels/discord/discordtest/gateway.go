@@ -17,7 +17,7 @@ import (
 // gatewayPath is the path of the gateway's WebSocket.
 const gatewayPath = "/gateway/"
 
-// A gateway sends events to the bot. Its mutex is the last one to be locked.
+// A gateway sends events to the bot. Its mutex is always the last one to be locked.
 type gateway struct {
 	token    string
 	upgrader websocket.Upgrader
@@ -32,29 +32,28 @@ type gateway struct {
 	identifies   int
 	resumes      int
 	closeCodes   []int // codes with which the bot closed connections
-	withoutHello int   // how many of the next connections get no hello
-	// earlyReconnects is how many of the next connections are asked to reconnect before their
-	// session begins.
+	withoutHello int   // the number of further connections that get no hello
+	// earlyReconnects is the number of further connections that are asked to reconnect before their session begins.
 	earlyReconnects int
 	noContent       bool // whether the bot may not read what people write
 }
 
-// A conn is one WebSocket of the bot.
+// A conn is one of the bot's WebSockets.
 type conn struct {
 	ws      *websocket.Conn
 	out     chan []byte
-	gone    chan struct{} // closed when nothing will be written any more
+	gone    chan struct{} // closed when nothing more will be written
 	ended   sync.Once
-	mute    bool // whether nothing is sent on it any more; guarded by the gateway's mutex
+	mute    bool // whether nothing more is sent on it; guarded by the gateway's mutex
 	session *session
 }
 
-// newGateway makes a gateway for the bot of that token.
+// newGateway makes a gateway for the bot with that token.
 func newGateway(token string) *gateway {
 	return &gateway{token: token, interval: 2 * time.Second, atOnce: 1000, sessionsLeft: 1000, sessions: map[string]*session{}}
 }
 
-// parseID returns the number that an id is; 0 if the text is not an id.
+// parseID returns an id as a number; 0 if the text is not an id.
 func parseID(id string) uint64 {
 	n, _ := strconv.ParseUint(id, 10, 64) // 0 is not an id
 	return n
@@ -86,7 +85,7 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, s *Server) {
 	}
 	ws, err := g.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // the caller has been told
+		return // the client has already been told
 	}
 	k := &conn{ws: ws, out: make(chan []byte, 1<<15), gone: make(chan struct{})}
 	g.mu.Lock()
@@ -123,7 +122,7 @@ func (g *gateway) write(k *conn) {
 			mute := k.mute
 			g.mu.Unlock()
 			if !mute && k.ws.WriteMessage(websocket.TextMessage, data) != nil {
-				return // reading ends as well
+				return // reading will end too
 			}
 		case <-k.gone:
 			return
@@ -131,20 +130,19 @@ func (g *gateway) write(k *conn) {
 	}
 }
 
-// recordClose records the code with which the bot closed a connection. Codes 1000 and 1001
-// end the session.
+// recordClose records the code with which the bot closed a connection. Codes 1000 and 1001 end the session.
 func (g *gateway) recordClose(err error) {
 	if closed, ok := err.(*websocket.CloseError); ok && closed.Code != websocket.CloseAbnormalClosure { //nolint:errorlint // gorilla gives it bare
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.closeCodes = append(g.closeCodes, closed.Code)
 		if closed.Code == 1000 || closed.Code == 1001 {
-			clear(g.sessions) // there is one bot
+			clear(g.sessions) // there is only one bot
 		}
 	}
 }
 
-// removeConn closes a connection and forgets it. Its session stays, without a connection.
+// removeConn closes a connection and forgets it. Its session remains, without a connection.
 func (g *gateway) removeConn(k *conn) {
 	k.ended.Do(func() { close(k.gone) })
 	_ = k.ws.Close() // it has ended

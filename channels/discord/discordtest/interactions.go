@@ -43,15 +43,14 @@ func buttons(rows []row) (all []Button, ok bool) {
 	return all, len(rows) <= 5
 }
 
-// An Interaction records what a person did other than writing a message, and how the bot
-// answered.
+// An Interaction records something that a person did other than writing a message, and how the bot answered.
 type Interaction struct {
 	ID       string
 	Answered bool
 	Deferred bool   // whether the bot has asked Discord to wait
 	Words    string // the text of the bot's answer
 	Hidden   bool   // whether only the person sees the answer
-	Calls    bool   // whether the answer may notify those whom it names
+	Calls    bool   // whether the answer may notify the people that it names
 	at       time.Time
 	token    string
 }
@@ -73,8 +72,7 @@ func (s *Server) PressButton(channel, user, message, label string) string {
 	})
 }
 
-// GiveCommand gives a slash command with its options as that user, and returns the id of
-// the interaction.
+// GiveCommand gives a slash command with its options as that user, and returns the id of the interaction.
 func (s *Server) GiveCommand(channel, user, name string, words ...string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +146,7 @@ func (s *Server) answerInteraction(w http.ResponseWriter, r *http.Request, id, t
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// editInteractionAnswer handles the bot's answer to an interaction for which it asked
-// Discord to wait.
+// editInteractionAnswer handles the bot's answer to an interaction for which it has asked Discord to wait.
 func (s *Server) editInteractionAnswer(w http.ResponseWriter, r *http.Request, token string) {
 	var given struct {
 		Content string `json:"content"`
@@ -193,7 +190,7 @@ func (s *Server) OfferedCommands() (names []string) {
 	return names
 }
 
-// react adds a reaction of the bot to a message.
+// react adds one of the bot's reactions to a message.
 func (s *Server) react(w http.ResponseWriter, channel, id, emoji string) {
 	emoji, err := url.PathUnescape(emoji)
 	s.mu.Lock()

@@ -24,11 +24,11 @@ const (
 	TextChannel  = 0
 	DirectChat   = 1
 	PublicThread = 11
-	InvitedOnly  = 12 // a thread that only those read who were invited
+	InvitedOnly  = 12 // a thread that only people who were invited can read
 	Forum        = 15
 )
 
-// A Place is a channel of the server, a thread in one, or somebody's chat with the bot.
+// A Place is one of the server's channels, a thread in one, or somebody's private chat with the bot.
 type Place struct {
 	ID     string
 	Type   int
@@ -48,9 +48,9 @@ func (p Place) asJSON() map[string]any {
 	if p.Parent != "" {
 		w["parent_id"] = p.Parent
 	}
-	w["last_message_id"] = nil // as Discord writes it of a place in which nothing was said
+	w["last_message_id"] = nil // Discord writes this for a place in which nothing has been said
 	if p.Last != "" {
-		w["last_message_id"] = p.Last // also if that message was deleted since
+		w["last_message_id"] = p.Last // even if that message has been deleted since
 	}
 	if p.rules != nil {
 		w["permission_overwrites"] = p.rules
@@ -68,17 +68,17 @@ func (s *Server) AddForum(id, name string) {
 	s.addPlace(Place{ID: id, Type: Forum, Name: name}, "CHANNEL_CREATE")
 }
 
-// AddThread adds a thread to a channel of the server, or a post to a forum.
+// AddThread adds a thread to one of the server's channels, or a post to a forum.
 func (s *Server) AddThread(id, parent, name string) {
 	s.addPlace(Place{ID: id, Type: PublicThread, Parent: parent, Name: name}, "THREAD_CREATE")
 }
 
-// AddPrivateThread adds a thread to a channel of the server, for those who are invited to it.
+// AddPrivateThread adds a thread to one of the server's channels, for people who are invited to it.
 func (s *Server) AddPrivateThread(id, parent, name string) {
 	s.addPlace(Place{ID: id, Type: InvitedOnly, Parent: parent, Name: name}, "THREAD_CREATE")
 }
 
-// addPlace adds a place and announces it to the bot by that event.
+// addPlace adds a place and announces it to the bot with that event.
 func (s *Server) addPlace(p Place, event string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *Server) HideHistory(channel string) {
 	s.hidden[channel] = true
 }
 
-// Say writes a message as that user and returns its id. A channel that was not added is
-// taken for the user's own chat with the bot.
+// Say writes a message as that user and returns its id. A channel that was not added counts as the user's private
+// chat with the bot.
 func (s *Server) Say(channel, user, text string) string {
 	return s.Post(channel, user, map[string]any{"content": text})
 }
@@ -110,7 +110,7 @@ func (s *Server) Reply(channel, user, message, text string) string {
 // the message's id.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
 	m := &Message{Channel: channel, Author: user, more: fields}
-	m.Text, _ = fields["content"].(string) // "" is as good as left out
+	m.Text, _ = fields["content"].(string) // "" means the same as none
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.places[channel]; !known {
@@ -139,8 +139,7 @@ func (s *Server) Remove(channel, id string) {
 	s.gateway.announce("MESSAGE_DELETE", map[string]any{"id": id, "channel_id": channel})
 }
 
-// CountSince counts the messages that people have written since the thing with that id was
-// made.
+// CountSince counts the messages that people have written since the object with that id was created.
 func (s *Server) CountSince(id uint64) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +182,7 @@ func (s *Server) messageJSON(m *Message) map[string]any {
 	return w
 }
 
-// mentions returns the users whom a text mentions; only the bot is recognised.
+// mentions returns the users that a text mentions; it only recognizes the bot.
 func mentions(text string) []any {
 	all := []any{}
 	if strings.Contains(text, "<@"+Bot+">") || strings.Contains(text, "<@!"+Bot+">") {
@@ -192,8 +191,8 @@ func mentions(text string) []any {
 	return all
 }
 
-// eventJSON returns a message as an event describes it: with the server and the sender's membership
-// in it. The caller holds s.mu.
+// eventJSON returns a message as an event describes it: with the server, and with the sender's membership in it.
+// The caller holds s.mu.
 func (s *Server) eventJSON(m *Message) map[string]any {
 	w := s.messageJSON(m)
 	if p := s.places[m.Channel]; p.ID != "" && p.Type != DirectChat {
@@ -242,8 +241,7 @@ func (s *Server) Detach() {
 	s.files = map[string][]byte{}
 }
 
-// giveFile serves a file to whoever has its address. It refuses requests that carry a
-// token.
+// giveFile serves a file to anybody who has its address. It refuses requests that contain a token.
 func (s *Server) giveFile(w http.ResponseWriter, r *http.Request, id string) {
 	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -274,8 +272,8 @@ func (s *Server) getMessage(w http.ResponseWriter, channel, id string) {
 	writeJSON(w, http.StatusOK, s.messageJSON(m))
 }
 
-// SetPermissions sets what the bot may do in the server. Before the first call it may do
-// everything but administrate.
+// SetPermissions sets what the bot may do in the server. Before the first call, it may do everything except
+// administrate.
 func (s *Server) SetPermissions(permissions int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,18 +303,17 @@ func (s *Server) getPlace(w http.ResponseWriter, id string) {
 	writeJSON(w, http.StatusOK, p.asJSON())
 }
 
-// The permissions that the fake knows itself.
+// The permissions that the fake itself knows about.
 const (
 	viewChannel = 1 << 10
 	readHistory = 1 << 16
 )
 
-// HideFrom hides a channel of the server from a person. Every user but Stranger is a member, and
-// may see all channels that are not hidden.
+// HideFrom hides one of the server's channels from a person. Every user except Stranger is a member, and may see
+// all channels that are not hidden.
 func (s *Server) HideFrom(channel, user string) { s.Deny(channel, user, viewChannel) }
 
-// Deny takes permissions in a channel away from a person or a role; the id Guild is the
-// role of everybody.
+// Deny takes permissions in a channel away from a person or a role; the id Guild means the role that everybody has.
 func (s *Server) Deny(channel, whom string, permissions int64) {
 	s.addRule(channel, whom, 0, permissions)
 }

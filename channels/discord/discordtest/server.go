@@ -1,13 +1,12 @@
-// Package discordtest is Discord's REST API and gateway for tests, benchmarks and trying things by hand.
+// Package discordtest implements Discord's REST API and gateway for tests, benchmarks and trying things by hand.
 //
-// It keeps Discord's promises about messages: ids that grow, nonces by which a repetition
-// is dropped, texts of at most 2,000 units, and that nobody is notified if the list of
-// allowed mentions is empty. Faults can be ordered for any call and channel.
+// It keeps Discord's promises about messages: ids that grow, nonces by which repetitions are dropped, texts of at
+// most 2,000 units, and that nobody is notified if the list of allowed mentions is empty. Faults can be set for any
+// call and channel.
 //
-// The files, in reading order: server.go serves, and returns what the bot has sent; api.go
-// answers calls; say.go is for what people write; gateway.go is the gateway, and session.go
-// its sessions; interactions.go is for buttons, slash commands and reactions; fault.go
-// orders faults.
+// The files, in reading order: server.go serves, and returns what the bot has sent; api.go answers calls; say.go is
+// for what people write; gateway.go is the gateway, and session.go its sessions; interactions.go is for buttons,
+// slash commands and reactions; fault.go makes calls fail.
 package discordtest
 
 import (
@@ -20,7 +19,7 @@ import (
 	"time"
 )
 
-// A Message is one that the bot or a person has sent, as its channel shows it.
+// A Message is a message that the bot or a person has sent, as its channel shows it.
 type Message struct {
 	ID      string    `json:"id"`
 	Channel string    `json:"channel_id"`
@@ -30,29 +29,28 @@ type Message struct {
 	File    string    `json:"file,omitempty"` // the file's name
 	Data    []byte    `json:"-"`
 	Flags   int       `json:"flags"`
-	Calls   bool      `json:"calls"` // whether those whom the text names are notified
+	Calls   bool      `json:"calls"` // whether the people that the text names are notified
 	Edits   int       `json:"edits,omitempty"`
 	At      time.Time `json:"timestamp"`
 	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
-	// Author is the writer's id: Bot, or a person's.
+	// Author is the writer's id: Bot, or a person's id.
 	Author string `json:"author"`
 	// Buttons are shown below the text; Reactions are the bot's.
 	Buttons   []Button `json:"buttons,omitempty"`
 	Reactions []string `json:"reactions,omitempty"`
 	enforced  bool
-	more      map[string]any // further fields of Discord's JSON, of people's messages
+	more      map[string]any // further fields in Discord's JSON, for people's messages
 }
 
-// A Server is Discord with one bot. Its methods may be called by several goroutines at
-// once. It is also an http.Handler; use its URL as api_url.
+// A Server is Discord with one bot. Several goroutines may call its methods at the same time. It is also an
+// http.Handler; use its URL as api_url.
 type Server struct {
 	token    string
 	http     *http.Server
 	listener net.Listener
 
-	// ShowNonces makes history show nonces, which Discord does not promise.
-	// Set it before the first call.
+	// ShowNonces makes history show nonces, which Discord does not promise. Set it before the first call.
 	ShowNonces bool
 
 	gateway *gateway
@@ -66,15 +64,14 @@ type Server struct {
 	places   map[string]Place
 	hidden   map[string]bool // channels that the bot may not read
 	wake     chan struct{}   // closed when a message is sent
-	// permissions are those that the bot has in the server.
+	// permissions are the bot's permissions in the server.
 	permissions     int64
 	interactions    map[string]*Interaction
 	files           map[string][]byte // the files that people have sent, by id
 	offeredCommands []map[string]any  // slash commands
 }
 
-// New makes a server for the bot with that token. It serves nothing until Start, unless it
-// is used as a handler.
+// New makes a server for the bot with that token. It serves nothing until Start, unless it is used as a handler.
 func New(token string) *Server {
 	return &Server{
 		token: token, gateway: newGateway(token), calls: map[string]int{}, messages: map[string][]*Message{}, places: map[string]Place{},
@@ -82,8 +79,8 @@ func New(token string) *Server {
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
-// api_url. A closed server may be started again, with everything that it has stored.
+// Start listens on addr ("127.0.0.1:0" means any port) and returns the URL to use as api_url. A closed server may
+// be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -91,7 +88,7 @@ func (s *Server) Start(addr string) (string, error) {
 	}
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
+	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // it ends with Close, always with an error
 	return "http://" + l.Addr().String() + "/api/v9", nil
 }
 
@@ -99,7 +96,7 @@ func (s *Server) Start(addr string) (string, error) {
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.gateway.cut()
-	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
+	_ = s.listener.Close() // http may not have started serving it; otherwise it is already closed
 	return err
 }
 
@@ -127,7 +124,7 @@ func (s *Server) Sends() int {
 	return s.sends
 }
 
-// Calls returns how often a call such as "POST messages" was made; failed calls count too.
+// Calls returns how many times a call such as "POST messages" was made; failed calls count too.
 func (s *Server) Calls(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,9 +149,8 @@ func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message
 	}
 }
 
-// ServeHTTP answers one call of the API, a connection to the gateway, a download of a
-// file, or a call of the control path GET /_control/sent?channel=1, which returns what the
-// bot sent there.
+// ServeHTTP answers one call to the API, a connection to the gateway, a file download, or a call to the control
+// path GET /_control/sent?channel=1, which returns what the bot has sent there.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_control/sent" {
 		writeJSON(w, http.StatusOK, s.Sent(r.URL.Query().Get("channel")))

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A session is what the gateway keeps of a bot's connection, so that the bot can resume it
-// after an interruption.
+// A session is what the gateway stores about a bot's connection, so that the bot can resume it after an
+// interruption.
 type session struct {
 	id     string
 	events [][]byte // the event with number n is at index n-1
 	conn   *conn    // nil while the bot is away
 }
 
-// sendEvent numbers an event, keeps it, and sends it if the bot is connected. The caller holds the
-// gateway's mutex.
+// sendEvent numbers an event, stores it, and sends it if the bot is connected. The caller holds the gateway's
+// mutex.
 func (e *session) sendEvent(kind string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *gateway) announce(kind string, data any) {
 
 const (
 	messageContent      = 1 << 15          // the intent to read what people write
-	mayReadSomeContent  = 1 << 19          // the flag of an application to which that intent is allowed
+	mayReadSomeContent  = 1 << 19          // the flag of an application that may use that intent
 	allButAdministrator = 1<<53 - 1 - 1<<3 // all permissions except the administrator's
 )
 
@@ -90,8 +90,7 @@ func (g *gateway) identify(k *conn, data json.RawMessage, s *Server) {
 	e.sendEvent("GUILD_CREATE", s.guildJSON())
 }
 
-// resume goes on with a session on a new connection: it sends the events that the bot has
-// not seen.
+// resume continues a session on a new connection: it sends the events that the bot has not seen.
 func (g *gateway) resume(k *conn, data json.RawMessage) {
 	var asked struct {
 		Token   string `json:"token"`
@@ -119,7 +118,7 @@ func (g *gateway) resume(k *conn, data json.RawMessage) {
 	}
 }
 
-// ExpireSessions ends all sessions: a bot that reconnects has to begin another.
+// ExpireSessions ends all sessions: a bot that reconnects must begin a new one.
 func (s *Server) ExpireSessions() {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
@@ -138,8 +137,8 @@ func (s *Server) CloseGateway(code int) {
 	}
 }
 
-// MuteConnections leaves the current connections open, but sends nothing on them any more,
-// not even answers to heartbeats.
+// MuteConnections leaves the current connections open, but sends nothing more on them, not even answers to
+// heartbeats.
 func (s *Server) MuteConnections() {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
@@ -163,8 +162,7 @@ func (s *Server) WriteFrame(frame string) {
 // SendEvent sends the bot an event of that kind, with these fields of Discord's JSON.
 func (s *Server) SendEvent(kind string, fields map[string]any) { s.gateway.announce(kind, fields) }
 
-// SetHeartbeatInterval sets the interval of heartbeats for connections that are opened
-// from now on. It is 2 s before the first call.
+// SetHeartbeatInterval sets the heartbeat interval for connections that are opened from now on. The default is 2 s.
 func (s *Server) SetHeartbeatInterval(d time.Duration) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
@@ -178,8 +176,7 @@ func (s *Server) SkipHello(n int) {
 	s.gateway.withoutHello = n
 }
 
-// AskEarlyReconnect asks the next n connections that begin a session to reconnect before
-// it has begun.
+// AskEarlyReconnect asks the next n connections that begin a session to reconnect before the session has begun.
 func (s *Server) AskEarlyReconnect(n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
@@ -212,14 +209,14 @@ func (s *Server) Connected() (n int) {
 	return n
 }
 
-// Identifies returns how often the bot asked to begin a session.
+// Identifies returns how many times the bot asked to begin a session.
 func (s *Server) Identifies() int {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	return s.gateway.identifies
 }
 
-// Resumes returns how often the bot asked to resume a session.
+// Resumes returns how many times the bot asked to resume a session.
 func (s *Server) Resumes() int {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// The kinds of envelopes. Slack repeats only events.
+// The kinds of envelopes. Slack redelivers only events.
 const (
 	eventsAPI     = "events_api"
 	interactive   = "interactive"
 	slashCommands = "slash_commands"
 )
 
-// Command lets a user give the app's slash command, and returns the id of the envelope in which it
-// is delivered. Slack sends it once.
+// Command makes a user give the app's slash command, and returns the id of the envelope in which it is delivered.
+// Slack sends it once.
 func (s *Server) Command(channel, user, text string) (envelope string) {
 	trigger := s.newTS()
 	return s.announceAction(slashCommands, map[string]any{
@@ -25,7 +25,7 @@ func (s *Server) Command(channel, user, text string) (envelope string) {
 	})
 }
 
-// Ask lets a user choose the shortcut with that callback id at a message, and returns the id of the
+// Ask makes a user choose the message shortcut with that callback id at a message, and returns the id of the
 // envelope in which it is delivered. Slack sends it once.
 func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	s.mu.Lock()
@@ -45,7 +45,7 @@ func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	})
 }
 
-// React adds a user's reaction to a message, or removes it, by the emoji's name.
+// React adds a user's reaction to a message, or removes it, given the emoji's name.
 func (s *Server) React(channel, user, ts, name string, removed bool) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -67,15 +67,15 @@ func (s *Server) React(channel, user, ts, name string, removed bool) {
 	})
 }
 
-// Shown returns what the app made Slack show to the user who gave a slash command; ""
-// before the envelope is acknowledged, and if the app showed nothing.
+// Shown returns what the app made Slack show to the user who gave a slash command; "" if the envelope has not been
+// acknowledged yet or the app showed nothing.
 func (s *Server) Shown(envelope string) string {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return string(s.sockets.shown[envelope])
 }
 
-// announceAction sends the app an action of a user and returns the id of the envelope.
+// announceAction sends the app a user's action and returns the id of the envelope.
 func (s *Server) announceAction(kind string, fields map[string]any) (envelope string) {
 	payload, err := json.Marshal(fields)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// mostText is the longest text of a message, in bytes.
+// mostText is the maximum length of a message's text, in bytes.
 const mostText = 40000
 
-// mostEdited is the longest text of an edit, in bytes.
+// mostEdited is the maximum length of an edit's text, in bytes.
 const mostEdited = 4000
 
 // userInfo answers users.info.
@@ -54,11 +54,11 @@ func (s *Server) listConversations(w http.ResponseWriter, form url.Values) {
 	writeResult(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// channelName returns the name that people see of a channel.
+// channelName returns the name that people see for a channel.
 func channelName(id string) string { return "name-of-" + strings.ToLower(id) }
 
-// Join makes users members of a channel. A channel without such members has as members all
-// who have written there.
+// Join makes users members of a channel. If a channel has no such members, everybody who has written there is a
+// member.
 func (s *Server) Join(channel string, users ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,9 +92,8 @@ func (s *Server) listMembers(w http.ResponseWriter, form url.Values) {
 	writeResult(w, map[string]any{"members": all[from:to], "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// conversationInfo answers conversations.info with a channel's name, and whether the bot
-// is in it. Slack does not describe private channels that the bot is not in, nor other
-// people's chats.
+// conversationInfo answers conversations.info with a channel's name, and whether the bot is in it. Slack describes
+// neither private channels that the bot is not in nor other people's chats.
 func (s *Server) conversationInfo(w http.ResponseWriter, id string) {
 	s.mu.Lock()
 	absent := s.absent[id]
@@ -106,15 +105,15 @@ func (s *Server) conversationInfo(w http.ResponseWriter, id string) {
 	writeResult(w, map[string]any{"channel": map[string]any{"id": id, "name": channelName(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
 }
 
-// RemoveBot removes the bot from a channel: it cannot write there any more.
+// RemoveBot removes the bot from a channel: it can no longer write there.
 func (s *Server) RemoveBot(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.absent[channel] = true
 }
 
-// pageBounds returns the bounds of the page of all items that a call asks for, and the
-// cursor of the next page; "" if it is the last.
+// pageBounds returns the bounds of the page that a call asks for, among all items, and the cursor of the next page;
+// "" if it is the last.
 func pageBounds(form url.Values, all int) (from, to int, next string) {
 	limit, err := strconv.Atoi(formValue(form, "limit", "100"))
 	if err != nil || limit < 1 {
@@ -129,8 +128,8 @@ func pageBounds(form url.Values, all int) (from, to int, next string) {
 	return from, to, next
 }
 
-// history answers with a channel, newest message first, or with a thread, oldest first and
-// with its first message.
+// history answers with a channel, newest message first, or with a thread, oldest message first and including its
+// first message.
 func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +170,7 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 	writeResult(w, map[string]any{"messages": found[from:to], "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// withEmojiNames replaces a few emoji by their names, as Slack returns them.
+// withEmojiNames replaces a few emojis by their names, as Slack returns them.
 func withEmojiNames(text string) string {
 	return strings.NewReplacer("👀", ":eyes:", "✅", ":white_check_mark:", "🎉", ":tada:").Replace(text)
 }
@@ -187,7 +186,7 @@ func (s *Server) replies(channel string) map[string][]string {
 	return all
 }
 
-// fillFrom sets a message's text and all that belongs to it from a call.
+// fillFrom sets a message's text and everything that belongs to it from a call.
 func (m *Message) fillFrom(form url.Values) {
 	m.Text = form.Get("text")
 	m.blocks = m.blocks.changed(form)
@@ -205,7 +204,7 @@ func (m *Message) fillFrom(form url.Values) {
 				Key string `json:"key"`
 			} `json:"event_payload"`
 		}
-		_ = json.Unmarshal([]byte(data), &key) // not ours, then
+		_ = json.Unmarshal([]byte(data), &key) // then it is not ours
 		m.Key = key.Payload.Key
 	}
 }
@@ -292,7 +291,7 @@ func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
 	}
 }
 
-// storeSent stores a message of the bot. The caller holds s.mu.
+// storeSent stores one of the bot's messages. The caller holds s.mu.
 func (s *Server) storeSent(m *Message) Message {
 	s.store(m)
 	if p := s.panes[m.Channel+" "+m.Thread]; p != nil {

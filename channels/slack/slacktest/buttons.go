@@ -10,15 +10,15 @@ import (
 	"unicode/utf16"
 )
 
-// What Slack accepts of blocks.
+// What Slack accepts in blocks.
 const (
 	mostBlocks  = 50
 	mostSection = 3000
-	// mostMarkdown is the longest text of all markdown blocks of a message together, and
+	// mostMarkdown is the maximum length of the texts of all markdown blocks in a message together, and
 	// mostTogether that of all its blocks.
 	mostMarkdown = 12000
 	mostTogether = 13200
-	mostRows     = 100 // the most rows of the one table that a message may have
+	mostRows     = 100 // the maximum number of rows in the one table that a message may have
 	mostColumns  = 20
 	mostInRow    = 25
 	mostLabel    = 75
@@ -83,7 +83,7 @@ func (l layout) markdown() (texts []string) {
 	return texts
 }
 
-// changed returns the layout after a call has changed it. What the call does not name stays.
+// changed returns the layout after a call has changed it. What the call does not name stays as it is.
 func (l layout) changed(form url.Values) layout {
 	l.broken = false
 	if form.Has("blocks") {
@@ -106,8 +106,7 @@ func (l layout) all() []block {
 	return all
 }
 
-// refusalCode returns the code with which Slack refuses a layout; "" if it accepts the
-// layout.
+// refusalCode returns the code with which Slack refuses a layout; "" if it accepts the layout.
 func (l layout) refusalCode() string {
 	if l.broken || len(l.Blocks) > mostBlocks {
 		return "invalid_blocks"
@@ -170,8 +169,7 @@ func markdownRefusalCode(texts []string) string {
 	return ""
 }
 
-// tablesOf returns the tables of a Markdown text, each as its lines without the one below
-// the header.
+// tablesOf returns the tables in a Markdown text, each as its lines without the one below the header.
 func tablesOf(text string) (tables [][]string) {
 	fenced := false
 	var rows []string

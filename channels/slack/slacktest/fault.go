@@ -7,26 +7,26 @@ import (
 	"net/http/httptest"
 )
 
-// An Act handles a call in place of the server. do is the server's own handling: an act may leave
-// it out, or let it write to a recorder.
+// An Act handles a call in place of the server. do is the server's own handling: an act may skip it, or let it
+// write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
-// A fault is an Act that is ordered for future calls.
+// A fault is an Act that future calls get.
 type fault struct {
 	method, channel string
 	times           int
 	act             Act
 }
 
-// An orders keeps the ordered faults, and how often each method was called.
+// An orders holds the faults for future calls, and how many times each method was called.
 type orders struct {
 	faults []*fault
 	calls  map[string]int
 }
 
-// Fail orders act for the next calls of a method ("" means every method) to a channel ("" means
-// every channel; for users.info it is the user): for as many as times says, or with 0 until
-// ClearFaults. Of several faults that fit a call the first one applies.
+// Fail makes act handle the next calls of a method ("" means every method) to a channel ("" means every channel;
+// for users.info it is the user). It does so for `times` calls or, if times is 0, until ClearFaults. If several
+// faults match a call, the first one applies.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +40,7 @@ func (s *Server) ClearFaults() {
 	s.orders.faults = nil
 }
 
-// countCall counts a call and returns the fault that was ordered for it; nil if there is
-// none.
+// countCall counts a call and returns the fault for it; nil if there is none.
 func (s *Server) countCall(method, channel string) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +64,8 @@ func Refuse(code string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { writeError(w, code) }
 }
 
-// Limit returns an Act that answers that the call was refused by the rate limit and may be repeated
-// after that many seconds.
+// Limit returns an Act that answers that the call was refused by the rate limit and may be repeated after a number
+// of seconds.
 func Limit(seconds string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", seconds)
@@ -74,8 +73,7 @@ func Limit(seconds string) Act {
 	}
 }
 
-// Status returns an Act that answers with a status and a text that is not an answer of the Web
-// API.
+// Status returns an Act that answers with a status and a text that is not one of the Web API's answers.
 func Status(status int, body string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(status)
@@ -83,8 +81,7 @@ func Status(status int, body string) Act {
 	}
 }
 
-// Cut returns an Act that cuts the connection; if done is set, the call was carried out
-// before.
+// Cut returns an Act that cuts the connection; if done is true, the call is carried out first.
 func Cut(done bool) Act {
 	return func(w http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {
@@ -92,21 +89,21 @@ func Cut(done bool) Act {
 		}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			panic(http.ErrAbortHandler) // a recorder: the nearest there is
+			panic(http.ErrAbortHandler) // it is a recorder: this comes closest
 		}
 		reset(conn)
 	}
 }
 
-// reset ends a connection with a TCP reset, as a process that crashes does.
+// reset ends a connection with a TCP reset, as a process that crashes would.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
+		_ = tcp.SetLinger(0) // Close then sends a TCP reset instead of ending the connection in order
 	}
 	_ = conn.Close() // it is being cut
 }
 
-// Hang returns an Act that never answers; if done is set, the call was carried out before.
+// Hang returns an Act that never answers; if done is true, the call is carried out first.
 func Hang(done bool) Act {
 	return func(_ http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A hook delivers events to the app by requests to one address. It makes the requests of one
-// channel one after another, each until it is answered with 200, without the pauses of minutes that
-// Slack makes. Slack promises no order; here it is the order in which things happened.
+// A hook delivers events to the app by HTTP requests to one address. It makes the requests for one channel one
+// after another, each until it is answered with 200, without the pauses of minutes that Slack makes. Slack promises
+// no order; here it is the order in which things happened.
 type hook struct {
 	url, secret string
 	client      *http.Client
@@ -27,15 +27,15 @@ type hook struct {
 	isForgotten func(id string) bool
 
 	mu     sync.Mutex
-	paused chan struct{}          // closed when requests go on; nil while they do
-	lines  map[string][]*envelope // by channel: the envelopes that are to be delivered
+	paused chan struct{}          // closed when requests continue; nil unless they are paused
+	lines  map[string][]*envelope // by channel: the envelopes that must be delivered
 }
 
 // hookPause is the time between two attempts.
 const hookPause = 20 * time.Millisecond
 
-// SendRequestsTo delivers to the app by requests to that address, signed with the secret,
-// in place of sockets, until stop is called.
+// SendRequestsTo delivers events to the app by HTTP requests to that address, signed with the secret, instead of
+// over sockets, until stop is called.
 func (s *Server) SendRequestsTo(address, secret string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hook{
@@ -62,10 +62,10 @@ func (s *sockets) isForgotten(id string) bool {
 	return s.pending[id] == nil
 }
 
-// PauseRequests holds requests back, or lets them go on.
+// PauseRequests holds requests back if on is true, and otherwise lets them continue.
 func (s *Server) PauseRequests(on bool) { s.sockets.pause(on) }
 
-// pause holds the hook's requests back, or lets them go on.
+// pause holds the hook's requests back, or lets them continue.
 func (s *sockets) pause(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *sockets) pause(on bool) {
 	}
 }
 
-// add queues an envelope behind those of its channel.
+// add queues an envelope behind the others from its channel.
 func (h *hook) add(e *envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +94,7 @@ func (h *hook) add(e *envelope) {
 	}
 }
 
-// sendLine sends the queued requests of one chat, one after the other, until none is left.
+// sendLine sends the queued requests for one chat, one after another, until none is left.
 func (h *hook) sendLine(chat string) {
 	for {
 		h.mu.Lock()
@@ -127,8 +127,7 @@ func (h *hook) sendLine(chat string) {
 	}
 }
 
-// post makes one request, and reports whether it was answered with 200, and with what to
-// show.
+// post makes one request, and reports whether it was answered with 200, and what should be shown.
 func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 	body, kind := []byte(e.payload), "application/json"
 	switch e.kind {
@@ -167,7 +166,7 @@ func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 	return shown, resp.StatusCode == http.StatusOK
 }
 
-// Sign signs a request as Slack does, as of a time.
+// Sign signs a request in the way that Slack does, as of the given time.
 func Sign(header http.Header, secret string, at time.Time, body []byte) {
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "v0:%d:%s", at.Unix(), body)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// ServeHTTP answers one call of the Web API, a socket, an upload or download, or a control
-// path.
+// ServeHTTP answers one call to the Web API, a socket, an upload or download, or a control path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/_control/"):
@@ -106,7 +105,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, method string) {
 	}
 }
 
-// direct returns the id of a user's chat with the bot.
+// direct returns the id of a user's private chat with the bot.
 func direct(user string) string { return "D" + strings.TrimPrefix(user, "U") }
 
 // writeResult answers a call that succeeds.
@@ -130,7 +129,7 @@ type sayRequest struct {
 	Thread  string `json:"thread"`
 }
 
-// control serves the paths by which people and other processes play the users:
+// control serves the paths with which people and other processes play the users:
 //
 //	POST /_control/say {"channel": "C1", "user": "U1", "text": "…", "thread": "…"} → {"ts": "…"}
 //	GET  /_control/sent?channel=C1                          → what the bot said there

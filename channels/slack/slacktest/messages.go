@@ -24,28 +24,28 @@ type Message struct {
 	Edits   int    `json:"edits,omitempty"`
 	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
-	// Buttons are shown below the text. Shown is the text that people see: that of the
-	// blocks, if there are any.
+	// Buttons are shown below the text. Shown is the text that people see: the text of the blocks, if there are
+	// any.
 	Buttons []Button `json:"buttons,omitempty"`
 	Shown   string   `json:"shown"`
 	// Markdown is the text of the message's markdown blocks.
 	Markdown string `json:"markdown,omitempty"`
-	// Streaming is true while the message may grow; To is the user for whom it was begun.
+	// Streaming is true while the message may grow; To is the user for whom it was started.
 	Streaming bool   `json:"streaming,omitempty"`
 	Cards     []Card `json:"cards,omitempty"`
-	chunked   bool   // whether it grows by chunks, and not by text alone
+	chunked   bool   // whether it grows by chunks, and not only by text
 	To        string `json:"to,omitempty"`
 	blocks    layout
 	more      map[string]any
 }
 
-// Say writes a message as that user and returns its ts. A channel whose id begins with D
-// is the user's own chat with the bot.
+// Say writes a message as that user and returns its ts. A channel whose id begins with D is the user's private chat
+// with the bot.
 func (s *Server) Say(channel, user, text string) string {
 	return s.Post(channel, user, map[string]any{"text": text})
 }
 
-// Reply writes a message into a thread as that user and returns its ts.
+// Reply writes a message to a thread as that user and returns its ts.
 func (s *Server) Reply(channel, thread, user, text string) string {
 	return s.Post(channel, user, map[string]any{"text": text, "thread_ts": thread})
 }
@@ -54,7 +54,7 @@ func (s *Server) Reply(channel, thread, user, text string) string {
 // message's ts.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
 	m := &Message{Channel: channel, User: user, more: fields}
-	m.Text, _ = fields["text"].(string)        // "" is as good as left out
+	m.Text, _ = fields["text"].(string)        // "" means the same as none
 	m.Thread, _ = fields["thread_ts"].(string) // likewise
 	s.mu.Lock()
 	s.store(m)
@@ -72,8 +72,7 @@ func (s *Server) store(m *Message) {
 	s.channels[m.Channel] = append(s.channels[m.Channel], m)
 }
 
-// announce sends the app the event of a message, and a second one for a mention in a
-// channel.
+// announce sends the app the event for a message and, if the message mentions the bot in a channel, a second one.
 func (s *Server) announce(m Message) {
 	event := m.asJSON()
 	event["channel"], event["event_ts"] = m.Channel, m.TS
@@ -114,8 +113,7 @@ func (s *Server) SendEvent(fields map[string]any) {
 	s.sockets.sendEvent(fields, id)
 }
 
-// Sent returns the messages that the bot has sent to a channel, threads included, in
-// order.
+// Sent returns the messages that the bot has sent to a channel and its threads, in order.
 func (s *Server) Sent(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()

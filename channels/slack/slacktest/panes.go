@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// What Slack accepts: blocks of a home's view, and prompts of a pane.
+// What Slack accepts: the blocks in a home's view, and the prompts in a pane.
 const (
 	mostViewBlocks = 100
 	mostPrompts    = 4
@@ -21,15 +21,14 @@ type Prompt struct {
 // A Pane is the thread that a user opens beside a channel.
 type Pane struct {
 	Title    string
-	Above    string // the title that stands above the prompts
+	Above    string // the title that is shown above the prompts
 	Prompts  []Prompt
 	Statuses []string // every status that was set, in order
-	// Status is the status that is shown. A message of the bot removes it, an edit does
-	// not.
+	// Status is the status that is shown. One of the bot's messages removes it; an edit does not.
 	Status string
 }
 
-// OpenHome opens the tab of that name of the app, "home" or "messages", as that user.
+// OpenHome opens the app's tab with that name, "home" or "messages", as that user.
 func (s *Server) OpenHome(user, tab string) {
 	s.SendEvent(map[string]any{"type": "app_home_opened", "user": user, "channel": direct(user), "tab": tab, "event_ts": s.newTS()})
 }
@@ -45,7 +44,7 @@ func (s *Server) OpenPane(user, beside string) (thread string) {
 	return m.TS
 }
 
-// SwitchChannel opens another channel, as that user, beside the pane with that thread.
+// SwitchChannel opens another channel next to the pane with that thread, as that user.
 func (s *Server) SwitchChannel(user, thread, beside string) {
 	s.announcePane("assistant_thread_context_changed", user, thread, beside)
 }
@@ -68,7 +67,7 @@ func (s *Server) Home(user string) string {
 	return s.homes[user]
 }
 
-// Pane returns what the thread of a pane shows; of another thread only the status.
+// Pane returns what a pane's thread shows; for any other thread, it returns only the status.
 func (s *Server) Pane(channel, thread string) Pane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Server) publishView(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(r.Body).Decode(&call)
 	view := layout{Blocks: call.View.Blocks}
 	bad := err != nil || call.User == "" || call.View.Type != "home" || len(view.Blocks) > mostViewBlocks
-	for _, b := range view.Blocks { // each by itself: what they may have together is a message's limit
+	for _, b := range view.Blocks { // each separately: the limit for all together is a message's
 		bad = bad || layout{Blocks: []block{b}}.refusalCode() != "" || b.Type != "section"
 	}
 	if bad {

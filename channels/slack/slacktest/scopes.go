@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// SetScopes gives the bot's token these scopes and no others. Before the first call it has
-// all, and answers do not name them.
+// SetScopes gives the bot's token exactly these scopes. Before the first call it has all scopes, and answers do not
+// name them.
 func (s *Server) SetScopes(scopes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scopes = append([]string{}, scopes...)
 }
 
-// refuseMissingScope names the token's scopes in the answer's header. It returns true if
-// it has refused the call because a scope is missing.
+// refuseMissingScope names the token's scopes in the answer's header. It returns true if it has refused the call
+// because a scope is missing.
 func (s *Server) refuseMissingScope(w http.ResponseWriter, method, channel string) bool {
 	s.mu.Lock()
 	granted := s.scopes

@@ -1,14 +1,13 @@
-// Package slacktest is Slack for tests, benchmarks and trying things by hand: its Web API and Socket Mode.
+// Package slacktest implements Slack for tests, benchmarks and trying things by hand: its Web API and Socket Mode.
 //
-// It keeps Slack's promises and no more: each event goes to one of the sockets, a mention in
-// a channel gives two events, an event that is not acknowledged is sent again to another
-// socket, and history has every message. Faults can be ordered for any method and channel.
+// It keeps Slack's promises and no more: each event goes to one of the sockets, a mention in a channel causes two
+// events, an event that is not acknowledged is sent again to another socket, and history contains every message.
+// Faults can be set for any method and channel.
 //
-// server.go is the server with its users; messages.go is for what users and the bot write;
-// actions.go is for what users do other than writing; panes.go is the app's home and pane;
-// http.go answers requests, api.go the methods of the Web API, and scopes.go says which
-// scopes they need; sockets.go is Socket Mode, and hook.go are the requests that Slack makes
-// in its place; fault.go makes requests fail.
+// server.go is the server with its users; messages.go is for what users and the bot write; actions.go is for what
+// users do other than writing; panes.go is the app's home and pane; http.go answers requests, api.go contains the
+// methods of the Web API, and scopes.go says which scopes they need; sockets.go is Socket Mode, and hook.go makes
+// the HTTP requests that Slack can make instead; fault.go makes requests fail.
 package slacktest
 
 import (
@@ -38,8 +37,8 @@ type User struct {
 	TZ       string
 }
 
-// A Server is Slack with one workspace and one app in it. Its methods may be called by
-// several goroutines at once. It is also an http.Handler.
+// A Server is Slack with one workspace and one app in it. Several goroutines may call its methods at the same time.
+// It is also an http.Handler.
 type Server struct {
 	botToken, appToken string
 	http               *http.Server
@@ -50,12 +49,12 @@ type Server struct {
 	orders    orders
 	users     map[string]User
 	channels  map[string][]*Message
-	uploads   map[string]*Message // files of the bot that are not posted yet, by file id
-	shared    map[string][]byte   // files of users, by file id
+	uploads   map[string]*Message // the bot's files that have not been posted yet, by file id
+	shared    map[string][]byte   // users' files, by file id
 	address   string              // the server's own URL
 	reactions map[string][]string // reactions by channel and ts
 	whispers  []Whisper
-	lastTS    int64         // the last ts that was given, in microseconds
+	lastTS    int64         // the last ts that was assigned, in microseconds
 	wake      chan struct{} // closed when the bot sends a message
 	scopes    []string      // the scopes of the bot's token; nil means all
 	members   map[string][]string
@@ -66,8 +65,8 @@ type Server struct {
 	noMarkdown bool
 }
 
-// New makes a server for an app with these tokens. A user who is not added is taken for a
-// full member. The server serves nothing until Start, unless it is used as a handler.
+// New makes a server for an app with these tokens. A user that has not been added counts as a full member. The
+// server serves nothing until Start, unless it is used as a handler.
 func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
@@ -76,8 +75,8 @@ func New(botToken, appToken string) *Server {
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
-// api_url. A closed server may be started again, with everything that it has stored.
+// Start listens on addr ("127.0.0.1:0" means any port) and returns the URL to use as api_url. A closed server may
+// be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *Server) Start(addr string) (string, error) {
 	}
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
+	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // it ends with Close, always with an error
 	s.sockets.pause(false)
 	s.mu.Lock()
 	s.address = "http://" + l.Addr().String()
@@ -97,19 +96,19 @@ func (s *Server) Start(addr string) (string, error) {
 func (s *Server) Close() error {
 	s.sockets.pause(true)
 	err := s.http.Close()
-	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
+	_ = s.listener.Close() // http may not have started serving it; otherwise it is already closed
 	s.sockets.cut()
 	return err
 }
 
-// AddUser describes a user who is not simply a full member.
+// AddUser describes a user that is not simply a full member.
 func (s *Server) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[u.ID] = u
 }
 
-// Calls returns how often a method was called; failed calls count too.
+// Calls returns how many times a method was called; failed calls count too.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,21 +12,20 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// ackTimeout is how long Slack waits for an acknowledgement before it sends an event
-// again.
+// ackTimeout is how long Slack waits for an acknowledgement before it sends an event again.
 const ackTimeout = 3 * time.Second
 
 // defaultPing is how often Slack pings a socket.
 const defaultPing = 5 * time.Second
 
-// sockets are the app's connections, and the events that are not acknowledged yet.
+// sockets holds the app's connections, and the events that have not been acknowledged yet.
 type sockets struct {
 	upgrader websocket.Upgrader
 
 	mu      sync.Mutex
 	open    []*socket
-	turn    int                // counts deliveries, so that the sockets are used in turn
-	ofChat  map[string]*socket // which socket a chat's events go to; nil if they go to any
+	turn    int                // counts deliveries, so that the sockets take turns
+	ofChat  map[string]*socket // the socket that a chat's events go to; nil if they go to any
 	frozen  bool
 	lastID  int
 	acks    int
@@ -35,14 +34,14 @@ type sockets struct {
 	acked   map[string]bool
 	shown   map[string]json.RawMessage // the payloads of acknowledgements, by envelope
 	waiting []*envelope                // envelopes that wait because no socket is open
-	hook    *hook                      // delivers in place of sockets, if it is set
+	hook    *hook                      // delivers instead of the sockets, if set
 }
 
-// A socket is one connection of the app.
+// A socket is one of the app's connections.
 type socket struct {
 	conn     *websocket.Conn
 	out      chan []byte
-	gone     chan struct{} // closed when nothing will be written any more
+	gone     chan struct{} // closed when nothing more will be written
 	goneOnce sync.Once
 	mute     atomic.Bool // whether it answers pings but delivers nothing
 }
@@ -50,7 +49,7 @@ type socket struct {
 // An envelope holds an event or an action until it is acknowledged.
 type envelope struct {
 	id       string
-	kind     string // events_api; or interactive or slash_commands, which are sent once
+	kind     string // events_api; or interactive or slash_commands, which are sent only once
 	payload  json.RawMessage
 	attempts int
 	chat     string // the channel in which it happened
@@ -67,7 +66,7 @@ func newSockets() *sockets {
 func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // the caller has been told
+		return // the client has already been told
 	}
 	k := &socket{conn: conn, out: make(chan []byte, 4096), gone: make(chan struct{})}
 	conn.SetPingHandler(func(data string) error {
@@ -122,10 +121,10 @@ func (s *sockets) write(k *socket, every time.Duration) {
 		select {
 		case data := <-k.out:
 			if k.mute.Load() {
-				continue // it is sent again, as nobody acknowledges it
+				continue // it will be sent again, because nobody acknowledges it
 			}
 			if k.conn.WriteMessage(websocket.TextMessage, data) != nil {
-				return // reading ends as well
+				return // reading will end too
 			}
 		case <-ping.C:
 			if k.mute.Load() {
@@ -138,7 +137,7 @@ func (s *sockets) write(k *socket, every time.Duration) {
 	}
 }
 
-// removeSocket forgets a socket. The envelopes that it has not acknowledged go to another.
+// removeSocket forgets a socket. The envelopes that were not acknowledged on it go to another one.
 func (s *sockets) removeSocket(k *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,10 +188,10 @@ func (s *sockets) deliver(e *envelope) {
 		e.timer.Stop()
 	}
 	if s.pending[e.id] != e {
-		return // acknowledged or forgotten meanwhile
+		return // acknowledged or forgotten in the meantime
 	}
 	if e.kind != eventsAPI && (e.attempts > 0 || len(s.open) == 0) {
-		delete(s.pending, e.id) // who has pressed is told that it failed
+		delete(s.pending, e.id) // the person who pressed is told that it failed
 		return
 	}
 	if len(s.open) == 0 || s.frozen {
@@ -206,13 +205,13 @@ func (s *sockets) deliver(e *envelope) {
 	e.at = k
 	select {
 	case k.out <- []byte(frame):
-	default: // its client does not read; another try comes with the timer
+	default: // its client does not read; the timer will try again
 	}
 	e.timer = time.AfterFunc(ackTimeout, func() { s.redeliver(e) })
 }
 
-// socketFor returns the open socket over which to deliver what happened in a chat. The caller holds
-// s.mu.
+// socketFor returns the open socket over which something that happened in a chat must be delivered. The caller
+// holds s.mu.
 func (s *sockets) socketFor(chat string) *socket {
 	if k := s.ofChat[chat]; k != nil && slices.Contains(s.open, k) {
 		return k
@@ -225,16 +224,16 @@ func (s *sockets) socketFor(chat string) *socket {
 	return k
 }
 
-// KeepChatsTogether delivers what happens in a chat over one socket as long as that is open. Slack
-// uses any; then the order is kept only if no socket is read a moment later than another, which a
-// test cannot demand of a busy machine.
+// KeepChatsTogether delivers what happens in a chat over one socket as long as that is open. Slack uses any socket,
+// so the order is kept only if no socket is read a moment later than another, which a test can't demand from a busy
+// machine.
 func (s *Server) KeepChatsTogether() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	s.sockets.ofChat = map[string]*socket{}
 }
 
-// redeliver sends an envelope again that was not acknowledged in time.
+// redeliver sends an envelope that was not acknowledged in time again.
 func (s *sockets) redeliver(e *envelope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,13 +242,13 @@ func (s *sockets) redeliver(e *envelope) {
 	}
 }
 
-// ack records an acknowledgement, over whichever socket it came.
+// ack records an acknowledgement, no matter which socket it came over.
 func (s *sockets) ack(id string, shown json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks++
 	s.acked[id] = true
-	if e := s.pending[id]; e != nil && e.kind == slashCommands { // of others Slack takes none
+	if e := s.pending[id]; e != nil && e.kind == slashCommands { // Slack accepts payloads only for these
 		s.shown[id] = shown
 	}
 	if e := s.pending[id]; e != nil {
@@ -281,8 +280,8 @@ func (s *Server) CutOneSocket() {
 // CutSockets resets the connection of every socket, without a close frame.
 func (s *Server) CutSockets() { s.sockets.cut() }
 
-// Deafen makes the open sockets neither read nor write any more, as if the network had
-// lost them. The envelopes that are not acknowledged on them go to others.
+// Deafen makes the open sockets stop reading and writing, as if the network had lost them. The envelopes that were
+// not acknowledged on them go to others.
 func (s *Server) Deafen() {
 	s.sockets.mu.Lock()
 	open := slices.Clone(s.sockets.open)
@@ -293,9 +292,8 @@ func (s *Server) Deafen() {
 	}
 }
 
-// Mute makes the open sockets deliver nothing any more, not even pings of Slack's, while
-// they still answer the app's pings: as if a proxy in between had lost its own connection
-// to Slack.
+// Mute makes the open sockets stop delivering anything, including Slack's pings, while they still answer the app's
+// pings: as if a proxy in between had lost its own connection to Slack.
 func (s *Server) Mute() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -304,8 +302,7 @@ func (s *Server) Mute() {
 	}
 }
 
-// PingEvery sets how often sockets that are opened from now on are pinged. Before the
-// first call it is every 5 s.
+// PingEvery sets how often sockets that are opened from now on are pinged. The default is every 5 s.
 func (s *Server) PingEvery(d time.Duration) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -319,22 +316,22 @@ func (s *Server) Sockets() int {
 	return len(s.sockets.open)
 }
 
-// Acks returns how many acknowledgements came.
+// Acks returns how many acknowledgements have arrived.
 func (s *Server) Acks() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return s.sockets.acks
 }
 
-// Unacked returns how many envelopes are not acknowledged.
+// Unacked returns how many envelopes have not been acknowledged.
 func (s *Server) Unacked() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return len(s.sockets.pending)
 }
 
-// DropUnacked drops the envelopes that are not acknowledged, as Slack does after its last
-// attempt. History still has the messages.
+// DropUnacked drops the envelopes that have not been acknowledged, as Slack does after its last attempt. History
+// still contains the messages.
 func (s *Server) DropUnacked() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -347,8 +344,8 @@ func (s *Server) DropUnacked() {
 	s.sockets.waiting = nil
 }
 
-// Disconnect announces to every open socket that it will be closed, and closes it after
-// the time grace.
+// Disconnect tells the app on every open socket that the socket will be closed, and closes it after the duration
+// grace.
 func (s *Server) Disconnect(reason string, grace time.Duration) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -358,8 +355,7 @@ func (s *Server) Disconnect(reason string, grace time.Duration) {
 	}
 }
 
-// Freeze holds envelopes back if on is true; if it is false, those held back are sent over the open
-// sockets.
+// Freeze holds envelopes back if on is true; otherwise, it sends those that were held back over the open sockets.
 func (s *Server) Freeze(on bool) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// mostStreamed is the longest text that one call may append, in bytes.
+// mostStreamed is the maximum length of the text that one call may append, in bytes.
 const mostStreamed = 12000
 
-// startStream answers chat.startStream: it begins a growing message.
+// startStream answers chat.startStream: it starts a growing message.
 func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 	m := &Message{Channel: formValue(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts"), To: form.Get("recipient_user_id"), Streaming: true}
 	s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 	writeResult(w, map[string]any{"channel": put.Channel, "ts": put.TS})
 }
 
-// changeStream answers chat.appendStream or, if ends is set, chat.stopStream.
+// changeStream answers chat.appendStream or, if ends is true, chat.stopStream.
 func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +69,8 @@ func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool)
 // A Card shows in a growing message what the bot is doing.
 type Card struct{ ID, Title, Status string }
 
-// grow appends to a message, and returns the code with which Slack refuses that; "" if it
-// accepts. Text comes alone or in chunks among cards, and in one message always in the
-// same way.
+// grow appends to a message, and returns the code with which Slack refuses that; "" if Slack accepts it. A
+// message's text comes either alone or in chunks among cards, always in the same way.
 func (m *Message) grow(form url.Values) (code string) {
 	text, chunked := form.Get("markdown_text"), form.Get("chunks") != ""
 	switch {

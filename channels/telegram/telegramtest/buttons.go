@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// What Telegram accepts of buttons.
+// What Telegram accepts for buttons.
 const (
 	mostButtons   = 100
 	mostInRow     = 8
-	mostPressData = 64 // the most bytes of data of a button
+	mostPressData = 64 // the maximum number of bytes of a button's data
 	mostPressText = 200
 )
 
@@ -22,10 +22,10 @@ type Button struct {
 	Data  string `json:"callback_data"`
 }
 
-// A Press records how the bot answered a press of a button.
+// A Press records how the bot answered a button press.
 type Press struct {
 	Answered bool
-	Text     string // the text that is shown to the person who pressed
+	Text     string // the text that is shown to the person who pressed the button
 	Alert    bool   // whether the text is shown in a window
 }
 
@@ -63,8 +63,8 @@ func (p params) parseButtons() ([]Button, error) {
 	return all, nil
 }
 
-// PressButton presses the button with that label below a message of the bot, as that user,
-// and returns the id of the press. It panics if there is no such button.
+// PressButton presses the button with that label below one of the bot's messages, as that user, and returns the id
+// of the press. It panics if there is no such button.
 func (s *Server) PressButton(chat, user int64, message int, label string) string {
 	s.mu.Lock()
 	c := s.findChat(chat)
@@ -85,8 +85,8 @@ func (s *Server) PressButton(chat, user int64, message int, label string) string
 	return s.Press(chat, user, message, data, fields)
 }
 
-// Press lets a user press a button with that data, even if the message no longer has it: the user's
-// app may not have shown an edit yet. fields are added to the message in the update.
+// Press makes a user press a button with that data, even if the message no longer has it, because the user's app
+// may not have shown an edit yet. fields are added to the message in the update.
 func (s *Server) Press(chat, user int64, message int, data string, fields map[string]any) string {
 	shown := s.messageJSON(chat, message)
 	maps.Copy(shown, fields)

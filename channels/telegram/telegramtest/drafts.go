@@ -28,8 +28,7 @@ func (s *Server) sendMessageDraft(p params) ([]byte, error) {
 	return []byte(`{"ok":true,"result":true}`), nil
 }
 
-// Drafts returns the texts that were shown as drafts in a chat since the last message, in
-// order.
+// Drafts returns the texts that have been shown as drafts in a chat since the last message, in order.
 func (s *Server) Drafts(chat int64) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,26 +24,26 @@ const (
 	Slow              // carries the call out and answers, after Delay
 )
 
-// A Fault is ordered for future calls.
+// A Fault makes future calls fail.
 type Fault struct {
-	Method string // the method that fails; "" means every one
-	Chat   int64  // the chat to which calls fail; 0 means every one
+	Method string // the method that fails; "" means every method
+	Chat   int64  // the chat to which calls fail; 0 means every chat
 	Times  int    // how many calls fail; 0 means all until ClearFaults
 	Act    Act
-	Delay  time.Duration // how long the call is held up before anything else
+	Delay  time.Duration // how long the call is delayed before anything else happens
 
 	// The following fields belong to Refuse.
 	Status      int
 	Description string
 	RetryAfter  int // in seconds
-	// Limit, if set, returns for each call after how many seconds it may be repeated. A
-	// call for which it returns 0 is let through.
+	// Limit, if set, returns for each call after how many seconds it may be repeated. If it returns 0, the call
+	// succeeds.
 	Limit     func() int
 	MigrateTo int64  // the chat's new id
-	Raw       string // what is sent instead of an answer of the Bot API
+	Raw       string // what is sent instead of one of the Bot API's answers
 }
 
-// Fail orders a fault. Of several faults that fit a call the first one applies.
+// Fail adds a fault. If several faults match a call, the first one applies.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,7 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// countCall counts a call and returns the fault that was ordered for it; nil if there is
-// none.
+// countCall counts a call and returns the fault for it; nil if there is none.
 func (s *Server) countCall(method string, chat int64) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +77,8 @@ func (s *Server) countCall(method string, chat int64) *Fault {
 	return nil
 }
 
-// actBefore does what a fault does before the call is carried out; true if the call is not to be
-// carried out at all.
+// actBefore does what a fault does before the call is carried out; it returns true if the call must not be carried
+// out at all.
 func (f *Fault) actBefore(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
 		return false
@@ -119,8 +118,7 @@ func (f *Fault) actBefore(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// actAfter does what a fault does after the call was carried out; true if the call is not to be
-// answered.
+// actAfter does what a fault does after the call was carried out; it returns true if the call must not be answered.
 func (f *Fault) actAfter(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
 		return false
@@ -140,10 +138,10 @@ func (f *Fault) actAfter(w http.ResponseWriter, r *http.Request) bool {
 func cut(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // HTTP/2 or a recorder: the nearest there is
+		panic(http.ErrAbortHandler) // HTTP/2 or a recorder: this comes closest
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
+		_ = tcp.SetLinger(0) // Close then sends a TCP reset instead of ending the connection in order
 	}
 	_ = conn.Close() // it is being cut
 }
@@ -155,8 +153,7 @@ type sayRequest struct {
 	Text string `json:"text"`
 }
 
-// control serves the paths through which a person at a terminal, or another process, can act as a
-// user:
+// control serves the paths with which a person at a terminal, or another process, can act as a user:
 //
 //	POST /_control/say   {"chat": 1, "user": 1, "text": "…"}  → {"message_id": 1}
 //	GET  /_control/sent?chat=1                                → what the bot said there

@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// mostDownload is the largest file, in bytes, that bots may download.
+// mostDownload is the size, in bytes, of the largest file that bots may download.
 const mostDownload = 20 << 20
 
-// Attach makes the user send a file to the chat, and returns the id of the message. The file is in
-// the message's field kind, such as "document", "photo" or "voice"; the message has fields beside
-// it, such as a caption.
+// Attach makes the user send a file to the chat, and returns the id of the message. The file is in the message's
+// field kind, such as "document", "photo" or "voice"; fields are the message's other fields, such as a caption.
 func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fields map[string]any) int {
 	s.mu.Lock()
 	id := fmt.Sprintf("file%d", len(s.files)+1)
@@ -39,11 +38,11 @@ func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fie
 	return s.Post(chat, user, all)
 }
 
-// storePixel stores a picture of one pixel under an id.
+// storePixel stores a one-pixel picture under an id.
 func (s *Server) storePixel(id string) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		panic(err) // a buffer takes all
+		panic(err) // a buffer accepts everything
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Server) Detach() {
 	s.files = map[string][]byte{}
 }
 
-// getFile answers the method of that name.
+// getFile answers the method with that name.
 func (s *Server) getFile(p params) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // hookPause is the time between two attempts to deliver an update. Telegram's is longer.
 const hookPause = 20 * time.Millisecond
 
-// A hook delivers updates to the bot by HTTP requests. The updates of one chat go one after the
-// other, each until it is answered with 2xx; different chats do not wait for each other.
+// A hook delivers updates to the bot by HTTP requests. The updates of one chat go one after another, each until it
+// is answered with 2xx; different chats do not wait for each other.
 type hook struct {
 	url, secret string
 	client      *http.Client
@@ -30,15 +30,14 @@ type hook struct {
 
 // isValidSecret reports whether Telegram accepts a text as a webhook's secret.
 func isValidSecret(s string) bool {
-	ok, _ := regexp.MatchString("^[A-Za-z0-9_-]{1,256}$", s) // the expression is good
+	ok, _ := regexp.MatchString("^[A-Za-z0-9_-]{1,256}$", s) // the expression is valid
 	return ok
 }
 
-// setWebhook answers the method of that name: from now on updates are delivered by
-// requests.
+// setWebhook answers the method with that name: from now on, updates are delivered by HTTP requests.
 func (s *Server) setWebhook(p params) ([]byte, error) {
 	u, err := url.Parse(p["url"])
-	if err != nil || u.Scheme != "https" && u.Hostname() != "127.0.0.1" { // a local server takes http
+	if err != nil || u.Scheme != "https" && u.Hostname() != "127.0.0.1" { // a local server accepts http
 		return nil, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
 	}
 	if secret := p["secret_token"]; secret != "" && !isValidSecret(secret) {
@@ -58,7 +57,7 @@ func (s *Server) setWebhook(p params) ([]byte, error) {
 	return []byte(`{"ok":true,"result":true,"description":"Webhook was set"}`), nil
 }
 
-// deleteWebhook answers the method of that name: from now on updates are polled.
+// deleteWebhook answers the method with that name: from now on, updates are polled.
 func (s *Server) deleteWebhook() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +79,7 @@ func (s *Server) webhookInfo() ([]byte, error) {
 	return json.Marshal(map[string]any{"ok": true, "result": info})
 }
 
-// Webhook returns the address to which updates are delivered, and the secret; "" while
-// updates are polled.
+// Webhook returns the address to which updates are delivered, and the secret; "" while updates are polled.
 func (s *Server) Webhook() (address, secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +89,7 @@ func (s *Server) Webhook() (address, secret string) {
 	return s.hook.url, s.hook.secret
 }
 
-// EndWebhook ends the delivery by requests, as the end of a test has to, and waits for
-// requests in progress.
+// EndWebhook ends delivery by requests, which a test must do at its end, and waits for requests in progress.
 func (s *Server) EndWebhook() {
 	s.mu.Lock()
 	h := s.hook
@@ -103,7 +100,7 @@ func (s *Server) EndWebhook() {
 	}
 }
 
-// stopHook ends the delivery by requests. The caller holds s.mu.
+// stopHook ends delivery by requests. The caller holds s.mu.
 func (s *Server) stopHook() {
 	if s.hook != nil {
 		s.hook.end()
@@ -111,8 +108,7 @@ func (s *Server) stopHook() {
 	}
 }
 
-// lineKey returns the key of an update's line: the updates of one line are delivered one
-// after another.
+// lineKey returns the key of an update's line: the updates in one line are delivered one after another.
 func lineKey(data []byte) string {
 	var u struct {
 		Message struct {
@@ -122,7 +118,7 @@ func lineKey(data []byte) string {
 			From struct{ ID int64 }
 		} `json:"callback_query"`
 	}
-	_ = json.Unmarshal(data, &u) // of another kind: all of those are one line
+	_ = json.Unmarshal(data, &u) // another kind: all of those are in one line
 	return fmt.Sprint(u.Message.Chat.ID, " ", u.Press.From.ID)
 }
 
@@ -148,7 +144,7 @@ func (s *Server) deliverToHook(h *hook) {
 	}
 }
 
-// postAndAdvance makes one request, and then lets the next request of its line be made.
+// postAndAdvance makes one request, then lets the next request in its line be made.
 func (s *Server) postAndAdvance(h *hook, u update) {
 	why := h.post(u)
 	if why != "" {
@@ -185,15 +181,15 @@ func (h *hook) post(u update) string {
 	if err != nil {
 		return "Connection refused"
 	}
-	_ = resp.Body.Close() // Telegram would take a call from it, which nobody makes
+	_ = resp.Body.Close() // Telegram would read a call from it, but nobody makes one
 	if resp.StatusCode/100 != 2 {
 		return "Wrong response from the webhook: " + resp.Status
 	}
 	return ""
 }
 
-// Migrate turns a group into a supergroup: both chats get a message about it, and every
-// call for the old id is refused.
+// Migrate turns a group into a supergroup: both chats receive a message about it, and every call for the old id is
+// refused.
 func (s *Server) Migrate(from, to int64) {
 	s.Post(from, 0, map[string]any{"migrate_to_chat_id": to, "chat": map[string]any{"id": from, "type": "group"}})
 	s.mu.Lock()

@@ -9,14 +9,12 @@ import (
 
 // What Telegram accepts in one message.
 const (
-	mostUnits   = 4096    // the most UTF-16 units of a text, without its tags
-	mostCaption = 1024    // the most UTF-16 units of the text beside a file, without its tags
-	mostRaw     = 1 << 15 // the most bytes of a text with its tags
-	// mostEntities is how many pieces of a text can be formatted. Further ones are left
-	// unformatted without an error.
+	mostUnits   = 4096    // the maximum number of UTF-16 units in a text, without its tags
+	mostCaption = 1024    // the same, for the text that goes with a file
+	mostRaw     = 1 << 15 // the maximum number of bytes in a text with its tags
+	// mostEntities is how many pieces of a text can be formatted. Any more are left unformatted, without an error.
 	mostEntities = 100
-	// mostWeight bounds the size of all entities together, above all the addresses of
-	// links. More is refused.
+	// mostWeight is the maximum size of all entities together, mostly the addresses of links. More is refused.
 	mostWeight = 9500
 )
 
@@ -29,7 +27,7 @@ func units(s string) int {
 	return n
 }
 
-// A hypertext is a decoded text of Telegram's HTML.
+// A hypertext is a text decoded from Telegram's HTML.
 type hypertext struct {
 	text     string
 	entities int
@@ -67,7 +65,7 @@ func readHTML(s string) (hypertext, error) {
 				return h, fmt.Errorf("unsupported start tag %q at byte offset %d", name, at)
 			}
 			open = append(open, name)
-			if !strings.HasSuffix(s[:at], "<pre>") { // the code in a pre is the same piece
+			if !strings.HasSuffix(s[:at], "<pre>") { // code inside a pre is the same piece
 				h.entities++
 			}
 			h.weight += 12 + len(attributes)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// AddMembers has users be in a group, with a status such as "member" or "restricted".
+// AddMembers puts users into a group, with a status such as "member" or "restricted".
 func (s *Server) AddMembers(chat int64, status string, users ...int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -14,7 +14,7 @@ func (s *Server) AddMembers(chat int64, status string, users ...int64) {
 	}
 }
 
-// RemoveMember has a user leave a group.
+// RemoveMember removes a user from a group.
 func (s *Server) RemoveMember(chat, user int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ type member struct {
 	status     string
 }
 
-// getChatMember answers the method of that name. Of a group in which nobody is, it is refused.
+// getChatMember answers the method with that name. If a group has no members, the call is refused.
 func (s *Server) getChatMember(p params) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

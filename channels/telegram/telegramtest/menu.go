@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A Command is one in the list that apps show.
+// A Command is a command in the list that apps show.
 type Command struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 }
 
-// mostCommands is how many commands a list may have.
+// mostCommands is the maximum number of commands in a list.
 const mostCommands = 100
 
 var commandPattern = regexp.MustCompile("^[a-z0-9_]{1,32}$")
 
-// Menu returns the list of commands of a scope, such as "default".
+// Menu returns the list of commands for a scope, such as "default".
 func (s *Server) Menu(scope string) []Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.menus[scope])
 }
 
-// SetMenu sets the list of commands of a scope, as the bot's owner may.
+// SetMenu sets the list of commands for a scope, as the bot's owner can.
 func (s *Server) SetMenu(scope string, commands ...Command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func scopeType(p params) string {
 	return scope.Type
 }
 
-// setMyCommands answers the method of that name.
+// setMyCommands answers the method with that name.
 func (s *Server) setMyCommands(p params) ([]byte, error) {
 	var commands []Command
 	if err := json.Unmarshal([]byte(p["commands"]), &commands); err != nil || len(commands) > mostCommands {
@@ -59,7 +59,7 @@ func (s *Server) setMyCommands(p params) ([]byte, error) {
 	return []byte(`{"ok":true,"result":true}`), nil
 }
 
-// getMyCommands answers the method of that name.
+// getMyCommands answers the method with that name.
 func (s *Server) getMyCommands(p params) ([]byte, error) {
 	shown := s.Menu(scopeType(p))
 	if shown == nil {
@@ -68,8 +68,8 @@ func (s *Server) getMyCommands(p params) ([]byte, error) {
 	return json.Marshal(map[string]any{"ok": true, "result": shown})
 }
 
-// React changes a user's reactions to a message from these emoji to those. A bot that has
-// not asked for such updates gets none.
+// React changes a user's reactions to a message from one list of emojis to another. A bot that has not asked for
+// such updates receives none.
 func (s *Server) React(chat, user int64, message int, from, to []string) {
 	s.mu.Lock()
 	asked := strings.Contains(s.allowedUpdates, `"message_reaction"`)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// fileName ends the name of a parameter that holds the file name of another parameter.
+// fileName is the suffix of the name of a parameter that holds the file name for another parameter.
 const fileName = " filename"
 
 // params are the parameters of a call, by name, as text; values that are not text are
@@ -18,11 +18,11 @@ type params map[string]string
 
 // intParam returns a parameter that is a number; 0 if it is missing or not a number.
 func (p params) intParam(name string) int64 {
-	n, _ := strconv.ParseInt(p[name], 10, 64) // 0 is as good as left out
+	n, _ := strconv.ParseInt(p[name], 10, 64) // 0 means the same as none
 	return n
 }
 
-// parseParams reads parameters in each of the forms in which Telegram accepts them.
+// parseParams reads parameters in each of the forms that Telegram accepts.
 func parseParams(r *http.Request, body []byte) params {
 	p := make(params)
 	kind := r.Header.Get("Content-Type")
@@ -54,7 +54,7 @@ func (p params) addForm(values url.Values) {
 func (p params) addJSON(body []byte) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
-		return // as a call without parameters
+		return // like a call without parameters
 	}
 	for name, raw := range fields {
 		var text string
@@ -65,8 +65,8 @@ func (p params) addJSON(body []byte) {
 	}
 }
 
-// addMultipart adds the fields of a multipart form, with as little work as possible: the
-// server shares its processors with the bot that is measured.
+// addMultipart adds the fields of a multipart form, with as little work as possible, because the server shares its
+// processors with the bot that is measured.
 func (p params) addMultipart(body, boundary []byte) {
 	for {
 		i := bytes.Index(body, boundary)

@@ -8,10 +8,10 @@ import (
 	"unicode/utf16"
 )
 
-// keptPosts is how many of the newest posts of a chat can be replied to.
+// keptPosts is how many of a chat's newest posts can be replied to.
 const keptPosts = 256
 
-// Say writes a message as that user and returns its id. A chat below zero is a group.
+// Say writes a message as that user and returns its id. A chat with a negative id is a group.
 func (s *Server) Say(chat, user int64, text string) int {
 	return s.Post(chat, user, map[string]any{"text": text})
 }
@@ -40,8 +40,8 @@ func (s *Server) Post(chat, user int64, fields map[string]any) int {
 	return id
 }
 
-// Reply writes a reply to a message of the chat as that user. The update contains that
-// message, but not the one to which it replies itself.
+// Reply writes a reply to a message in the chat as that user. The update contains that message, but not the one
+// that that message replies to.
 func (s *Server) Reply(chat, user int64, to int, fields map[string]any) int {
 	answered := s.messageJSON(chat, to)
 	delete(answered, "reply_to_message")
@@ -50,8 +50,7 @@ func (s *Server) Reply(chat, user int64, to int, fields map[string]any) int {
 	return s.Post(chat, user, all)
 }
 
-// messageJSON returns a message of a chat as updates show it. It panics if there is no
-// such message.
+// messageJSON returns a message in a chat as updates show it. It panics if there is no such message.
 func (s *Server) messageJSON(chat int64, id int) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,13 +82,13 @@ func (s *Server) Forward(chat, user int64, origin, fields map[string]any) int {
 	return s.Post(chat, user, all)
 }
 
-// FromUser returns the origin of a user's message of that time.
+// FromUser returns the origin of a message that a user sent at that time.
 func FromUser(user int64, at time.Time) map[string]any {
 	return map[string]any{"type": "user", "date": at.Unix(), "sender_user": userFields(user)}
 }
 
-// FromHidden returns the origin of a message of somebody who hides their account from
-// those who get their messages forwarded.
+// FromHidden returns the origin of a message from somebody who hides their account from the recipients of forwarded
+// messages.
 func FromHidden(name string, at time.Time) map[string]any {
 	return map[string]any{"type": "hidden_user", "date": at.Unix(), "sender_user_name": name}
 }
@@ -108,8 +107,7 @@ func FromChannel(chat int64, title, signature string, at time.Time) map[string]a
 	return origin
 }
 
-// Album posts that many pictures together as that user: one message each, the first with
-// the caption.
+// Album posts several pictures together as that user: each is a message, and the first one has the caption.
 func (s *Server) Album(chat, user int64, caption string, pictures int) []int {
 	group := strconv.FormatInt(time.Now().UnixNano(), 10)
 	ids := make([]int, pictures)
@@ -127,8 +125,8 @@ func (s *Server) Album(chat, user int64, caption string, pictures int) []int {
 	return ids
 }
 
-// Paste writes a text of any length as that user, split as Telegram's apps do: into
-// messages of at most 4,096 units, at a line's end or a space if there is one.
+// Paste writes a text of any length as that user, split as Telegram's apps split it: into messages of at most 4,096
+// units, at the end of a line or a space if there is one.
 func (s *Server) Paste(chat, user int64, text string) []int {
 	var ids []int
 	for text != "" {
@@ -165,8 +163,7 @@ func titledChat(id int64, kind, title string) map[string]any {
 	return map[string]any{"id": id, "type": kind, "title": title}
 }
 
-// Edit changes the text of a user's message. That may happen several times within one
-// second.
+// Edit changes the text of a user's message. That can happen several times within one second.
 func (s *Server) Edit(chat int64, id int, text string) {
 	m := s.messageJSON(chat, id)
 	m["text"], m["edit_date"] = text, time.Now().Unix()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sendMessage checks a message as Telegram does, and stores it.
+// sendMessage checks a message as Telegram would, and stores it.
 func (s *Server) sendMessage(p params) ([]byte, error) {
 	m, err := p.newMessage(p["text"])
 	if err != nil {
@@ -28,8 +28,7 @@ func (s *Server) sendMessage(p params) ([]byte, error) {
 	return s.store(m, p)
 }
 
-// sendFile checks a message with a file, which is in the parameter of that name, and
-// stores it.
+// sendFile checks a message with a file, which is in the parameter with that name, and stores it.
 func (s *Server) sendFile(p params, field string) ([]byte, error) {
 	m, err := p.newMessage(p["caption"])
 	if err != nil {
@@ -66,7 +65,7 @@ func (p params) newMessage(raw string) (Message, error) {
 		return Message{}, badRequest("chat not found")
 	}
 	if m.Thread == 1 {
-		return Message{}, badRequest("message thread not found") // the first topic has none
+		return Message{}, badRequest("message thread not found") // the first topic has no thread
 	}
 	var err error
 	if m.Buttons, err = p.parseButtons(); err != nil {
@@ -130,7 +129,7 @@ func (s *Server) store(m Message, p params) ([]byte, error) {
 	return sentAnswer(m), nil
 }
 
-// editMessageText answers the method of that name.
+// editMessageText answers the method with that name.
 func (s *Server) editMessageText(p params) ([]byte, error) {
 	var now Message
 	err := p.setText(&now, p["text"])
@@ -151,7 +150,7 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 	i := slices.IndexFunc(c.sent, func(m Message) bool { return m.ID == id })
 	if i < 0 {
 		if id > 0 && id <= c.lastID {
-			return nil, badRequest("message can't be edited") // somebody else's
+			return nil, badRequest("message can't be edited") // somebody else wrote it
 		}
 		return nil, badRequest("message to edit not found")
 	}
@@ -162,7 +161,7 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 	if m.Raw == p["text"] && m.Mode == p["parse_mode"] && slices.Equal(m.Buttons, now.Buttons) {
 		return nil, badRequest("message is not modified: specified new message content and reply markup are exactly the same")
 	}
-	// What was returned of the message before is not to change.
+	// What has been returned for the message must not change.
 	m.Earlier = append(slices.Clip(m.Earlier), m.Text)
 	m.Text, m.Raw, m.Mode, m.Entities, m.Unformatted = now.Text, now.Raw, now.Mode, now.Entities, now.Unformatted
 	m.Buttons = now.Buttons

@@ -1,8 +1,8 @@
-// Package telegramtest is a Telegram Bot API server for tests, benchmarks and trying things by hand.
+// Package telegramtest implements a Telegram Bot API server for tests, benchmarks and trying things by hand.
 //
-// It keeps Telegram's promises and no more: an update stays until a poll asks for a later
-// one, a second poll ends the first with a 409, markup that cannot be read is refused, the
-// messages of a chat are numbered. Faults can be ordered for any method and chat.
+// It keeps Telegram's promises and no more: an update stays until a poll asks for a later one, a second poll ends
+// the first with a 409, markup that can't be parsed is refused, and the messages in a chat are numbered. Faults can
+// be set for any method and chat.
 package telegramtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// A Message is one that the bot has sent, as its chat shows it.
+// A Message is a message that the bot has sent, as its chat shows it.
 type Message struct {
 	ID      int       `json:"id"`
 	Chat    int64     `json:"chat"`
@@ -31,13 +31,12 @@ type Message struct {
 	Raw     string    `json:"raw"`  // the text as it was sent
 	Mode    string    `json:"mode,omitempty"`
 	At      time.Time `json:"at"`
-	// Edited is when the text was last replaced, and Earlier are the texts before,
-	// oldest first.
+	// Edited is when the text was last replaced, and Earlier are the previous texts, oldest first.
 	Edited  time.Time `json:"edited,omitzero"`
 	Earlier []string  `json:"earlier,omitempty"`
-	File    *File     `json:"file,omitempty"` // the file, if the message has one; then Text is its caption
-	// Entities is how many pieces of the text are formatted, and Unformatted how many
-	// more should have been: Telegram leaves these out without an error.
+	File    *File     `json:"file,omitempty"` // the file, if the message has one; Text is then its caption
+	// Entities is how many pieces of the text are formatted, and Unformatted how many more should have been:
+	// Telegram drops their formatting without an error.
 	Entities    int      `json:"entities,omitempty"`
 	Unformatted int      `json:"unformatted,omitempty"`
 	Buttons     []Button `json:"buttons,omitempty"`
@@ -52,8 +51,8 @@ type File struct {
 	Photo bool `json:"-"`
 }
 
-// A Server is a Bot API server with one bot. Its methods may be called by
-// several goroutines at once. It is also an http.Handler.
+// A Server is a Bot API server with one bot. Several goroutines may call its methods at the same time. It is also
+// an http.Handler.
 type Server struct {
 	token    string
 	username string
@@ -66,27 +65,26 @@ type Server struct {
 	calls          map[string]int
 	lastID         int64 // the id of the last update
 	sends          int
-	presses        map[string]*Press    // presses of buttons, by their ids
-	files          map[string][]byte    // files that users have sent, by their ids
-	allowedUpdates string               // the kinds of updates that the bot asked for last
+	presses        map[string]*Press    // button presses, by id
+	files          map[string][]byte    // files that users have sent, by id
+	allowedUpdates string               // the kinds of updates that the bot last asked for
 	unconfirmed    []update             // the updates that no poll has confirmed
-	pollCount      int                  // how many polls have begun; a new poll ends the one before
+	pollCount      int                  // how many polls have started; each new poll ends the previous one
 	wakePoll       chan struct{}        // closed when an update is added or another poll begins
-	hook           *hook                // delivers in place of polls; nil while there is none
+	hook           *hook                // delivers instead of polls; nil if there is none
 	menus          map[string][]Command // the lists of commands, by scope
-	hearsGroups    atomic.Bool          // whether the bot's privacy mode is off, so that it gets all messages of groups
+	hearsGroups    atomic.Bool          // whether the bot's privacy mode is off, so that it receives all messages in groups
 	closed         bool
 	moved          map[int64]int64 // groups that have become supergroups
 	members        []member
-	typedIn        map[int64]int // by chat: the topic in which the bot was shown to type last; 0 is none
+	typedIn        map[int64]int // by chat: the topic in which the bot was last shown typing; 0 means none
 }
 
-// An update is one that the bot has not confirmed yet.
+// An update is an update that the bot has not confirmed yet.
 type update struct {
 	id   int64
 	json []byte
-	// lineKey is the chat, or for presses the person, whose updates are delivered one after
-	// another.
+	// lineKey is the chat or, for presses, the person whose updates are delivered one after another.
 	lineKey string
 }
 
@@ -94,8 +92,8 @@ type update struct {
 type chat struct {
 	lastID int
 	sent   []Message
-	drafts []string               // drafts that were shown since the last message
-	posts  map[int]map[string]any // the newest messages of users, by their ids
+	drafts []string               // drafts that have been shown since the last message
+	posts  map[int]map[string]any // the newest messages from users, by id
 	wake   chan struct{}          // closed when sent grows; nil while nobody waits
 }
 
@@ -116,8 +114,8 @@ func New(token, username string) *Server {
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
-// api_url. A closed server may be started again, with everything that it has stored.
+// Start listens on addr ("127.0.0.1:0" means any port) and returns the URL to use as api_url. A closed server may
+// be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -129,7 +127,7 @@ func (s *Server) Start(addr string) (string, error) {
 	s.mu.Unlock()
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
+	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // it ends with Close, always with an error
 	return "http://" + l.Addr().String(), nil
 }
 
@@ -142,7 +140,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	err := s.http.Close()
-	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
+	_ = s.listener.Close() // http may not have started serving it; otherwise it is already closed
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
@@ -183,15 +181,14 @@ func (s *Server) Unconfirmed() int {
 	return len(s.unconfirmed)
 }
 
-// Calls returns how often a method was called; failed calls count too.
+// Calls returns how many times a method was called; failed calls count too.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[method]
 }
 
-// TypingTopic returns the topic of a chat in which the bot was shown to type last; 0 if that
-// was in no topic.
+// TypingTopic returns the topic in a chat in which the bot was last shown typing; 0 if that was in no topic.
 func (s *Server) TypingTopic(chat int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +240,7 @@ func (s *Server) AwaitSent(ctx context.Context, chat int64, n int) error {
 	}
 }
 
-// findChat returns a chat, and makes it if it is not known. The caller holds s.mu.
+// findChat returns a chat; it creates the chat if it is not known. The caller holds s.mu.
 func (s *Server) findChat(id int64) *chat {
 	c := s.chats[id]
 	if c == nil {
@@ -278,7 +275,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the caller is gone
+		return // the client is gone
 	}
 	p := parseParams(r, body)
 	fault := s.countCall(method, p.intParam("chat_id"))
@@ -302,8 +299,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// route passes a call to the handler of its method. An error that is not a refusal gets no
-// answer.
+// route passes a call to the handler of its method. If the error is not a refusal, the call gets no answer.
 func (s *Server) route(ctx context.Context, method string, p params) ([]byte, error) {
 	switch strings.ToLower(method) {
 	case "getupdates":

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// getUpdates answers the method of that name: it drops the updates that the offset
-// confirms, and waits for others.
+// getUpdates answers the method with that name: it drops the updates that the offset confirms, and waits for
+// others.
 func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 	limit := int(p.intParam("limit"))
 	if limit < 1 || limit > 100 {
@@ -57,8 +57,8 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 	}
 }
 
-// dropConfirmed drops the updates that an offset confirms; a negative offset keeps that many of the
-// newest. The caller holds s.mu.
+// dropConfirmed drops the updates that an offset confirms; a negative offset keeps as many of the newest ones as it
+// says. The caller holds s.mu.
 func (s *Server) dropConfirmed(offset int64) {
 	n := 0
 	if offset < 0 {
