@@ -11,7 +11,7 @@ import (
 	"parley/bus"
 )
 
-// newAsk returns an ask that expires after the time lives.
+// newAsk returns an ask that expires after the duration lives.
 func newAsk(id string, lives time.Duration) bus.Ask {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	return bus.Ask{
@@ -21,8 +21,7 @@ func newAsk(id string, lives time.Duration) bus.Ask {
 	}
 }
 
-// approval returns the answer with which a person approves an ask; cause is the id of the
-// message that says so.
+// approval returns the answer with which a person approves an ask; cause is the id of the message that says so.
 func approval(by, cause string) bus.Answer {
 	return bus.Answer{Text: bus.Approve, By: bus.Person{ID: by, Name: "N"}, Cause: cause}
 }

@@ -1,11 +1,11 @@
-// Package channelstest has the conformance suites for every channel and every book, and a
-// channel in memory for tests.
+// Package channelstest contains the conformance suites for every channel and every book, and a channel in memory
+// for tests.
 //
-// RunChannel (channel.go) tests an adapter together with a fake of its platform's API. Its
-// checks are in channel_receive.go, channel_send.go, channel_faults.go (what each failed
-// call means), channel_abilities.go (buttons and attachments) and channel_limits.go (long
-// texts). RunBook (book.go) tests a book. MemoryChannel (memory_channel.go) is a channel
-// for tests of code that uses channels: it needs no fake, because it is one.
+// RunChannel (channel.go) tests an adapter together with a fake of its platform's API. Its checks are in
+// channel_receive.go, channel_send.go, channel_faults.go (what each failed call means), channel_abilities.go
+// (buttons and attachments) and channel_limits.go (long texts). RunBook (book.go) tests a book. MemoryChannel
+// (memory_channel.go) is a channel for testing code that uses channels: it needs no fake platform, because it has
+// none.
 package channelstest
 
 import (
@@ -37,16 +37,14 @@ type Book interface {
 
 // A Harness gives the suite access to one implementation of the book.
 type Harness struct {
-	// New makes an empty place for a book, a file's path or a database's URL, which is
-	// removed after the test.
+	// New makes an empty place for a book (a file's path or a database's URL), which is removed after the test.
 	New func(t testing.TB) string
-	// Open opens the book at a place, like another process would: the place may already be
-	// open.
+	// Open opens the book at a place, as another process would: the place may already be open.
 	Open func(t testing.TB, place string) Book
 }
 
-// RunBook checks every promise of channels.Book. It starts child processes that run the
-// test from which it was called, and kills them with SIGKILL.
+// RunBook checks every promise of channels.Book. It starts child processes that run the test that called it, and
+// kills them with SIGKILL.
 func RunBook(t *testing.T, h Harness) {
 	if inChild(t, h) {
 		return
@@ -114,7 +112,7 @@ func (s suite) reopen(t *testing.T, b Book) Book {
 	return s.open(t)
 }
 
-// An openedBook is an open book that may be closed both by its test and by the cleanup after it.
+// An openedBook is an open book that both its test and the cleanup after it may close.
 type openedBook struct {
 	Book
 	closed bool
@@ -242,8 +240,7 @@ func testNoSend(t *testing.T, s suite) {
 	}
 }
 
-// testOddText uses texts with unusual bytes: a model's text may contain any byte, and ids
-// come from outside.
+// testOddText uses texts with unusual bytes: a model's text may contain any byte, and ids come from outside.
 func testOddText(t *testing.T, s suite) {
 	b := s.open(t)
 	for _, odd := range []string{"nul \x00 in it", "\xff\xfe", `\x00`, "'; DROP TABLE sends; --", "שלום 👩‍👩‍👧"} {
@@ -297,7 +294,7 @@ func testChats(t *testing.T, s suite) {
 	if want := "c:1 main:c:1 false true|c:1/9 main:c:1:9 false true|c:2 main:c:2 true true"; strings.Join(got, "|") != want {
 		t.Errorf("chats %q, want %q", got, want)
 	}
-	// A thread's session is the one that was assigned last.
+	// A thread's session is the one that was last assigned.
 	must(t, b.Assign(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
 	must(t, b.Meet(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
 	must(t, b.Assign(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
@@ -309,8 +306,8 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
-// testAloneAt checks that a chat is found by its address alone, and that only what is known to be no
-// group makes somebody alone there.
+// testAloneAt checks that a chat is found by its address alone, and that somebody counts as alone only in a chat
+// that is known not to be a group.
 func testAloneAt(t *testing.T, s suite) {
 	b := s.open(t)
 	for _, c := range []struct {
@@ -322,7 +319,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"shared", "", "", true},
 		{"shared", "5", "", true},
 		{"nobody", "", "", false},
-		{"threads", "9", "c:3", false}, // two people: the first thread's counts, not who came first
+		{"threads", "9", "c:3", false}, // two people: the first thread's counts, not the person who came first
 		{"threads", "10", "c:2", false},
 		{"unnamed first", "1", "", false},
 		{"unnamed first", "2", "c:4", false},
@@ -350,7 +347,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"c", "mixed", "c:5", true},
 		{"c", "odd \x00 \xff", "c:\x00\xff", true},
 	} {
-		for _, thread := range []string{"", "5", "9", "unknown"} { // any thread is its chat
+		for _, thread := range []string{"", "5", "9", "unknown"} { // any thread stands for its chat
 			person, alone, err := b.AloneAt(t.Context(), bus.Address{Channel: c.channel, Chat: c.chat, Thread: thread})
 			if person != c.person || alone != c.alone || err != nil {
 				t.Errorf("in %s:%q, thread %q, %q is alone %v, %v; want %q, %v", c.channel, c.chat, thread, person, alone, err, c.person, c.alone)
@@ -364,8 +361,8 @@ func testAloneAt(t *testing.T, s suite) {
 	}
 }
 
-// testSessionOf checks that the session that wrote a message is found by the message's id on the
-// platform, also where the message is not an answer, and that in other chats that id finds nothing.
+// testSessionOf checks that the session that wrote a message is found by the message's id on the platform, even if
+// the message is not an answer, and that the id finds nothing in other chats.
 func testSessionOf(t *testing.T, s suite) {
 	b := s.open(t)
 	send := channels.Send{ID: "asked", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "ops:c:1:2", Parts: []channels.SentPart{{Text: "May I?", State: channels.Queued}}}
@@ -380,8 +377,8 @@ func testSessionOf(t *testing.T, s suite) {
 
 }
 
-// writeForever records sends until its process is killed. After each call of the book that has
-// returned it reports that call by say.
+// writeForever records sends until its process is killed. It reports each call to the book, after the call has
+// returned, with say.
 func writeForever(ctx context.Context, b Book, say func(string)) error {
 	for i := 0; ; i++ {
 		id := fmt.Sprint("m", i)

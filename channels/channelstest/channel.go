@@ -14,42 +14,41 @@ import (
 	"parley/tools/testlog"
 )
 
-// A FakePlatform is a chat platform's API on this machine, for RunChannel. The bot has one
-// account there. Chats are numbered from 1; each is the private chat of one person with the
-// bot. A failure inside the fake ends the test that New was given.
+// A FakePlatform is a chat platform's API on this machine, for RunChannel. The bot has one account there. Chats are
+// numbered from 1; each is one person's private chat with the bot. A failure inside the fake ends the test that New
+// was given.
 type FakePlatform interface {
-	// Channel makes a channel to the account, like a newly started process: it shares
-	// nothing with earlier channels except what outlives a process.
+	// Channel makes a channel to the account, as a newly started process would: it shares nothing with earlier
+	// channels except what outlives a process.
 	Channel(log *slog.Logger) channels.Channel
 	// Address returns the address of a chat.
 	Address(chat int) bus.Address
-	// Say makes the person of a chat say something to the bot.
+	// Say makes the person in a chat say something to the bot.
 	Say(chat int, text string)
-	// Unacknowledged returns how many messages the platform would deliver again, because the
-	// channel has not acknowledged them.
+	// Unacknowledged returns how many messages the platform would deliver again because the channel has not
+	// acknowledged them.
 	Unacknowledged() int
 	// Shown lists the bot's messages in a chat as people see them, in order.
 	Shown(chat int) []ShownMessage
-	// Break makes every call of that kind fail with that trouble, until Mend is called.
+	// Break makes every call of that kind fail in the given way, until Mend is called.
 	Break(call Call, trouble Trouble)
 	Mend()
 	// Calls returns how many calls of that kind have arrived, failed ones included.
 	Calls(call Call) int
-	// Down cuts every connection and refuses new ones until Up. The platform keeps for the
-	// bot what people say meanwhile.
+	// Down cuts every connection and refuses new ones until Up. The platform keeps what people say in the meantime
+	// for the bot.
 	Down()
 	Up()
 }
 
 // A PressingPlatform is a FakePlatform on which people press buttons.
 type PressingPlatform interface {
-	// Press makes the person of a chat press the button with that label below the message
-	// with that id. told reports whether the platform has been told that the press arrived.
+	// Press makes the person in a chat press the button with that label below the message with that id. told
+	// reports whether the platform has been told that the press arrived.
 	Press(chat int, id, label string) (told func() bool)
 }
 
-// A TypingPlatform is a FakePlatform that can show that the bot is at work, but only in some
-// places.
+// A TypingPlatform is a FakePlatform that can show that the bot is at work, but only in some places.
 type TypingPlatform interface {
 	// TypingAddress returns a place in a chat where the platform can show it.
 	TypingAddress(chat int) bus.Address
@@ -58,17 +57,17 @@ type TypingPlatform interface {
 // A ShownMessage is one of the bot's messages as people see it.
 type ShownMessage struct {
 	ID   string // the id that Send returned; "" if the fake does not know it
-	Text string // the text without markup; for a file its caption
+	Text string // the text without markup; for a file, its caption
 	File string // the file's name; "" if it has none
 	// Buttons are the labels of the buttons below the text.
 	Buttons []string
 }
 
-// A Call is a kind of calls of a platform's API.
+// A Call is a kind of call to a platform's API.
 type Call string
 
-// The kinds of calls. Each stands for the one call that has the effect: of the several
-// calls that sending a file may need, the one that shows the file.
+// The kinds of calls. Each means the one call that has the effect: if sending a file takes several calls, Uploading
+// is the one that shows the file.
 const (
 	Sending   Call = "send a text"
 	Editing   Call = "edit a text"
@@ -81,8 +80,7 @@ const (
 // A Trouble is a way in which a call fails.
 type Trouble string
 
-// The troubles. Where the platform answers with a text, or a proxy in its place, the text
-// contains Words.
+// The troubles. If the platform, or a proxy in its place, answers with a text, the text contains Words.
 const (
 	RateLimited    Trouble = "refused for RetryAfter"
 	PlaceRefused   Trouble = "refused for this chat for good"
@@ -96,11 +94,11 @@ const (
 	HangAfter      Trouble = "never answered, though it was done"
 )
 
-// RetryAfter is the wait that the fake asks for with a rate limit.
+// RetryAfter is the wait that the fake asks for when it refuses a call because of a rate limit.
 const RetryAfter = time.Second
 
-// Words stands for what a person wrote: the suite puts it into messages, and no error and no log
-// may contain it.
+// Words represents text that a person wrote: the suite puts it into messages, and no error and no log may contain
+// it.
 const Words = "words-of-somebody"
 
 // A Feature is something that a channel may lack by its nature.
@@ -118,13 +116,13 @@ const (
 type ChannelHarness struct {
 	// New starts a fake in which nothing was said, and stops it after the test.
 	New func(t testing.TB) FakePlatform
-	// Secrets are the tokens of the account. No error and no log may contain one.
+	// Secrets are the account's tokens. No error and no log may contain one.
 	Secrets []string
-	// Lacks names the features that the channel lacks, and says why. Checks that need such a
-	// feature are skipped with these words. A channel that lacks Inbound has to refuse Receive.
+	// Lacks names the features that the channel lacks, with the reasons. Checks that need such a feature are
+	// skipped with this reason. A channel that lacks Inbound must refuse Receive.
 	Lacks map[Feature]string
-	// TakesUpTo is the longest text that the platform accepts, in the unit of
-	// Limits.Length; 0 means Limits.Length itself.
+	// TakesUpTo is the length of the longest text that the platform accepts, in the unit of Limits.Length; 0 means
+	// Limits.Length itself.
 	TakesUpTo int
 }
 
@@ -167,9 +165,8 @@ func channelChecks() []channelCheck {
 	}
 }
 
-// RunChannel checks every promise of channels.Channel on an adapter, and those of the
-// optional interfaces that it implements. After each check it fails if the log contains a
-// secret of the account or anybody's words.
+// RunChannel checks every promise of channels.Channel for an adapter, and those of the optional interfaces that it
+// implements. Each check fails if, at its end, the log contains one of the account's secrets or anybody's words.
 func RunChannel(t *testing.T, h ChannelHarness) {
 	for _, check := range channelChecks() {
 		t.Run(check.promise, func(t *testing.T) {
@@ -184,7 +181,7 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 	}
 }
 
-// patience bounds every wait for something that should happen.
+// patience limits every wait for something that should happen.
 const patience = 60 * time.Second
 
 // A channelRun is the state of one running check.
@@ -203,14 +200,12 @@ func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 	return r
 }
 
-// newChannel returns a channel that shares nothing with earlier ones, as the next process would
-// have it.
+// newChannel returns a channel that shares nothing with earlier ones, as the next process would have it.
 func (r *channelRun) newChannel() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// checkSecrecy fails the test if a text that leaves the adapter contains a secret or a
-// person's words.
+// checkSecrecy fails the test if a text that leaves the adapter contains a secret or a person's words.
 func (r *channelRun) checkSecrecy(what, text string) {
 	r.Helper()
 	for _, secret := range r.Secrets {
@@ -223,8 +218,8 @@ func (r *channelRun) checkSecrecy(what, text string) {
 	}
 }
 
-// faultOf returns an error as a SendError, and fails the test unless it is one, has a code
-// and contains no secrets.
+// faultOf returns an error as a SendError, and fails the test unless the error is one, has a code and contains no
+// secrets.
 func (r *channelRun) faultOf(what string, err error) *channels.SendError {
 	r.Helper()
 	fault, ok := errors.AsType[*channels.SendError](err)
@@ -238,8 +233,7 @@ func (r *channelRun) faultOf(what string, err error) *channels.SendError {
 	return fault
 }
 
-// Until waits for a condition that nothing announces, and fails the test if it does not
-// come true.
+// Until waits for a condition that nothing announces, and fails the test if it does not become true.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -260,11 +254,11 @@ func (r *channelRun) until(what string, holds func() bool) {
 	Until(r, what, holds)
 }
 
-// say makes the person of a chat say a text followed by Words.
+// say makes the person in a chat say a text followed by Words.
 func (r *channelRun) say(chat int, text string) { r.platform.Say(chat, text+" "+Words) }
 
-// receive runs Receive and returns a function that ends it and returns its error. publish
-// is given the texts without Words.
+// receive runs Receive and returns a function that ends it and returns its error. publish is called with the texts
+// without Words.
 func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	ended := make(chan error, 1)
@@ -284,6 +278,6 @@ func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, 
 			return nil
 		}
 	})
-	r.Cleanup(func() { _ = stop() }) // a check that wants the error has called stop before
+	r.Cleanup(func() { _ = stop() }) // a check that wants the error has already called stop
 	return stop
 }

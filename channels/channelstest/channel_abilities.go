@@ -13,9 +13,9 @@ import (
 	"parley/channels"
 )
 
-// partWithButtons returns a part with those buttons that the channel can show out of four, one
-// of which has a blank label, one a long label, and one a command that is too long. It skips the
-// check if the channel shows no buttons.
+// partWithButtons returns a part with those of four buttons that the channel can show. One of them has a blank
+// label, one a long label, and one a command that is too long. If the channel shows no buttons, the check is
+// skipped.
 func (r *channelRun) partWithButtons(key string) channels.Part {
 	r.Helper()
 	part := plainPart(key, "may I?")
@@ -113,14 +113,14 @@ func checkPress(r *channelRun) {
 
 // An AttachingPlatform is a FakePlatform on which people send files.
 type AttachingPlatform interface {
-	// Attach makes the person of a chat say something and send a file with it.
+	// Attach makes the person in a chat say something and send a file with it.
 	Attach(chat int, text, name string, content []byte)
 	// Detach removes all files from the platform.
 	Detach()
 }
 
-// checkAttachments lets a file arrive and fetches it, also by a second channel that has not
-// received the message, like that of a worker.
+// checkAttachments lets a file arrive and fetches it, also through a second channel that has not received the
+// message, like a worker's.
 func checkAttachments(r *channelRun) {
 	if _, can := channels.AsFetcher(r.channel); !can {
 		r.Skip("the channel fetches no files")
@@ -150,7 +150,7 @@ func checkAttachments(r *channelRun) {
 	if err != nil || !bytes.Equal(got, content) {
 		r.Errorf("fetched %d bytes, %v, want %d", len(got), err, len(content))
 	}
-	a.Size = 0 // the platform has not said how large it is
+	a.Size = 0 // as if the platform had not said how large it is
 	if _, err := r.fetch(fetcher, in.At, a, int64(len(content))-1); !errors.Is(err, channels.ErrTooLarge) {
 		r.Errorf("of a file that is too large: %v", err)
 	}
@@ -167,7 +167,7 @@ func checkAttachments(r *channelRun) {
 	r.platform.Up()
 }
 
-// fetch downloads an attachment to its end.
+// fetch downloads a whole attachment.
 func (r *channelRun) fetch(from channels.Fetcher, at bus.Address, a bus.Attachment, most int64) ([]byte, error) {
 	r.Helper()
 	file, err := from.Fetch(r.Context(), at, a, most)

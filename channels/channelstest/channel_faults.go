@@ -9,15 +9,14 @@ import (
 	"parley/channels"
 )
 
-// shortTime is the deadline of calls that never end: the adapter should give up when it is
-// over.
+// shortTime is the deadline of calls that never end: the adapter should give up when it has passed.
 const shortTime = 300 * time.Millisecond
 
 // An expectation says which fault a trouble should cause.
 type expectation struct {
 	trouble Trouble
 	fault   channels.Fault
-	shown   int // how many messages the chat shows afterwards
+	shown   int // how many messages the chat shows afterward
 }
 
 // sendExpectations returns the expectations for calls that must not be made twice.
@@ -36,8 +35,8 @@ func sendExpectations() []expectation {
 	}
 }
 
-// checkFault makes calls of that kind fail as want says, and checks which error the adapter
-// returns, and that it has not repeated the call by itself.
+// checkFault makes calls of that kind fail as want says, and checks which error the adapter returns, and that the
+// adapter has not repeated the call by itself.
 func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
 	r.Helper()
 	ctx, cancel := r.Context(), func() {}
@@ -121,8 +120,8 @@ func checkFileFaults(r *channelRun) {
 
 func someFile() bus.File { return bus.File{Name: "log.txt", Data: []byte("lines")} }
 
-// checkEditFaults also checks that an edit replaces the text. An edit may be repeated, so
-// an adapter may report an unknown outcome as a failure.
+// checkEditFaults also checks that an edit replaces the text. An edit may be repeated, so an adapter may report an
+// unknown outcome as a failure.
 func checkEditFaults(r *channelRun) {
 	editor, can := channels.AsEditor(r.channel)
 	if !can {

@@ -8,9 +8,8 @@ import (
 	"parley/channels/markup"
 )
 
-// checkLimits checks that the platform accepts what was rendered within the limits: no text
-// is too long, and no markup is invalid, for which an adapter might send the text again
-// without markup.
+// checkLimits checks that the platform accepts what was rendered within the limits: no text is too long, and no
+// markup is invalid. (Because of invalid markup, an adapter might send the text again without markup.)
 func checkLimits(r *channelRun) {
 	limits := r.channel.Limits()
 	length := limits.Length

@@ -16,8 +16,7 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// A store is where a check publishes messages. Like a bus it drops messages whose ids it knows
-// already.
+// A store is where a check publishes messages. Like a bus, it drops messages whose ids it already knows.
 type store struct {
 	run *channelRun
 
@@ -45,8 +44,8 @@ func (s *store) publish(_ context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// begin records that a message of a chat is being published, until end is called, and fails
-// the test if another one of that chat is.
+// begin records that a message from a chat is being published until end is called, and fails the test if another
+// one from that chat is.
 func (s *store) begin(in bus.Inbound) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,7 @@ func (s *store) all() []bus.Inbound {
 	return slices.Clone(s.kept)
 }
 
-// waitFor waits until that many messages were published.
+// waitFor waits until n messages have been published.
 func (s *store) waitFor(n int) []bus.Inbound {
 	s.run.Helper()
 	s.run.until(fmt.Sprintf("%d messages", n), func() bool { return len(s.all()) >= n })
@@ -134,7 +133,7 @@ func checkFailedPublish(r *channelRun) {
 		defer kept.begin(in)()
 		if in.Text == "first" {
 			ids[in.ID] = true
-			// An acknowledgement sent too early has arrived by the third attempt.
+			// If an acknowledgement was sent too early, it has arrived by the third attempt.
 			n := failures.Add(1)
 			if got := r.platform.Unacknowledged(); !unacknowledged && got < 2 {
 				r.Errorf("%d of 2 messages are kept after %d failures to publish the first", got, n-1)
@@ -260,8 +259,8 @@ func checkOutage(r *channelRun) {
 	}
 }
 
-// checkReceivingLimited lets the rate limit refuse at least three calls, because a channel may have
-// two connections, each of which is refused once before it has to wait.
+// checkReceivingLimited makes the rate limit refuse at least three calls, because a channel may have two
+// connections, each of which is refused once before it has to wait.
 func checkReceivingLimited(r *channelRun) {
 	began := time.Now()
 	r.platform.Break(Receiving, RateLimited)

@@ -12,8 +12,8 @@ import (
 	"parley/channels"
 )
 
-// plainPart returns a part without markup. It contains Words, so that a check that sends it can
-// search errors and the log for them.
+// plainPart returns a part without markup. It contains Words, so that a check that sends it can search errors and
+// the log for them.
 func plainPart(key, text string) channels.Part {
 	text += " " + Words
 	return channels.Part{Key: key, Text: text, Plain: text}
@@ -38,8 +38,8 @@ func checkSent(r *channelRun) {
 	}
 }
 
-// checkUnreachable uses a channel without open connections: nobody can tell whether a call
-// arrived on a connection that is just being closed.
+// checkUnreachable uses a channel without open connections, because nobody can tell whether a call has arrived on a
+// connection that is just being closed.
 func checkUnreachable(r *channelRun) {
 	r.platform.Down()
 	connector, tells := r.channel.(channels.Connector)
@@ -85,8 +85,8 @@ func checkFindSent(r *channelRun) {
 	}
 }
 
-// checkFound compares the result of FindSent with what the chat shows. For a part that has not
-// arrived, FindSent may also return an error.
+// checkFound compares the result of FindSent with what the chat shows. For a part that has not arrived, FindSent
+// may also return an error.
 func (r *channelRun) checkFound(finder channels.Reconciler, chat int, part channels.Part) {
 	r.Helper()
 	id, sent, err := finder.FindSent(r.Context(), r.platform.Address(chat), part)

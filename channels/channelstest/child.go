@@ -9,14 +9,13 @@ import (
 	"testing"
 )
 
-// childPlace is the environment variable that makes a process a child; its value is the
-// place of the child's book.
+// childPlace is the environment variable that makes a process a child; its value is the place of the child's book.
 const childPlace = "CHANNELSTEST_CHILD"
 
 // saidPrefix marks a child's reports among the output of the testing package.
 const saidPrefix = "said: "
 
-// inChild runs the child's part and returns true, if this process is a child.
+// inChild runs the child's part and returns true if this process is a child.
 func inChild(t *testing.T, h Harness) bool {
 	place := os.Getenv(childPlace)
 	if place == "" {
@@ -27,8 +26,8 @@ func inChild(t *testing.T, h Harness) bool {
 	return true
 }
 
-// killedChild runs the same test in a child process, kills it with SIGKILL once it has
-// reported that many lines, and returns all that it reported.
+// killedChild runs the same test in a child process, kills it with SIGKILL once it has reported the given number of
+// lines, and returns everything that it reported.
 func killedChild(t *testing.T, place string, lines int) []string {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A FakeServer is the HTTP server of a fake platform. A test can stop it and start it again
-// under the same address; it implements Up and Down of a FakePlatform.
+// A FakeServer is a fake platform's HTTP server. A test can stop it and start it again at the same address; it
+// implements a FakePlatform's Up and Down.
 type FakeServer struct {
 	URL string // the URL at which the channel reaches it
 
@@ -23,7 +23,7 @@ type server interface {
 func StartServer(t testing.TB, s server) *FakeServer {
 	f := &FakeServer{t: t, server: s}
 	f.start("127.0.0.1:0")
-	t.Cleanup(func() { _ = s.Close() }) // it may be closed already
+	t.Cleanup(func() { _ = s.Close() }) // it may already be closed
 	return f
 }
 

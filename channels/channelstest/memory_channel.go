@@ -11,13 +11,13 @@ import (
 	"parley/channels"
 )
 
-// A MemoryChannel is a channel whose platform is in memory. It records what was sent, and
-// fails when its functions say so.
+// A MemoryChannel is a channel whose platform is in memory. It records what was sent, and fails when its functions
+// say so.
 type MemoryChannel struct {
 	// Offers is what Limits returns.
 	Offers channels.Limits
-	// OnSend, if set, is called for each send, edits and files included, before it is
-	// recorded: it decides whether the part arrives, and which error the sender gets.
+	// OnSend, if set, is called for each send, including edits and files, before it is recorded: it decides whether
+	// the part arrives, and which error the sender gets.
 	OnSend func(ctx context.Context, to bus.Address, part channels.Part) (arrives bool, err error)
 
 	listening chan struct{}
@@ -40,8 +40,7 @@ type Arrival struct {
 // NewMemoryChannel makes a channel for plain text, without limits.
 func NewMemoryChannel() *MemoryChannel { return &MemoryChannel{listening: make(chan struct{})} }
 
-// Receive implements channels.Channel: it lets Say publish until ctx is done. It may be
-// called once.
+// Receive implements channels.Channel: it lets Say publish until ctx is done. It may be called once.
 func (c *MemoryChannel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	c.publish = publish
 	close(c.listening)
@@ -49,7 +48,7 @@ func (c *MemoryChannel) Receive(ctx context.Context, publish func(context.Contex
 	return ctx.Err()
 }
 
-// Say publishes a message and returns the error of publish: nil is an acknowledgement.
+// Say publishes a message and returns publish's error: nil is an acknowledgement.
 func (c *MemoryChannel) Say(ctx context.Context, in bus.Inbound) error {
 	select {
 	case <-c.listening:
@@ -121,7 +120,7 @@ func (c *TypingChannel) Typing(_ context.Context, to bus.Address) (time.Duration
 	return 5 * time.Second, nil
 }
 
-// Shown returns where and when the bot was shown at work.
+// Shown returns where and when the bot was shown to be at work.
 func (c *TypingChannel) Shown() []Arrival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,11 +146,10 @@ func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels
 	return "", false, nil
 }
 
-// A ThreadingChannel is a MemoryChannel in which replies go into a thread below the
-// message.
+// A ThreadingChannel is a MemoryChannel in which replies go into a thread below the message.
 type ThreadingChannel struct {
 	*MemoryChannel
-	// OnReply, if set, returns the error that ReplyAddress is to return.
+	// OnReply, if set, returns the error for ReplyAddress to return.
 	OnReply func() error
 }
 
@@ -166,7 +164,7 @@ func (c ThreadingChannel) ReplyAddress(_ context.Context, to bus.Address, id str
 	return to, nil
 }
 
-// A ReactingChannel is a MemoryChannel that also shows reactions at people's messages.
+// A ReactingChannel is a MemoryChannel that also shows reactions to people's messages.
 type ReactingChannel struct {
 	*MemoryChannel
 	// OnReact, if set, returns the error of each reaction.
@@ -219,8 +217,7 @@ type EditingChannel struct {
 	OnEdit func(id string) error
 }
 
-// Edit implements channels.Editor: it records the new text, unless that is too long for an
-// edit.
+// Edit implements channels.Editor: it records the new text, unless that is too long for an edit.
 func (c *EditingChannel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	if c.OnEdit != nil {
 		if err := c.OnEdit(id); err != nil {
@@ -242,8 +239,8 @@ func (c *EditingChannel) SendFile(ctx context.Context, to bus.Address, file bus.
 // CaptionLength implements channels.Captioner: it returns Caption.
 func (c *EditingChannel) CaptionLength() int { return c.Caption }
 
-// Shown returns what people see in a chat, with edits applied: each text, with the id of the
-// message under which it stands and the name of its file.
+// Shown returns what people see in a chat, with edits applied: each text, with the id of the message that it is
+// posted under and the name of its file.
 func (c *EditingChannel) Shown(chat string) []string {
 	var shown []string
 	at := map[string]int{}

@@ -38,7 +38,7 @@ func testNotes(t *testing.T, s suite) {
 	}
 }
 
-// testNoteRace lets several processes call SetNoteOnce for the same thing at once.
+// testNoteRace makes several processes call SetNoteOnce for the same thing at the same time.
 func testNoteRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for round := range 10 {

@@ -13,7 +13,7 @@ import (
 )
 
 func testRequests(t *testing.T, s suite) {
-	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` beside it
+	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` running next to it
 	asked, err := b.Ask(t.Context(), "c:7", "c:70")
 	must(t, err)
 	again, err := b.Ask(t.Context(), "c:7", "c:70")
@@ -30,7 +30,7 @@ func testRequests(t *testing.T, s suite) {
 	if _, ok, err := b.Paired(t.Context(), "c:7"); ok || err != nil {
 		t.Errorf("somebody who asked is paired: %v, %v", ok, err)
 	}
-	// The stranger who was told a code cannot approve the request by saying it.
+	// The stranger who was told a code can't approve the request by saying it.
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code, Person: "c:7", Chat: "c:70"}); !errors.Is(err, channels.ErrNoCode) {
 		t.Errorf("a request was used as an offer: %v", err)
 	}
@@ -143,8 +143,8 @@ func testOffers(t *testing.T, s suite) {
 	testStandingOffer(t, s, b, code)
 }
 
-// testStandingOffer lets several processes make an offer at once where there is none: all
-// must get the same.
+// testStandingOffer makes several processes make an offer at the same time while there is none: all must get the
+// same one.
 func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) {
 	other := s.open(t)
 	var codes [10]string
@@ -226,7 +226,7 @@ func testNames(t *testing.T, s suite) {
 			t.Errorf("names are %q, want %q", got, want)
 		}
 	}
-	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // the platform does not give the name this time
+	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // this time, the platform does not say the name
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"parley/channels"
 )
 
-// recordAnswer records an answer of a turn whose parts have these ids on the platform.
+// recordAnswer records a turn's answer whose parts have these ids on the platform.
 func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 	t.Helper()
 	send := newSend(bus.ReplyID(turn), ids...)
@@ -26,18 +26,18 @@ func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 	}
 }
 
-// ratedSession is the session whose answer the ratings of these tests are about. The answer belongs
-// to the turn c:t:1; its parts are the messages p1 and p2.
+// ratedSession is the session whose answer is rated in these tests. The answer belongs to the turn c:t:1; its parts
+// are the messages p1 and p2.
 const ratedSession = "main:c:1:2"
 
 func ratedAt() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// newRating returns a rating of a message by a person.
+// newRating returns a person's rating of a message.
 func newRating(person, message string, good bool) channels.Rating {
 	return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: ratedAt()}
 }
 
-// rate records a rating, and checks whether Rate reports a change as wanted.
+// rate records a rating, and checks that Rate reports a change if want is true, and none otherwise.
 func rate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
 	t.Helper()
 	kept, changed, err := b.Rate(t.Context(), r)
@@ -68,8 +68,7 @@ func wantRatings(t *testing.T, b Book, want ...string) {
 	}
 }
 
-// testRatings has subtests that build on each other: each goes on with the book of the one
-// before.
+// testRatings has subtests that build on each other: each continues with the book as the previous one left it.
 func testRatings(t *testing.T, s suite) {
 	b := s.open(t)
 	recordAnswer(t, b, ratedSession, "c:t:1", "p1", "p2")
@@ -140,7 +139,7 @@ func testRatingsBy(t *testing.T, b Book) {
 	}
 }
 
-// linkedPeople returns the ids of all who are linked with a person.
+// linkedPeople returns the ids of everybody who is linked with a person.
 func linkedPeople(t *testing.T, b Book, person string) string {
 	t.Helper()
 	all, err := b.Linked(t.Context(), person)
@@ -153,7 +152,7 @@ func linkedPeople(t *testing.T, b Book, person string) string {
 	return strings.Join(ids, " ")
 }
 
-// wantAllLinked checks with whom everybody is linked.
+// wantAllLinked checks who is linked with whom.
 func wantAllLinked(t *testing.T, b Book, want string) {
 	t.Helper()
 	if all, err := b.AllLinked(t.Context()); err != nil || fmt.Sprint(all) != want {
@@ -161,7 +160,7 @@ func wantAllLinked(t *testing.T, b Book, want string) {
 	}
 }
 
-// link links person with the person with, who makes the code; cause is the id of the command.
+// link links person with the person `with`, who makes the code; cause is the id of the command.
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: with, Chat: "chat of " + with, Cause: cause})
@@ -185,8 +184,8 @@ func remember(t *testing.T, b Book, scope, owner, call, text string) {
 	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
 }
 
-// testLinks tests that two accounts of one person are linked, and share their memory. Its subtests
-// run in their order: each continues with the book that the one before has left.
+// testLinks tests that two accounts of one person are linked, and share their memory. Its subtests run in order:
+// each continues with the book as the previous one left it.
 func testLinks(t *testing.T, s suite) {
 	b := s.open(t)
 	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")
@@ -239,7 +238,7 @@ func testLinkByCode(t *testing.T, b Book) {
 	}
 	refused(channels.Linking{Code: void, Person: "d:1", Cause: "m0"})
 	refused(channels.Linking{Code: code, Person: "c:1", Cause: "m0"}) // their own
-	for range 2 {                                                     // the second time as after a crash
+	for range 2 {                                                     // the second time, as if after a crash
 		all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"})
 		must(t, err)
 		if len(all) != 2 || all[0].Account != all[1].Account || all[0].Chat == all[1].Chat {
@@ -249,8 +248,8 @@ func testLinkByCode(t *testing.T, b Book) {
 	refused(channels.Linking{Code: code, Person: "c:2", Cause: "m2"}) // used
 }
 
-// testUnlink separates c:1, after whom the account is named, from d:1 and e:1, and then these two
-// from each other.
+// testUnlink separates c:1, after whom the account is named, from d:1 and e:1, and then separates these two from
+// each other.
 func testUnlink(t *testing.T, b Book) {
 	others, err := b.Unlink(t.Context(), "c:1")
 	must(t, err)
@@ -271,8 +270,7 @@ func testUnlink(t *testing.T, b Book) {
 	}
 }
 
-// testLinkRace checks that a code works once, even if several people use it at the same
-// time.
+// testLinkRace checks that a code works once, even if several people use it at the same time.
 func testLinkRace(t *testing.T, s suite) {
 	b := s.open(t)
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "chat"})
@@ -302,7 +300,7 @@ func testLinkRace(t *testing.T, s suite) {
 
 func testMemories(t *testing.T, s suite) {
 	b := s.open(t)
-	for range 2 { // the same call again, as after a crash
+	for range 2 { // the same call again, as if after a crash
 		remember(t, b, channels.OfPerson, "c:1", "k1", "one\x00")
 	}
 	remember(t, b, channels.OfAgent, "c:1", "k1", "the agent's")
@@ -338,7 +336,7 @@ func testMemories(t *testing.T, s suite) {
 	wantMemory(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
 }
 
-// testKeptMemories tests what whoever looks through all memories finds, and erases.
+// testKeptMemories tests listing all memories and erasing one of them.
 func testKeptMemories(t *testing.T, b Book) {
 	t.Helper()
 	remember(t, b, channels.OfPerson, "c:9", "k6", "ä")

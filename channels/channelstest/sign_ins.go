@@ -60,7 +60,7 @@ func testSignIns(t *testing.T, s suite) {
 	}
 }
 
-// testSignInRace lets several processes use the same code at once.
+// testSignInRace makes several processes use the same code at the same time.
 func testSignInRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for range 10 {

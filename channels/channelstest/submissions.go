@@ -12,7 +12,7 @@ import (
 	"parley/channels"
 )
 
-// newSubmission returns a submission like an API would hand it in.
+// newSubmission returns a submission as an API would create it.
 func newSubmission(id, origin, key, digest string) channels.Submission {
 	return channels.Submission{
 		ID: id, Origin: origin, Key: key, Digest: digest, At: time.Now().Truncate(time.Microsecond),
@@ -29,8 +29,7 @@ func mustAccept(t *testing.T, b Book, p channels.Submission) (channels.Submissio
 	return known, fresh
 }
 
-// sameSubmission reports whether two submissions are equal; times may come back in another
-// zone.
+// sameSubmission reports whether two submissions are equal; times may come back in another time zone.
 func sameSubmission(a, b channels.Submission) bool {
 	if !a.At.Equal(b.At) || !a.Expires.Equal(b.Expires) {
 		return false
@@ -74,8 +73,8 @@ func testSubmissions(t *testing.T, s suite) {
 	}
 }
 
-// testSubmissionsWithoutABus takes it that a book that shares its writes with no bus publishes
-// nothing, and records the same as Accept.
+// testSubmissionsWithoutABus tests a book that shares its writes with no bus: it publishes nothing, and records the
+// same as Accept.
 func testSubmissionsWithoutABus(t *testing.T, s suite) {
 	b := s.open(t)
 	accept := func(sub channels.Submission) (channels.Submission, error) {
@@ -102,8 +101,8 @@ func testSubmissionsWithoutABus(t *testing.T, s suite) {
 	}
 }
 
-// testSubmissionsExpireAtAnyTime uses extreme times: an expiry at or before 1970 has
-// passed, and the zero time means no expiry.
+// testSubmissionsExpireAtAnyTime uses extreme times: an expiry at or before 1970 has passed, and the zero time
+// means no expiry.
 func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
 	b := s.open(t)
 	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
@@ -210,8 +209,7 @@ func testSubjects(t *testing.T, s suite) {
 	}
 }
 
-// testPartKinds uses parts that edit, go under other messages, carry a file, or are recorded as
-// failed.
+// testPartKinds uses parts that edit, go under other messages, contain a file, or are recorded as failed.
 func testPartKinds(t *testing.T, s suite) {
 	b := s.open(t)
 	begun := newSend("m", "edits", "under", "file")
