@@ -205,9 +205,9 @@ func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 type Whisperer interface {
 	// Whisper shows the part only to the user with that id. Its errors are *SendError.
 	Whisper(ctx context.Context, to bus.Address, user string, part Part) error
-	// Alone returns the address of a person's private chat with the bot. The person's id is written as in
+	// PrivateChat returns the address of a person's private chat with the bot. The person's id is written as in
 	// bus.Person.
-	Alone(ctx context.Context, person string) (bus.Address, error)
+	PrivateChat(ctx context.Context, person string) (bus.Address, error)
 }
 
 // AsWhisperer returns the channel as a Whisperer; false if it isn't one.

@@ -270,8 +270,8 @@ type Asks interface {
 	NoteTold(ctx context.Context, id string) error
 	// OpenAsks lists the open asks, the oldest first.
 	OpenAsks(ctx context.Context) ([]bus.Ask, error)
-	// Waits reports whether a session has an open ask, that is, waits for people.
-	Waits(ctx context.Context, session string) (bool, error)
+	// HasOpenAsk reports whether a session has an open ask, that is, waits for people.
+	HasOpenAsk(ctx context.Context, session string) (bool, error)
 	// UntoldAsks lists the asks that ended before a time and for which NoteTold was not called: their sessions must
 	// still be told.
 	UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error)

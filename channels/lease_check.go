@@ -24,8 +24,8 @@ const LeasePatience = 2 * time.Second
 // A LeaseCheck finds out whether this process still holds the lease under which it sends. Asked is the time of the
 // last check; Ask checks again, and fails if the lease is lost.
 type LeaseCheck struct {
-	Asked time.Time
-	Ask   func(context.Context) error
+	CheckedAt time.Time
+	Check     func(context.Context) error
 }
 
 // leaseCheckKey is the context key of a LeaseCheck.
@@ -123,13 +123,13 @@ func (p leaseCheckedTransport) checkBody(req *http.Request, r LeaseCheck) (*http
 // askIfLate checks the lease if the last check is too old. It returns an error if the lease is lost.
 func (c *LeaseCheck) askIfLate(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(c.Asked) <= LeasePatience {
+	if now.Sub(c.CheckedAt) <= LeasePatience {
 		return nil
 	}
-	if err := c.Ask(ctx); err != nil {
+	if err := c.Check(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errLeaseLost, err)
 	}
-	c.Asked = now
+	c.CheckedAt = now
 	return nil
 }
 

@@ -38,7 +38,7 @@ func TestHowTheCapsStand(t *testing.T) {
 	reporter := &billing.UsageReporter{Money: money(t), Caps: func() billing.Caps {
 		return billing.Caps{UserDay: 2_000_000, SessionDay: 1_000_000, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 5_000_000, "main": 0}}
 	}}
-	got, err := reporter.Stand(t.Context())
+	got, err := reporter.CapStates(t.Context())
 	want := []bill.CapState{
 		{Of: "all", Span: "day", Setting: "[budget] day", Most: 20_000_000, Reserved: 197_400},
 		{Of: "all", Span: "month", Setting: "[budget] month", Most: 200_000_000, Reserved: 197_400},
@@ -51,7 +51,7 @@ func TestHowTheCapsStand(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got, err := (&billing.UsageReporter{}).Stand(t.Context()); len(got) > 0 || err != nil {
+	if got, err := (&billing.UsageReporter{}).CapStates(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("without a price there are caps: %+v, %v", got, err)
 	}
 }

@@ -101,9 +101,9 @@ func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []s
 		strings.Join(caps, ", "), strings.Join(keys, ", ")), notes
 }
 
-// Stand returns how much of each cap is used: of the caps on all agents together and on each agent, and of the caps
-// on the people and sessions that something is reserved for now. There are none if no price is known.
-func (d *UsageReporter) Stand(ctx context.Context) ([]bill.CapState, error) {
+// CapStates returns how much of each cap is used: of the caps on all agents together and on each agent, and of the
+// caps on the people and sessions that something is reserved for now. There are none if no price is known.
+func (d *UsageReporter) CapStates(ctx context.Context) ([]bill.CapState, error) {
 	if d.Caps == nil {
 		return nil, nil
 	}

@@ -125,7 +125,7 @@ func checkLeaseChecked(r *channelRun) {
 	}
 	for name, call := range calls {
 		err := call(channels.WithLeaseCheck(r.Context(), channels.LeaseCheck{
-			Asked: time.Now().Add(-time.Hour), Ask: func(context.Context) error { return bus.ErrFenced },
+			CheckedAt: time.Now().Add(-time.Hour), Check: func(context.Context) error { return bus.ErrFenced },
 		}))
 		if fault := channels.FaultOf(err); err == nil || fault.Fault != channels.Retry {
 			r.Errorf("%s after the lease was lost: %v, want %s", name, err, channels.Retry)
@@ -139,7 +139,7 @@ func checkLeaseChecked(r *channelRun) {
 		var connected, asked atomic.Bool
 		ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 		err := call(channels.WithLeaseCheck(ctx, channels.LeaseCheck{
-			Asked: time.Now().Add(-time.Hour), Ask: func(context.Context) error {
+			CheckedAt: time.Now().Add(-time.Hour), Check: func(context.Context) error {
 				asked.Store(connected.Load())
 				return nil
 			},

@@ -9,8 +9,8 @@ import (
 	"parley/bus"
 )
 
-// look is the time between two checks whether the channels are connected.
-const look = time.Second
+// checkEvery is the time between two checks whether the channels are connected.
+const checkEvery = time.Second
 
 // A Channel is a channel whose connection is watched.
 type Channel struct {
@@ -38,11 +38,11 @@ func (w *Watch) Run(ctx context.Context) error {
 			keepers = append(keepers, &keeper{Channel: c, notes: w.Notes})
 		}
 	}
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		for _, c := range w.Channels {
-			w.tell(c, told)
+			w.emitChange(c, told)
 		}
 		for _, k := range keepers {
 			k.keep(ctx)
@@ -55,8 +55,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// tell emits an event if a channel's state is not the one that was last told.
-func (w *Watch) tell(c Channel, told map[string]bool) {
+// emitChange emits an event if a channel's state is not the one that was last told.
+func (w *Watch) emitChange(c Channel, told map[string]bool) {
 	if !c.Known() {
 		delete(told, c.Name)
 		return

@@ -49,19 +49,19 @@ func Read(ctx context.Context, notes Notes) (map[string]Facts, error) {
 		case ofState:
 			word, rest, _ := strings.Cut(n.Value, " ")
 			since, bot, _ := strings.Cut(rest, " ")
-			one.Up, one.Since, one.Bot = word == bus.StateUp, moment(since), bot
+			one.Up, one.Since, one.Bot = word == bus.StateUp, parseTime(since), bot
 		case ofIn:
-			one.LastIn = moment(n.Value)
+			one.LastIn = parseTime(n.Value)
 		case ofOut:
-			one.LastOut = moment(n.Value)
+			one.LastOut = parseTime(n.Value)
 		}
 		all[name] = one
 	}
 	return all, nil
 }
 
-// moment parses a time; it returns the zero time if the text isn't one.
-func moment(text string) time.Time {
+// parseTime parses a time; it returns the zero time if the text isn't one.
+func parseTime(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}
@@ -72,8 +72,8 @@ func moment(text string) time.Time {
 // Traffic remembers when this process last received a message on a channel and last sent one.
 type Traffic struct{ in, out atomic.Int64 }
 
-// CameIn records that a message has just arrived.
-func (t *Traffic) CameIn() { t.in.Store(time.Now().Unix()) }
+// NoteReceived records that a message has just arrived.
+func (t *Traffic) NoteReceived() { t.in.Store(time.Now().Unix()) }
 
 // Observe returns a function that records how a send ended, and passes it on.
 func (t *Traffic) Observe(on func(result string, took time.Duration)) func(result string, took time.Duration) {
@@ -85,8 +85,8 @@ func (t *Traffic) Observe(on func(result string, took time.Duration)) func(resul
 	}
 }
 
-// Added returns the facts, updated with what this process has received and sent since they were stored.
-func (t *Traffic) Added(to Facts) Facts {
+// AddTo returns the facts, updated with what this process has received and sent since they were stored.
+func (t *Traffic) AddTo(to Facts) Facts {
 	if at := asTime(t.in.Load()); at.After(to.LastIn) {
 		to.LastIn = at
 	}

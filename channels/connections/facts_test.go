@@ -96,7 +96,7 @@ func TestFactsAreKeptForAllProcesses(t *testing.T) {
 		}
 		times := kept.times
 		for range 60 { // messages come all the time
-			traffic.CameIn()
+			traffic.NoteReceived()
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
@@ -124,11 +124,11 @@ func TestFactsOfOtherReleases(t *testing.T) {
 		t.Errorf("read is %+v, %v", all, err)
 	}
 	traffic := &connections.Traffic{}
-	if f := traffic.Added(all["slack"]); f != all["slack"] {
+	if f := traffic.AddTo(all["slack"]); f != all["slack"] {
 		t.Errorf("without traffic it is %+v", f)
 	}
-	traffic.CameIn()
-	if f := traffic.Added(all["slack"]); f.LastIn.IsZero() || f.LastOut.Year() != 2030 {
+	traffic.NoteReceived()
+	if f := traffic.AddTo(all["slack"]); f.LastIn.IsZero() || f.LastOut.Year() != 2030 {
 		t.Errorf("with traffic it is %+v", f)
 	}
 }

@@ -34,9 +34,9 @@ func matches(line string, commands []string) []string {
 	return slices.Compact(all)
 }
 
-// begunWord returns where the word that Tab would complete begins in a typed line, and what the word may become: a
-// command, or the @path of a file.
-func begunWord(line string, commands []string) (at int, may []string) {
+// wordToComplete returns where the word that Tab would complete begins in a typed line, and what the word may
+// become: a command, or the @path of a file.
+func wordToComplete(line string, commands []string) (at int, may []string) {
 	if may = matches(line, commands); len(may) > 0 {
 		return 0, may
 	}

@@ -84,13 +84,13 @@ type answerWaiter struct {
 	out, err io.Writer
 	result   chan error // receives, once, what Receive returns
 
-	mu      sync.Mutex
-	id      string               // the id of the message
-	command bool                 // whether the message is a command, which no turn answers
-	turns   map[string]bool      // the turns that answer the message: its own, or one that it was steered into
-	ended   map[string]bus.Event // by turn: the event that ended it
-	change  chan struct{}        // closed and replaced when ended grows
-	over    bool                 // whether result has received its value
+	mu       sync.Mutex
+	id       string               // the id of the message
+	command  bool                 // whether the message is a command, which no turn answers
+	turns    map[string]bool      // the turns that answer the message: its own, or one that it was steered into
+	ended    map[string]bus.Event // by turn: the event that ended it
+	change   chan struct{}        // closed and replaced when ended grows
+	finished bool                 // whether result has received its value
 }
 
 func newAnswerWaiter(cfg Config) *answerWaiter {
@@ -141,10 +141,10 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 
 // finish makes Receive return err. The caller holds o.mu.
 func (o *answerWaiter) finish(err error) {
-	if o.over {
+	if o.finished {
 		return
 	}
-	o.over = true
+	o.finished = true
 	o.result <- err
 }
 
@@ -169,7 +169,7 @@ func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	defer o.mu.Unlock()
 	turn, _ := bus.Cause(part.Key)
 	switch {
-	case !o.turns[turn] || o.over:
+	case !o.turns[turn] || o.finished:
 		return printLine(o.err, part.Text)
 	case !strings.HasPrefix(part.Key, bus.ReplyID(turn)):
 		o.finish(fmt.Errorf("%w: %s", ErrFailed, clean(part.Text))) // the message was not accepted at all
@@ -205,7 +205,7 @@ func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
 		o.mu.Lock()
 		end, ended := o.ended[turn]
 		change := o.change
-		skip := ended || o.id == "" || (o.command && turn == o.id) || o.over
+		skip := ended || o.id == "" || (o.command && turn == o.id) || o.finished
 		o.mu.Unlock()
 		if skip {
 			return end

@@ -49,7 +49,7 @@ func (p *pane) draw(finished, rows []string, at position) error {
 		finished, rows = withoutStyles(finished), withoutStyles(rows)
 	}
 	if p.width > 0 { // everything is redrawn, from where the window begins now
-		above, _ := p.stands()
+		above, _ := p.extent()
 		p.rows, p.at, p.width, p.height = []string{}, position{row: above}, 0, 0
 	}
 	from := 0
@@ -107,9 +107,9 @@ func (p *pane) resize(width, height int) {
 	}
 }
 
-// stands returns how many of the window's rows are above the cursor, and how many there are in total. If the
+// extent returns how many of the window's rows are above the cursor, and how many there are in total. If the
 // terminal was made narrower and has reflowed the rows, there are more than were drawn.
-func (p *pane) stands() (above, all int) {
+func (p *pane) extent() (above, all int) {
 	above, all = p.at.row, len(p.rows)
 	if p.width == 0 {
 		return above, all

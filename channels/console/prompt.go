@@ -86,7 +86,7 @@ func (p *prompt) aid() string {
 		}
 		return "search for “" + p.search.words + "” · " + found
 	}
-	_, may := begunWord(p.editor.Value(), p.commands)
+	_, may := wordToComplete(p.editor.Value(), p.commands)
 	return strings.Join(may, " · ")
 }
 
@@ -140,11 +140,11 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 		p.send()
 	case "tab":
 		line := p.editor.Value()
-		at, may := begunWord(line, p.commands)
+		at, may := wordToComplete(line, p.commands)
 		p.setText(line[:at] + complete(line[at:], may))
 	case "ctrl+r":
 		p.search = &search{at: len(p.history.lines), typed: p.editor.Value()}
-		p.found(len(p.history.lines))
+		p.showFound(len(p.history.lines))
 	case "ctrl+l":
 		p.window.clear()
 	case "ctrl+c":
@@ -188,12 +188,12 @@ func (p *prompt) searchKey(name string) bool {
 	switch name {
 	case "ctrl+r":
 		if s.at >= 0 {
-			p.found(s.at)
+			p.showFound(s.at)
 		}
 	case "backspace":
 		words := []rune(s.words)
 		s.words = string(words[:max(len(words)-1, 0)])
-		p.found(len(p.history.lines))
+		p.showFound(len(p.history.lines))
 	case "esc", "ctrl+c", "ctrl+g":
 		p.setText(s.typed)
 		p.search = nil
@@ -208,13 +208,13 @@ func (p *prompt) searchKey(name string) bool {
 			return false
 		}
 		s.words += name
-		p.found(len(p.history.lines))
+		p.showFound(len(p.history.lines))
 	}
 	return true
 }
 
-// found puts the newest line before an index that contains the search's words into the editor.
-func (p *prompt) found(before int) {
+// showFound puts the newest line before an index that contains the search's words into the editor.
+func (p *prompt) showFound(before int) {
 	s := p.search
 	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
 		p.setText(p.history.lines[s.at])

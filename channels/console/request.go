@@ -19,9 +19,9 @@ const (
 // then about the next.
 type requests struct {
 	open []bus.Ask
-	// exchanged says that the request on the screen was decided elsewhere and replaced by another one: the next
+	// replaced says that the request on the screen was decided elsewhere and replaced by another one: the next
 	// typed line may still be meant for the old one.
-	exchanged bool
+	replaced bool
 }
 
 // add adds a request, if people are asked about it in this chat.
@@ -41,7 +41,7 @@ func (r *requests) remove(id string) {
 		return
 	}
 	r.open = slices.Delete(r.open, at, at+1)
-	r.exchanged = len(r.open) > 0 && (r.exchanged || at == 0)
+	r.replaced = len(r.open) > 0 && (r.replaced || at == 0)
 }
 
 // question returns the question that the terminal is asking; "" if no request is open.

@@ -64,7 +64,7 @@ type screen struct {
 	calls       []callLine       // the tool calls that are running
 	busy        bool             // whether an answer is expected
 	status      string           // the line that says what is going on
-	ownMessages map[string]bool  // the ids of the person's messages; see recordAsked
+	ownMessages map[string]bool  // the ids of the person's messages; see recordSent
 	turns       map[string]*turn // the turns, by id
 	latest      string           // the id of the turn that the last event belongs to
 	change      chan struct{}    // closed when a turn has ended
@@ -117,9 +117,9 @@ func (s *screen) putBack(text, wrong string) {
 	}
 }
 
-// recordAsked records the id of one of the person's messages, and whether the message is a command, which is
+// recordSent records the id of one of the person's messages, and whether the message is a command, which is
 // answered without a turn.
-func (s *screen) recordAsked(id, text string) {
+func (s *screen) recordSent(id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ownMessages[id] = isCommand(text)

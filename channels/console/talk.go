@@ -150,7 +150,7 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 		if with := in.Attachments; len(with) > 0 {
 			c.screen.printNote(filesNote(with))
 		}
-		c.screen.recordAsked(in.ID, text)
+		c.screen.recordSent(in.ID, text)
 		if err := c.publish(ctx, publish, in); err != nil {
 			return nil // ctx is done
 		}

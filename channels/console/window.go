@@ -232,7 +232,7 @@ func (w *window) draw() error {
 		rows = w.linesOf(w.calls)
 		rows = rows[max(len(rows)-room, 0):]
 	}
-	if _, stands := w.pane.stands(); stands > 0 { // if the window got smaller, there would be empty rows below it
+	if _, stands := w.pane.extent(); stands > 0 { // if the window got smaller, there would be empty rows below it
 		rows = append(rows, make([]string, max(min(stands, w.height)-len(w.finished)-len(rows)-below, 0))...)
 	}
 	status := cmp.Or(w.aid, w.status, w.hint)

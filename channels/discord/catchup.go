@@ -179,9 +179,9 @@ func (u *catchUp) listActiveDirectChats() []string {
 	return slices.Collect(maps.Keys(u.activeDirectChats))
 }
 
-// mayHaveMissed reports whether the message with that id was written while the bot was away, so that the bot may
-// not have received it.
-func (u *catchUp) mayHaveMissed(id uint64) bool {
+// mayHaveMissedMessage reports whether the message with that id was written while the bot was away, so that the bot
+// may not have received it.
+func (u *catchUp) mayHaveMissedMessage(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return id > u.since || u.gaps.contains(id)
@@ -265,7 +265,7 @@ func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 		read := from
 		for _, m := range page {
 			id := snowflake(m.ID)
-			if u.mayHaveMissed(id) && m.isSpeech(u.directory.botUser().ID) && !u.publisher.deliver(ctx, &laneItem{channel: l.id, id: id, message: m}) {
+			if u.mayHaveMissedMessage(id) && m.isSpeech(u.directory.botUser().ID) && !u.publisher.deliver(ctx, &laneItem{channel: l.id, id: id, message: m}) {
 				return true
 			}
 			u.position.noteRead(id)

@@ -12,7 +12,7 @@ func (c *Channel) SetRoom(n int) { c.maxQueued = n }
 func (c *Channel) SetHello(d time.Duration) { c.timing.hello = d }
 
 // SetAnswer sets how long what somebody did may take before Discord is told to wait.
-func (c *Channel) SetAnswer(d time.Duration) { c.timing.answer = d }
+func (c *Channel) SetAnswer(d time.Duration) { c.timing.answerWithin = d }
 
 // SetOverlap sets how much is read again before a gap.
 func (c *Channel) SetOverlap(d time.Duration) { c.timing.overlap = d }

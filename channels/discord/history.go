@@ -81,10 +81,10 @@ func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (st
 		return "", nil
 	}
 	p, err := h.directory.findPlace(ctx, parts[2])
-	if err != nil || p.linked() == "" {
+	if err != nil || p.linkPrefix() == "" {
 		return "", err
 	}
-	return "https://discord.com/channels/" + p.linked() + "/" + parts[2] + "/" + parts[3], nil
+	return "https://discord.com/channels/" + p.linkPrefix() + "/" + parts[2] + "/" + parts[3], nil
 }
 
 const (

@@ -69,13 +69,13 @@ func (d *interaction) typedText() string {
 
 // interactions publishes what people do other than writing messages, and answers them.
 type interactions struct {
-	translator *translator
-	directory  *directory
-	publish    func(context.Context, bus.Inbound) error
-	responder  responder
-	answer     time.Duration  // how long publishing may take before Discord is told to wait
-	running    sync.WaitGroup // interactions that are being published
-	log        *slog.Logger
+	translator   *translator
+	directory    *directory
+	publish      func(context.Context, bus.Inbound) error
+	responder    responder
+	answerWithin time.Duration  // how long publishing may take before Discord is told to wait
+	running      sync.WaitGroup // interactions that are being published
+	log          *slog.Logger
 }
 
 // receive reads an interaction from an event and publishes it in the background.
@@ -103,7 +103,7 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	long, cancel := context.WithTimeout(ctx, deferredTimeout)
 	defer cancel()
 	r.running.Go(func() { done <- r.publishInteractionOrRetry(long, d) })
-	wait := time.NewTimer(r.answer)
+	wait := time.NewTimer(r.answerWithin)
 	defer wait.Stop()
 	var err error
 	deferred := false

@@ -159,15 +159,15 @@ func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bo
 	return nil, 0, false
 }
 
-// historyAgain is the time between two attempts to read a channel's history. In between, the channel's new messages
-// are published.
-const historyAgain = time.Minute
+// retryHistoryAfter is the time between two attempts to read a channel's history. In between, the channel's new
+// messages are published.
+const retryHistoryAfter = time.Minute
 
-// readHistory reads history for a lane. If that fails, it is tried again after historyAgain.
+// readHistory reads history for a lane. If that fails, it is tried again after retryHistoryAfter.
 func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	if !s.catchUp(ctx, l) && ctx.Err() == nil {
 		s.mu.Lock()
-		l.retryAt = time.Now().Add(historyAgain)
+		l.retryAt = time.Now().Add(retryHistoryAfter)
 		s.mu.Unlock()
 	}
 }

@@ -25,13 +25,13 @@ func (p place) isThread() bool {
 // isGroup reports whether anybody besides one person and the bot reads the place.
 func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
 
-// personal takes the place of the server's id in a web address if there is no server.
-const personal = "@me"
+// noServer takes the place of the server's id in a web address if there is no server.
+const noServer = "@me"
 
-// linked returns what precedes the place's id in the web address of one of its messages; "" if that isn't known.
-func (p place) linked() string {
+// linkPrefix returns what precedes the place's id in the web address of one of its messages; "" if that isn't known.
+func (p place) linkPrefix() string {
 	if p.Type == discordgo.ChannelTypeDM || p.Type == discordgo.ChannelTypeGroupDM {
-		return personal
+		return noServer
 	}
 	return p.Guild
 }

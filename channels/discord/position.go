@@ -13,8 +13,8 @@ import (
 // saveTimeout limits one write of the cursor.
 const saveTimeout = 5 * time.Second
 
-// A missed knows what the bot has not received; catchUp implements it.
-type missed interface {
+// missedMessages knows which messages the bot has not received; catchUp implements it.
+type missedMessages interface {
 	missingFrom() uint64
 	setGaps(all gaps)
 	unsavedGaps() (text string, dirty bool)
@@ -28,13 +28,13 @@ type position struct {
 	name   string // the channel's name
 	book   Book
 	lanes  *lanes
-	missed missed
+	missed missedMessages
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	last    uint64 // the newest message that has been received
-	began   uint64 // when the session began, as an id, by this machine's clock
-	written uint64 // the cursor that was last saved
+	mu          sync.Mutex
+	last        uint64 // the newest message that has been received
+	began       uint64 // when the session began, as an id, by this machine's clock
+	savedCursor uint64 // the cursor that was last saved
 }
 
 // beginSession records that a session begins: whatever is written from now on arrives as events.
@@ -89,7 +89,7 @@ func (p *position) tryLoad(ctx context.Context, now uint64) error {
 			return err
 		}
 	}
-	p.written = p.last
+	p.savedCursor = p.last
 	return nil
 }
 
@@ -155,9 +155,9 @@ func (p *position) save(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	again := to < p.written && p.last >= p.written
+	again := to < p.savedCursor && p.last >= p.savedCursor
 	p.mu.Unlock()
-	if to == p.written || again {
+	if to == p.savedCursor || again {
 		return
 	}
 	if err := p.saveCursor(ctx, to); err != nil {
@@ -166,7 +166,7 @@ func (p *position) save(ctx context.Context) {
 		}
 		return
 	}
-	p.written = to
+	p.savedCursor = to
 }
 
 // saveGaps saves the gaps. They must be saved before the cursor passes them. It returns false if saving failed.

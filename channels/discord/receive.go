@@ -38,7 +38,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	cancel()
 	// The work that adds to the lanes ends first, then the lanes; the cursor is saved last, so that it covers
 	// everything that was published.
-	r.beside.Wait()
+	r.background.Wait()
 	r.interactions.running.Wait()
 	r.lanes.running.Wait()
 	working.Wait()
@@ -58,7 +58,7 @@ type receiver struct {
 	position     *position
 	publisher    *publisher
 	catchUp      *catchUp
-	beside       sync.WaitGroup // background work that an event has started and that no lane waits for
+	background   sync.WaitGroup // background work that an event has started and that no lane waits for
 }
 
 // newReceiver builds a receiver and connects its parts.
@@ -66,7 +66,7 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	t := c.historian.translator
 	r := &receiver{
 		api: c.api, directory: t.directory, commands: &commandMenu{c.api},
-		interactions: &interactions{translator: t, directory: t.directory, publish: publish, responder: responder{c.api}, answer: c.timing.answer, log: c.log},
+		interactions: &interactions{translator: t, directory: t.directory, publish: publish, responder: responder{c.api}, answerWithin: c.timing.answerWithin, log: c.log},
 	}
 	r.lanes = newLanes(c.maxQueued)
 	r.position = &position{name: c.name, book: t.book, lanes: r.lanes, log: r.log}
@@ -172,8 +172,8 @@ func (r *receiver) beginSession(ctx context.Context, data json.RawMessage) {
 	}
 	r.directory.reset(begun.User)
 	r.catchUp.beginSession(begun.Guilds)
-	r.beside.Go(func() { r.catchUp.readDirectChats(ctx) })
-	r.beside.Go(func() { r.commands.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
+	r.background.Go(func() { r.catchUp.readDirectChats(ctx) })
+	r.background.Go(func() { r.commands.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
 // receiveMessage puts a message into its channel's lane (queue), behind the history that must be read for the

@@ -6,14 +6,14 @@ import "time"
 type timing struct {
 	save  time.Duration // how often the cursor is saved
 	hello time.Duration // how long the gateway may take to say hello
-	// answer is how long publishing an interaction may take before Discord is told to wait.
-	answer  time.Duration
-	overlap time.Duration // how far before a gap history is read too
+	// answerWithin is how long publishing an interaction may take before Discord is told to wait.
+	answerWithin time.Duration
+	overlap      time.Duration // how far before a gap history is read too
 }
 
 // defaultTiming returns the timing of every Channel outside of tests.
 func defaultTiming() timing {
-	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTimeout, overlap: overlap}
+	return timing{save: 5 * time.Second, hello: 20 * time.Second, answerWithin: answerTimeout, overlap: overlap}
 }
 
 // overlap is how far before an outage history is read too: when the last message arrived, an older one from another

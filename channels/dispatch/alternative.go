@@ -19,7 +19,7 @@ func (w *alternative) run(_, work context.Context, d *delivery) error {
 	}
 	ahead, err := w.ledger.book.Lookup(work, otherwise.Unsent)
 	if err != nil && !errors.Is(err, channels.ErrNoSend) {
-		return w.ledger.failed(d, err)
+		return w.ledger.retryAfterError(d, err)
 	}
 	if !ahead.HasSentFile() {
 		d.out.Text, d.out.Buttons = otherwise.Text, otherwise.Buttons

@@ -60,8 +60,8 @@ func (c *clearance) checkLease(work context.Context, d *delivery) error {
 	return giveBackFor(0)
 }
 
-// checking returns a context for calls to the platform: the adapter checks the lease again if this process was
+// withLeaseCheck returns a context for calls to the platform: the adapter checks the lease again if this process was
 // paused since asked, the time of the last check.
-func (d *delivery) checking(work context.Context, asked time.Time) context.Context {
-	return channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: asked, Ask: d.lease.Held})
+func (d *delivery) withLeaseCheck(work context.Context, asked time.Time) context.Context {
+	return channels.WithLeaseCheck(work, channels.LeaseCheck{CheckedAt: asked, Check: d.lease.Held})
 }

@@ -123,4 +123,4 @@ func isLeftOut(p channels.SentPart) bool {
 	return p.State == channels.Failed && p.File && strings.HasPrefix(p.Code, leftOutPrefix)
 }
 
-func isSent(p channels.SentPart) bool { return p.State == channels.Sent }
+func isPartSent(p channels.SentPart) bool { return p.State == channels.Sent }

@@ -8,10 +8,10 @@
 //   - alternative.go: a message that depends on another may get a different text.
 //   - duplicates.go: a message may only replace another one that was sent by mistake.
 //   - recording.go: the message and its parts (plan.go) are recorded in the book.
-//   - sending.go: each part is sent. cut_offs.go finds out about parts whose sending was cut off, transmission.go
-//     sends a part to the platform, and send_errors.go decides what to do if the platform does not accept it: send
-//     it in another form (withdrawals.go), without its file (files.go), later (retry_policy.go), or not at all
-//     (give_ups.go, fallbacks.go).
+//   - sending.go: each part is sent. interrupted_sends.go finds out about parts whose sending was cut off,
+//     transmission.go sends a part to the platform, and send_errors.go decides what to do if the platform does not
+//     accept it: send it in another form (withdrawals.go), without its file (files.go), later (retry_policy.go), or
+//     not at all (abandoner.go, fallbacks.go).
 //   - session_notice.go: the session of a chat is told what was posted there.
 //
 // The stages share the remaining files: clearance.go (the rate limits and the lease), ledger.go (writes to the

@@ -27,7 +27,7 @@ func (s *duplicates) run(ctx, work context.Context, d *delivery) error {
 	}
 	shown, err := s.subjects.shown.Bound(work, d.out.Origin, d.out.Subject, d.out.To)
 	if err != nil {
-		return s.subjects.ledger.failed(d, err)
+		return s.subjects.ledger.retryAfterError(d, err)
 	}
 	parts := s.rendering.renderEdit(d.out.Text)
 	if shown == d.out.Double || len(parts) == 0 {
@@ -37,11 +37,11 @@ func (s *duplicates) run(ctx, work context.Context, d *delivery) error {
 		return err
 	}
 	d.paced = false
-	call, cancel := context.WithTimeout(d.checking(work, time.Now()), s.retryPolicy.policy.Timeout)
+	call, cancel := context.WithTimeout(d.withLeaseCheck(work, time.Now()), s.retryPolicy.policy.Timeout)
 	defer cancel()
 	err = e.Edit(call, d.to, d.out.Double, channels.Part{Key: channels.PartKey(d.record.ID, 0), Session: d.out.Session, Text: parts[0].Text, Plain: parts[0].Plain})
 	fault := channels.FaultOf(err)
-	if err == nil || fault.Fault == channels.Rejected || fault.Fault == channels.Stop || d.attempts >= leastAttempts {
+	if err == nil || fault.Fault == channels.Rejected || fault.Fault == channels.Stop || d.attempts >= minAttemptsToGiveUp {
 		return &deliveryError{discarded: true}
 	}
 	return s.retryPolicy.retryLater(work, d, fault)

@@ -44,7 +44,7 @@ func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(co
 // part or an earlier one, the delivery continues without a record: with a new one it would send those parts again.
 func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.SentPart) error {
 	err := l.write(work, d.lease.Lost(), func(ctx context.Context) error { return l.book.Mark(ctx, d.record.ID, i, now) })
-	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isSent)) {
+	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isPartSent)) {
 		l.log.Warn("record of a message was erased while it was sent", slog.String("id", d.record.ID))
 		err = nil
 	}
@@ -53,7 +53,7 @@ func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.Sen
 		return giveBackFor(0)
 	}
 	if err != nil {
-		return l.failed(d, err)
+		return l.retryAfterError(d, err)
 	}
 	d.record.Parts[i] = now
 	return nil
@@ -70,8 +70,9 @@ func (l *ledger) markUnsent(work context.Context, d *delivery, i int) error {
 	return l.mark(work, d, i, p)
 }
 
-// failed logs an error from the book, and returns an error with which the message is tried again a little later.
-func (l *ledger) failed(d *delivery, err error) error {
+// retryAfterError logs an error from the book, and returns an error with which the message is tried again a little
+// later.
+func (l *ledger) retryAfterError(d *delivery, err error) error {
 	l.log.Error("book could not be used", slog.String("id", d.record.ID), slog.Any("error", err))
 	return giveBackFor(storageWait)
 }

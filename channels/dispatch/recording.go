@@ -26,7 +26,7 @@ func (o *recording) run(ctx, work context.Context, d *delivery) error {
 	}
 	parts, err := o.plan.parts(work, d)
 	if err != nil {
-		return o.ledger.failed(d, err)
+		return o.ledger.retryAfterError(d, err)
 	}
 	if d.hasExpired() {
 		for i := range parts {
@@ -36,7 +36,7 @@ func (o *recording) run(ctx, work context.Context, d *delivery) error {
 	d.record.Parts = parts
 	known, fresh, err := o.ledger.book.Begin(work, d.record)
 	if err != nil {
-		return o.ledger.failed(d, err)
+		return o.ledger.retryAfterError(d, err)
 	}
 	d.record, d.fresh = known, fresh
 	o.point("send:begun")

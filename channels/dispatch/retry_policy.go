@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// leastAttempts is how many times a message must have been tried before it may be given up.
-	leastAttempts = 10
-	// leastBeforeFallback is how many sends in a row to an address must have failed before its messages go to their
+	// minAttemptsToGiveUp is how many times a message must have been tried before it may be given up.
+	minAttemptsToGiveUp = 10
+	// minFailuresToFallBack is how many sends in a row to an address must have failed before its messages go to their
 	// fallbacks.
-	leastBeforeFallback = 5
-	// giveUpAhead is the age at which a message that only goes ahead of another one is given up, because the other
-	// waits behind it.
-	giveUpAhead = 5 * time.Minute
+	minFailuresToFallBack = 5
+	// giveUpAheadAfter is the age at which a message that only goes ahead of another one is given up, because the
+	// other waits behind it.
+	giveUpAheadAfter = 5 * time.Minute
 )
 
 // A retryPolicy decides whether a message that was not accepted is tried again, and when.
@@ -40,11 +40,11 @@ func (p *retryPolicy) shouldGiveUp(d *delivery) bool {
 	if len(d.out.Fallback) > 0 {
 		since, tries := p.streaks.lookup(d.out.To)
 		after := p.policy.FallbackAfter
-		if tries >= leastBeforeFallback && time.Since(since) > after && time.Since(d.out.At) > after {
+		if tries >= minFailuresToFallBack && time.Since(since) > after && time.Since(d.out.At) > after {
 			return true
 		}
 	}
-	if d.out.Ahead && d.attempts >= leastAttempts && time.Since(d.out.At) > giveUpAhead {
+	if d.out.Ahead && d.attempts >= minAttemptsToGiveUp && time.Since(d.out.At) > giveUpAheadAfter {
 		return true
 	}
 	return p.triedLongEnough(d)
@@ -53,7 +53,7 @@ func (p *retryPolicy) shouldGiveUp(d *delivery) bool {
 // triedLongEnough reports whether this message itself has been tried long enough. If the message does not say when
 // it was written, its age is estimated from the number of attempts.
 func (p *retryPolicy) triedLongEnough(d *delivery) bool {
-	if d.attempts < leastAttempts {
+	if d.attempts < minAttemptsToGiveUp {
 		return false
 	}
 	if d.out.At.IsZero() {

@@ -25,7 +25,7 @@ type run struct {
 	reactions *reactions.Reactions
 	rendering *rendering
 	files     *fileSending
-	giveUps   *giveUps
+	abandoner *abandoner
 	stages    []stage // the stages of a delivery, in order
 	point     func(name string)
 	log       *slog.Logger // names the channel
@@ -78,7 +78,7 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 		atOnce: make(chan struct{}, mostFiles), point: r.point, log: r.log,
 	}
 	withdrawals := &withdrawals{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries}
-	r.giveUps = &giveUps{
+	r.abandoner = &abandoner{
 		ledger: ledger, clearance: clearance, withdrawals: withdrawals, notices: notices,
 		fallbacks: &fallbacks{channel: r.Channel, bus: r.Bus, files: r.files, log: r.log}, point: r.point, log: r.log,
 	}
@@ -87,7 +87,7 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 		rendering: r.rendering, ledger: ledger, clearance: clearance, retryPolicy: retries, files: r.files,
 		sendErrors: &sendErrors{
 			ledger: ledger, clearance: clearance, retryPolicy: retries, withdrawals: withdrawals,
-			files: r.files, giveUps: r.giveUps, observe: r.observe, log: r.log,
+			files: r.files, abandoner: r.abandoner, observe: r.observe, log: r.log,
 		},
 		moved: r.moved, typing: r.typing, observe: r.observe, point: r.point, log: r.log,
 	}
@@ -99,8 +99,8 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 			ledger: ledger, clearance: clearance, drafts: r.drafts, point: r.point,
 		},
 		&sending{
-			ledger: ledger, clearance: clearance, transmission: transmission, giveUps: r.giveUps, subjects: subjects,
-			cutOffs: &cutOffs{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries, giveUps: r.giveUps},
+			ledger: ledger, clearance: clearance, transmission: transmission, abandoner: r.abandoner, subjects: subjects,
+			interruptedSends: &interruptedSends{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries, abandoner: r.abandoner},
 		},
 		&sessionNotice{channel: r.Channel, bus: r.Bus, sessionAt: r.SessionAt, retryPolicy: retries, point: r.point, log: r.log},
 	}

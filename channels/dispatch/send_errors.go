@@ -16,7 +16,7 @@ type sendErrors struct {
 	retryPolicy *retryPolicy
 	withdrawals *withdrawals
 	files       *fileSending
-	giveUps     *giveUps
+	abandoner   *abandoner
 	observe     func(result string, took time.Duration)
 	log         *slog.Logger
 }
@@ -37,7 +37,7 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		if f.files.mayLeaveOut(d, i, fault.Code) {
 			return f.files.leaveOut(work, d, i, fault.Code)
 		}
-		return f.giveUps.giveUp(work, d, fault.Code)
+		return f.abandoner.abandon(work, d, fault.Code)
 	case fault.Fault == channels.Stop:
 		how := giveBackFor(firstBackoff)
 		if failed, ok := errors.AsType[*deliveryError](f.ledger.markUnsent(work, d, i)); ok {
@@ -49,15 +49,15 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		f.retryPolicy.noteFailure(d, fault)
 		if !fault.Limited && f.retryPolicy.shouldGiveUp(d) {
 			f.observe("failed", took)
-			return f.giveUps.giveUp(work, d, gaveUp)
+			return f.abandoner.abandon(work, d, gaveUp)
 		}
 		if err := f.ledger.markUnsent(work, d, i); err != nil {
 			return err
 		}
 		return f.retryPolicy.retryLater(work, d, fault)
 	}
-	// Nobody can tell whether it was sent: it stays recorded as sending, and cutOffs handles it when the mailbox is
-	// claimed again.
+	// Nobody can tell whether it was sent: it stays recorded as sending, and interruptedSends handles it when the
+	// mailbox is claimed again.
 	f.observe("unknown", took)
 	if work.Err() != nil {
 		return giveBackFor(0)
@@ -66,7 +66,7 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		if err := f.clearance.checkLease(work, d); err != nil {
 			return err
 		}
-		return f.giveUps.leaveUnknown(work, d, i)
+		return f.abandoner.leaveUnknown(work, d, i)
 	}
 	return f.retryPolicy.retryUnknown(d)
 }

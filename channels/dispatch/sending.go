@@ -8,12 +8,12 @@ import (
 
 // A sending is the stage that sends the message's parts in order, until the platform stops accepting them.
 type sending struct {
-	ledger       *ledger
-	clearance    *clearance
-	cutOffs      *cutOffs
-	transmission *transmission
-	giveUps      *giveUps
-	subjects     *subjects
+	ledger           *ledger
+	clearance        *clearance
+	interruptedSends *interruptedSends
+	transmission     *transmission
+	abandoner        *abandoner
+	subjects         *subjects
 }
 
 func (s *sending) run(ctx, work context.Context, d *delivery) error {
@@ -42,20 +42,20 @@ func (s *sending) run(ctx, work context.Context, d *delivery) error {
 func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error {
 	switch p := d.record.Parts[i]; p.State {
 	case channels.Failed: // an earlier attempt to give up the message was cut off
-		return s.giveUps.giveUp(work, d, p.Code)
+		return s.abandoner.abandon(work, d, p.Code)
 	case channels.Sending:
 		if d.fresh {
 			return s.transmission.send(work, d, i)
 		}
-		if settled, err := s.cutOffs.resolve(ctx, work, d, i); settled || err != nil {
+		if settled, err := s.interruptedSends.resolve(ctx, work, d, i); settled || err != nil {
 			return err
 		}
 		if d.partExpired(i) {
-			return s.giveUps.giveUp(work, d, expired)
+			return s.abandoner.abandon(work, d, expired)
 		}
 	default:
 		if d.partExpired(i) {
-			return s.giveUps.giveUp(work, d, expired)
+			return s.abandoner.abandon(work, d, expired)
 		}
 		if err := s.clearance.await(ctx, work, d); err != nil { // without the lease, this could overwrite what another process has recorded
 			return err

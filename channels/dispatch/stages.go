@@ -28,7 +28,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	}
 	err = r.recovering(d, func() error { return r.send(ctx, work, d) })
 	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
-		err = r.recovering(d, func() error { return r.giveUps.giveUp(work, d, panicked) })
+		err = r.recovering(d, func() error { return r.abandoner.abandon(work, d, panicked) })
 	}
 	return r.finish(work, d, err)
 }
@@ -85,13 +85,13 @@ func recordOf(id string, out *bus.Outbound) channels.Send {
 }
 
 // recovering calls work and turns a panic into an error: the message is then tried again as after any other
-// failure, and given up after leastAttempts.
+// failure, and given up after minAttemptsToGiveUp.
 func (r *run) recovering(d *delivery, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			channels.LogPanic(r.Log, "send", r.Name, d.record.ID, p)
 			err = &deliveryError{after: backoff(d.attempts, longestBackoff)}
-			if d.attempts >= leastAttempts {
+			if d.attempts >= minAttemptsToGiveUp {
 				err = &deliveryError{bury: panicked}
 			}
 		}

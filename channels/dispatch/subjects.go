@@ -63,7 +63,7 @@ func (s *subjects) bind(work context.Context, d *delivery) error {
 		return s.shown.Bind(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
 	})
 	if err != nil {
-		return s.ledger.failed(d, err)
+		return s.ledger.retryAfterError(d, err)
 	}
 	s.point("send:tied")
 	return nil

@@ -41,7 +41,7 @@ func (t *transmission) send(work context.Context, d *delivery, i int) error {
 		}
 		t.typing.suppress(d.to, d.out.Turn)
 		began := time.Now()
-		id, err := t.callPlatform(d.checking(work, asked), d, i)
+		id, err := t.callPlatform(d.withLeaseCheck(work, asked), d, i)
 		took := time.Since(began)
 		t.point("send:sent")
 		if err == nil {

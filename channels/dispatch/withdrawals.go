@@ -28,7 +28,7 @@ func (w *withdrawals) withdraw(work context.Context, d *delivery, draft string) 
 	if err := w.clearance.checkLease(work, d); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(d.checking(work, time.Now()), w.retryPolicy.policy.Timeout)
+	ctx, cancel := context.WithTimeout(d.withLeaseCheck(work, time.Now()), w.retryPolicy.policy.Timeout)
 	defer cancel()
 	instead := w.rendering.render(textAnswerBelow)[0]
 	err := e.Edit(ctx, d.to, draft, channels.Part{Key: channels.PartKey(d.record.ID, 0), Text: instead.Text, Plain: instead.Plain})
@@ -50,7 +50,7 @@ func (w *withdrawals) withdrawUnreplaced(work context.Context, d *delivery) erro
 		return nil // it should have replaced an earlier message about its subject
 	}
 	if err != nil {
-		return w.ledger.failed(d, err)
+		return w.ledger.retryAfterError(d, err)
 	}
 	if draft.Parts[0].PlatformID != first.Edits {
 		return nil

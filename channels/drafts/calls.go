@@ -19,7 +19,7 @@ type draftCall struct {
 	length   int // the length of the model's text so far, in characters
 	growth   channels.Growth
 	unknown  bool // before the call: find out whether an earlier process has posted the draft
-	last     bool // whether this is the edit that closes the draft of a turn without an answer
+	closing  bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
 // makeCall makes one call, and completes it even if ctx is done, so that its outcome is known.
@@ -54,12 +54,12 @@ func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 		return
 	}
 	same := part.Text == "" || part.Text == one.shown
-	if same && (!one.last || one.id == "") {
+	if same && (!one.closing || one.id == "") {
 		return
 	}
 	if one.id == "" {
 		d.postDraft(ctx, work, one, to, part)
-		d.update(one.draft, func(x *draft) { x.left = x.left && x.dirty && x.state == draftShown }) // it may have to wait
+		d.update(one.draft, func(x *draft) { x.mustKeepPreview = x.mustKeepPreview && x.dirty && x.state == draftShown }) // it may have to wait
 		return
 	}
 	asked := time.Now()
@@ -101,7 +101,7 @@ const moreNoteLength = 120
 // and its current length, so that people see it grow. The text fits into an edit, because a draft will be edited.
 func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(ID(one.turn), 0)}
-	if d.limits.Streams && !d.conf.EditOnly && !one.last && (one.id != "" || d.mayGrow(work)) {
+	if d.limits.Streams && !d.conf.EditOnly && !one.closing && (one.id != "" || d.mayGrow(work)) {
 		part.Growing = &one.growth
 	}
 	pieces := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, d.limits.EditBytes, d.limits.Length)
@@ -118,7 +118,7 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	first := max(d.limits.EditBytes-moreNoteLength, 0)
 	start := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
 	words := "_… (%d characters so far; you get all of it at the end)_"
-	if one.last {
+	if one.closing {
 		words = "_… (Stopped after %d characters.)_"
 	}
 	sign := d.conf.Renderer.Render(fmt.Sprintf(words, one.length), d.limits.Dialect, d.limits.Length)[0]
@@ -214,7 +214,7 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 	} else {
 		d.handleDraftError(one, channels.FaultOf(err))
 	}
-	if !one.last {
+	if !one.closing {
 		return
 	}
 	over := err == nil || channels.FaultOf(err).Fault == channels.Rejected

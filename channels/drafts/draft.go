@@ -40,14 +40,14 @@ type draft struct {
 	previews        time.Duration
 	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade
 
-	platformID string // the platform's id of the draft; "" while nothing is posted
-	shown      string // the rendered text that the platform shows
-	nextCall   time.Time
-	state      draftState
-	phase      turnPhase
-	left       bool // whether a message must still be posted to keep what a preview has shown of a turn that was stopped
-	dirty      bool // whether something new is not shown yet
-	tries      int  // how many times the last edit was attempted, for a turn that ended without an answer
+	platformID      string // the platform's id of the draft; "" while nothing is posted
+	shown           string // the rendered text that the platform shows
+	nextCall        time.Time
+	state           draftState
+	phase           turnPhase
+	mustKeepPreview bool // whether a message must still be posted to keep what a preview has shown of a turn that was stopped
+	dirty           bool // whether something new is not shown yet
+	tries           int  // how many times the last edit was attempted, for a turn that ended without an answer
 }
 
 // A saidBlock is the text of one block of the model's answer.
@@ -161,7 +161,7 @@ func (x *draft) needsCall() bool {
 	switch {
 	case x.state == draftUnknown:
 		return true
-	case x.left:
+	case x.mustKeepPreview:
 		return x.state == draftShown
 	case x.phase == turnSilent && x.platformID != "":
 		return true // even a closed draft must show that the turn was stopped

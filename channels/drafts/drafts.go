@@ -118,7 +118,7 @@ func (d *Drafts) crashPoint(name string) {
 
 // forgetIfDone forgets a turn that has ended and has no draft left to replace.
 func (d *Drafts) forgetIfDone(x *draft) {
-	if x.phase != turnRuns && x.platformID == "" && !x.left && x.state != draftUnknown && d.calls[x.key] == nil {
+	if x.phase != turnRuns && x.platformID == "" && !x.mustKeepPreview && x.state != draftUnknown && d.calls[x.key] == nil {
 		delete(d.turns, x.turn)
 	}
 }

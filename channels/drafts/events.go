@@ -56,7 +56,7 @@ func (d *Drafts) handleTurnEnd(x *draft, e bus.Event) {
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
 		x.phase, x.nextCall = turnSilent, time.Now()
 		if x.previews > 0 && x.shown != "" && len(x.texts()) > 0 { // when the preview fades, the text that people have read would disappear
-			x.previews, x.shown, x.left = 0, "", true
+			x.previews, x.shown, x.mustKeepPreview = 0, "", true
 		}
 	}
 	d.forgetIfDone(x)

@@ -16,7 +16,7 @@ func mayHaveLostHold(held context.Context, since time.Time) bool {
 // channelLeaseCheck returns the lease check for drafts: this process may show them until held, its hold on the
 // channel's name, ends. After a pause, the timer that ends it fires late, so the check waits.
 func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseCheck {
-	return channels.LeaseCheck{Asked: asked, Ask: func(context.Context) error {
+	return channels.LeaseCheck{CheckedAt: asked, Check: func(context.Context) error {
 		select {
 		case <-held.Done():
 			return context.Cause(held)

@@ -11,9 +11,9 @@ import (
 	"parley/channels/pacing"
 )
 
-// loadLeft reads from the book the drafts that earlier processes have left. It retries until the book answers: a
-// message that should replace one of them must not be sent before that.
-func (d *Drafts) loadLeft(ctx context.Context) []*draft {
+// loadLeftDrafts reads from the book the drafts that earlier processes have left. It retries until the book
+// answers: a message that should replace one of them must not be sent before that.
+func (d *Drafts) loadLeftDrafts(ctx context.Context) []*draft {
 	for wait := new(backoff.Series); ; {
 		known, err := d.conf.Recorded.Drafts(ctx, d.conf.Name)
 		if err == nil {

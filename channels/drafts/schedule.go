@@ -12,7 +12,7 @@ import (
 // Calls in progress continue until work ends. It starts goroutines in wg, and may be called again once those have
 // ended.
 func (d *Drafts) Start(ctx, work context.Context, wg *sync.WaitGroup) {
-	left := d.loadLeft(ctx)
+	left := d.loadLeftDrafts(ctx)
 	d.mu.Lock()
 	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
 	d.working, d.leftOver, d.waiting = map[string]int{}, map[string]bool{}, map[string]bool{}
@@ -57,7 +57,7 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 			d.waiting[x.key] = true
 			at = now.Add(draftPause)
 		case d.prepareCall(x, now):
-			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, closing: x.phase == turnSilent})
 			continue
 		default:
 			if at, due = d.dueAt(x); !due {

@@ -44,7 +44,7 @@ func (d *receiver) refuse(in bus.Inbound) {
 	whisper := d.whisperTo(in)
 	t.to, t.onlyFor = whisper.to, whisper.onlyFor
 	t.compose = func(ctx context.Context) (string, error) {
-		alone, err := w.Alone(ctx, person)
+		alone, err := w.PrivateChat(ctx, person)
 		if err != nil {
 			return "", fmt.Errorf("find a person's own chat: %w", err)
 		}

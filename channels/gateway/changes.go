@@ -25,7 +25,7 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 		return nil //nolint:nilerr // without a session, the bot knows nothing that was said there
 	}
 	in.From.Owner = who.Owner
-	keys, err := d.concerned(ctx, to, in.Of)
+	keys, err := d.concernedSessions(ctx, to, in.Of)
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// concerned returns the sessions that a change to a message concerns: the one whose log contains the message or, if
-// there is none, those with mail waiting, which may contain it.
-func (d *receiver) concerned(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
+// concernedSessions returns the sessions that a change to a message concerns: the one whose log contains the
+// message or, if there is none, those with mail waiting, which may contain it.
+func (d *receiver) concernedSessions(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		if d.Knows != nil {
 			known, err := d.Knows(ctx, key, message)
@@ -69,8 +69,8 @@ func (d *receiver) concerned(ctx context.Context, to RouteResult, message string
 // contains the message, the log says who the author is. Otherwise the message may still be waiting to be read, in
 // the conversation that everybody shares there.
 func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
-	if d.Whose != nil {
-		session, person, err := d.Whose(ctx, in)
+	if d.FindAuthor != nil {
+		session, person, err := d.FindAuthor(ctx, in)
 		if err != nil {
 			return fmt.Errorf("look whose a deleted message is: %w", err)
 		}
@@ -109,12 +109,12 @@ func (d *receiver) publishUpdate(ctx context.Context, session string, in bus.Inb
 	return err
 }
 
-// worksBeside reports whether /stop has something to end in a session that has no mail.
-func (d *receiver) worksBeside(ctx context.Context, session string) bool {
-	if d.WorksBeside == nil {
+// worksWithoutMail reports whether /stop has something to end in a session that has no mail.
+func (d *receiver) worksWithoutMail(ctx context.Context, session string) bool {
+	if d.WorksWithoutMail == nil {
 		return false
 	}
-	works, err := d.WorksBeside(ctx, session)
+	works, err := d.WorksWithoutMail(ctx, session)
 	if err != nil {
 		d.Log.Warn("it is not known whether a session works without mail", slog.String("channel", d.Name), slog.Any("error", err))
 	}

@@ -40,7 +40,7 @@ func TestChangesOfWhatIsKnown(t *testing.T) {
 // them does; or they wait to be read.
 func TestDeletionsOfNobody(t *testing.T) {
 	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *stage, g *gateway.Gateway) {
-		g.Whose = func(_ context.Context, change bus.Inbound) (session, person string, err error) {
+		g.FindAuthor = func(_ context.Context, change bus.Inbound) (session, person string, err error) {
 			if change.Of != "known" {
 				return "", "", nil
 			}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// earlierTime is how long a message may wait while the thread's earlier messages are read.
-	earlierTime = 5 * time.Second
+	// earlierTimeout is how long a message may wait while the thread's earlier messages are read.
+	earlierTimeout = 5 * time.Second
 	// The maximum length of the quoted messages from the thread, in characters: of each one, and of all together.
 	maxEarlierMessage = 1500
 	maxEarlierTotal   = 12_000
@@ -32,7 +32,7 @@ func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResul
 	if most <= 0 {
 		return in
 	}
-	ctx, cancel := context.WithTimeout(ctx, earlierTime)
+	ctx, cancel := context.WithTimeout(ctx, earlierTimeout)
 	defer cancel()
 	another, err := d.callsAnother(ctx, in, to)
 	var earlier []bus.Quote

@@ -50,12 +50,12 @@ type Gateway struct {
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
 	Knows func(ctx context.Context, session, message string) (bool, error)
-	// Whose, if set, finds the session whose log contains the message that was edited or deleted (change.Of), and
-	// the person who wrote it; "" if no session's log does.
-	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
-	// WorksBeside, if set, reports whether /stop has something to end in a session that has no mail: a turn that
+	// FindAuthor, if set, finds the session whose log contains the message that was edited or deleted (change.Of),
+	// and the person who wrote it; "" if no session's log does.
+	FindAuthor func(ctx context.Context, change bus.Inbound) (session, person string, err error)
+	// WorksWithoutMail, if set, reports whether /stop has something to end in a session that has no mail: a turn that
 	// waits for people, sub-agents, or background jobs.
-	WorksBeside func(ctx context.Context, session string) (bool, error)
+	WorksWithoutMail func(ctx context.Context, session string) (bool, error)
 	// OwnData, if set, carries out commands for which channels.IsOwnData is true. Once it has returned nil, the
 	// command is durable.
 	OwnData func(context.Context, bus.Inbound) error
@@ -120,7 +120,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			if g.Gate.Mention(at.Chat) == channels.MentionNowhere {
 				rule = RuleChat
 			}
-			d.refused(bus.Inbound{ID: id, At: at}, rule, "")
+			d.reportRefusal(bus.Inbound{ID: id, At: at}, rule, "")
 		})
 	}
 	err := g.Channel.Receive(inner, d.accept)
@@ -162,7 +162,7 @@ type receiver struct {
 	announcedRequests *recentKeys   // people whose requests were announced to the owners
 	announcementPace  *rate.Limiter // limits these announcements
 	decided           *recentKeys   // messages by which owners have made decisions about people
-	untold            sync.Map      // outcomes of decisions that owners have not been told yet, by the messages' ids
+	untoldOutcomes    sync.Map      // outcomes of decisions that owners have not been told yet, by the messages' ids
 	welcomed          *recentKeys   // people who were told that they are admitted
 	requested         chan struct{} // signals that somebody is waiting to be admitted
 	ownerChats        sync.Map      // the owners' private chats, by the owners' ids
@@ -214,7 +214,7 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 				return
 			}
 		}
-		d.refused(in, RuleUnreadable, "")
+		d.reportRefusal(in, RuleUnreadable, "")
 		d.explain(in, textUnreadable)
 		err = nil
 	}()
@@ -225,11 +225,11 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 // for the bot.
 func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == channels.Opened {
-		welcomes := welcomes{Gateway: d.Gateway, toStrangers: d.toStrangers, toAdmitted: d.toAdmitted}
+		welcomes := placeGreeter{Gateway: d.Gateway, toStrangers: d.toStrangers, toAdmitted: d.toAdmitted}
 		return welcomes.show(ctx, in)
 	}
 	if in.Group && d.Gate.Mention(in.At.Chat) == channels.MentionNowhere {
-		d.refused(in, RuleChat, "")
+		d.reportRefusal(in, RuleChat, "")
 		return nil
 	}
 	if in.Pressed {
@@ -252,13 +252,13 @@ func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if !ok {
-		d.refused(in, RuleStranger, "")
+		d.reportRefusal(in, RuleStranger, "")
 		d.refuse(in)
 		return nil
 	}
 	in.From = who
 	d.rememberOwner(in)
-	if v, is := asVerdict(in); is && who.Owner {
+	if v, is := readDecision(in); is && who.Owner {
 		return d.decide(ctx, in, v)
 	}
 	return d.publish(ctx, in)

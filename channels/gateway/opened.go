@@ -14,8 +14,8 @@ import (
 // openedEvery is the minimum time between two welcomes for a person who repeatedly opens one of the bot's places.
 const openedEvery = 10 * time.Second
 
-// welcomes greets people who open one of the bot's places.
-type welcomes struct {
+// placeGreeter greets people who open one of the bot's places.
+type placeGreeter struct {
 	*Gateway
 	toStrangers *autoReplier
 	toAdmitted  *autoReplier
@@ -23,7 +23,7 @@ type welcomes struct {
 
 // show tells a person who opened one of the bot's places what the bot can do for them, or that they may not talk to
 // it. It stores nothing and asks nobody to admit them: the person has to write something for that.
-func (w *welcomes) show(ctx context.Context, in bus.Inbound) error {
+func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
 	host, can := channels.AsHost(w.Channel)
 	if !can {
 		return nil
@@ -53,7 +53,7 @@ func (w *welcomes) show(ctx context.Context, in bus.Inbound) error {
 }
 
 // aboutText returns a text that says what the bot is, and what it can do for a person who may talk to it.
-func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
+func (w *placeGreeter) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := textJustWrite
 	if w.About != nil {
 		to, err := w.Route(ctx, in)
@@ -73,7 +73,7 @@ func (w *welcomes) aboutText(ctx context.Context, in bus.Inbound) string {
 }
 
 // notAdmittedText returns a text that tells a person who is not admitted how they can be.
-func (w *welcomes) notAdmittedText(person string) string {
+func (w *placeGreeter) notAdmittedText(person string) string {
 	text := fmt.Sprintf(textNotYet, person)
 	_, user, _ := strings.Cut(person, ":")
 	switch w.Gate.settings().policy() {

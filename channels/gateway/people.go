@@ -19,11 +19,11 @@ const (
 	removeCommand = "remove" // with the person, CHANNEL:USER
 )
 
-// A verdict is an owner's decision about a person.
-type verdict struct{ command, about string }
+// A ownerDecision is an owner's decision about a person.
+type ownerDecision struct{ command, about string }
 
 // result returns the decision in the word that the audit uses.
-func (v verdict) result() string {
+func (v ownerDecision) result() string {
 	switch v.command {
 	case admitCommand:
 		return "admitted"
@@ -33,18 +33,18 @@ func (v verdict) result() string {
 	return "revoked"
 }
 
-// asVerdict returns the decision that a message's text expresses; false if it expresses none.
-func asVerdict(in bus.Inbound) (verdict, bool) {
+// readDecision returns the decision that a message's text expresses; false if it expresses none.
+func readDecision(in bus.Inbound) (ownerDecision, bool) {
 	words := strings.Fields(in.Text)
 	if len(words) != 2 || in.Group || in.Kind != bus.Said && in.Kind != "" {
-		return verdict{}, false
+		return ownerDecision{}, false
 	}
 	command, is := strings.CutPrefix(strings.ToLower(words[0]), "/")
 	switch command {
 	case admitCommand, refuseCommand, removeCommand:
-		return verdict{command, strings.Trim(words[1], "`")}, is
+		return ownerDecision{command, strings.Trim(words[1], "`")}, is
 	}
-	return verdict{}, false
+	return ownerDecision{}, false
 }
 
 // requestButtons are the buttons of a message that tells owners of a request.
@@ -58,7 +58,7 @@ func requestButtons(code string) []bus.Button {
 // decide carries an owner's decision out, and tells all owners of the channel in place of the request.
 // The platform is told that the press has arrived only after that. If it comes again, it does nothing;
 // to another process it is about a request that is over.
-func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err error) {
+func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) (err error) {
 	if !d.decided.add(in.ID, d.Now()) {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 		}
 	}()
 	person, done, err := d.carryOut(ctx, v)
-	if was, known := d.untold.Load(in.ID); known && errors.Is(err, channels.ErrNoCode) {
+	if was, known := d.untoldOutcomes.Load(in.ID); known && errors.Is(err, channels.ErrNoCode) {
 		told := was.(outcome)
 		person, done, err = told.person, told.done, nil
 	}
@@ -85,13 +85,13 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v verdict) (err e
 	if err != nil {
 		return fmt.Errorf("decide about a person: %w", err)
 	}
-	if _, known := d.untold.LoadOrStore(in.ID, outcome{person, done}); !known {
+	if _, known := d.untoldOutcomes.LoadOrStore(in.ID, outcome{person, done}); !known {
 		d.report(ctx, in, v, person)
 	}
 	if err := d.tellOwners(ctx, in, v, person, done); err != nil {
 		return err // the press comes again
 	}
-	d.untold.Delete(in.ID)
+	d.untoldOutcomes.Delete(in.ID)
 	if v.command == admitCommand {
 		d.welcomeAdmitted(ctx)
 	}
@@ -105,7 +105,7 @@ type outcome struct {
 }
 
 // report reports a decision to operators.
-func (d *Gateway) report(ctx context.Context, in bus.Inbound, v verdict, person channels.Pairing) {
+func (d *Gateway) report(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing) {
 	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
 		slog.String("person", person.Person), slog.String("by", in.From.ID))
 	if d.Decided != nil {
@@ -114,7 +114,7 @@ func (d *Gateway) report(ctx context.Context, in bus.Inbound, v verdict, person 
 }
 
 // tellOwners tells all owners of the channel of a decision, in the place of the request.
-func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v verdict, person channels.Pairing, done string) error {
+func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing, done string) error {
 	owners, err := d.findOwnerChats(ctx)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v verdict, pe
 
 // carryOut admits, refuses or removes a person of this channel, and returns them and what was done. It
 // returns channels.ErrNoCode if nobody is meant. Owners are not removed.
-func (d *receiver) carryOut(ctx context.Context, v verdict) (channels.Pairing, string, error) {
+func (d *receiver) carryOut(ctx context.Context, v ownerDecision) (channels.Pairing, string, error) {
 	all, err := d.Pairings.Pairings(ctx)
 	if err != nil {
 		return channels.Pairing{}, "", err

@@ -18,7 +18,7 @@ import (
 // press needs no mention, because the button belongs to the bot. handlePress does not ask for admission, and does
 // not record the chat as one in which people talk to the bot.
 func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
-	v, decides := asVerdict(in)
+	v, decides := readDecision(in)
 	said, urgent := channels.AsCommand(in)
 	if said.Kind != bus.Command && !decides {
 		return nil // no button of this bot has such a text
@@ -28,7 +28,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if !ok {
-		d.refused(in, RuleStranger, "")
+		d.reportRefusal(in, RuleStranger, "")
 		return channels.ErrNotAdmitted
 	}
 	said.From = who
@@ -64,7 +64,7 @@ func (d *receiver) handleUnaddressed(ctx context.Context, in bus.Inbound) error 
 	said, _ := channels.AsCommand(in)
 	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
 	if said.Kind != bus.Command || !stops && !answers {
-		d.refused(in, RuleMention, "")
+		d.reportRefusal(in, RuleMention, "")
 		return nil
 	}
 	who, meant, err := d.judgeUnaddressed(ctx, in, answers)
@@ -72,7 +72,7 @@ func (d *receiver) handleUnaddressed(ctx context.Context, in bus.Inbound) error 
 		return err
 	}
 	if !meant {
-		d.refused(in, RuleMention, "")
+		d.reportRefusal(in, RuleMention, "")
 		return nil
 	}
 	in.From = who
@@ -94,7 +94,7 @@ func (d *receiver) judgeUnaddressed(ctx context.Context, in bus.Inbound, answers
 	if err != nil || answers {
 		return who, err == nil, nil // without a session, the bot is not at work there
 	}
-	working, err := d.atWork(ctx, to)
+	working, err := d.workingSessions(ctx, to)
 	return who, len(working) > 0, err
 }
 
@@ -110,7 +110,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	}
 	if err != nil {
 		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.refused(in, RuleNoSession, "")
+		d.reportRefusal(in, RuleNoSession, "")
 		d.explain(in, textNoSession)
 		return nil
 	}
@@ -122,7 +122,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 		return d.OwnData(ctx, said)
 	}
 	if name := channels.UnknownCommand(said.Text); name != "" && !said.Group && said.Kind == bus.Said && len(said.Attachments) == 0 {
-		return d.refuseCommand(ctx, in, name)
+		return d.explainUnknownCommand(ctx, in, name)
 	}
 	d.introduce(ctx, in)
 	said = d.addEarlier(ctx, said, to)
@@ -130,12 +130,12 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	err = d.publishTo(ctx, to, said, urgent)
 	switch {
 	case errors.Is(err, bus.ErrFull):
-		d.refused(in, RuleFull, to.Session)
+		d.reportRefusal(in, RuleFull, to.Session)
 		d.explain(in, textTooManyWait(channels.CommandPrefix(d.Channel)))
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
 		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.refused(in, RuleTooLong, to.Session)
+		d.reportRefusal(in, RuleTooLong, to.Session)
 		d.explain(in, textTooLong)
 		return nil
 	case err != nil:
@@ -148,8 +148,8 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// refuseCommand tells a person that there is no command with that name.
-func (d *receiver) refuseCommand(ctx context.Context, in bus.Inbound, name string) error {
+// explainUnknownCommand tells a person that there is no command with that name.
+func (d *receiver) explainUnknownCommand(ctx context.Context, in bus.Inbound, name string) error {
 	prefix := channels.CommandPrefix(d.Channel)
 	text := textUnknownCommand(markup.Verbatim(prefix + name))
 	if near := spelling.Nearest(name, channels.Commands()); near != "" {
@@ -169,7 +169,7 @@ func (d *receiver) isOwnData(in, said bus.Inbound) bool {
 func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
 	keys := []string{to.Session}
 	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
-		working, err := d.atWork(ctx, to)
+		working, err := d.workingSessions(ctx, to)
 		if err != nil {
 			return err
 		}
@@ -189,26 +189,26 @@ func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbou
 // once, so for any session other than the message's own, the id is changed.
 func forSession(to RouteResult, key string, in bus.Inbound) bus.Inbound {
 	if key != to.Session {
-		in.ID = bus.DerivedID(in.ID, "#"+hash(key))
+		in.ID = bus.DerivedID(in.ID, "#"+sessionHash(key))
 	}
 	return in
 }
 
-// hash returns twelve hexadecimal digits that identify a session's key in the id of a bus message that goes to
+// sessionHash returns twelve hexadecimal digits that identify a session's key in the id of a bus message that goes to
 // several sessions. The key itself can be longer than an id may be.
-func hash(key string) string {
+func sessionHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])
 }
 
-// atWork returns the sessions of a place that have mail, or that work without any.
-func (d *receiver) atWork(ctx context.Context, to RouteResult) (working []string, err error) {
+// workingSessions returns the sessions of a place that have mail, or that work without any.
+func (d *receiver) workingSessions(ctx context.Context, to RouteResult) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
 			return nil, fmt.Errorf("look whether a session is at work: %w", err)
 		}
-		if has || d.worksBeside(ctx, key) {
+		if has || d.worksWithoutMail(ctx, key) {
 			working = append(working, key)
 		}
 	}

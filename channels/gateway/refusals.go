@@ -46,9 +46,9 @@ type refusalLog struct {
 	unlogged atomic.Int64
 }
 
-// refused tells operators that a message was refused, by which rule, and (if that matters) which session it was
+// reportRefusal tells operators that a message was refused, by which rule, and (if that matters) which session it was
 // meant for.
-func (d *receiver) refused(in bus.Inbound, rule, session string) {
+func (d *receiver) reportRefusal(in bus.Inbound, rule, session string) {
 	r := Refusal{Rule: rule, Message: in.ID, Person: in.From.ID, At: in.At, Session: session}
 	level := slog.LevelInfo
 	if rule == RuleMention || rule == RuleChat {

@@ -72,8 +72,8 @@ func requestedPlace(r message.Request) string {
 	return r.Channel + ":" + r.Chat
 }
 
-// Reached returns the addresses that a message would go to if the model sent it to a channel and a chat.
-func (s *Sender) Reached(channel, chat string) []string {
+// Destinations returns the addresses that a message would go to if the model sent it to a channel and a chat.
+func (s *Sender) Destinations(channel, chat string) []string {
 	to, failed := s.addresses(message.Request{Channel: channel, Chat: chat})
 	if failed != nil {
 		return nil // the tool will refuse it too

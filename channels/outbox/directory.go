@@ -43,7 +43,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 		return to, nil
 	}
 	if !strings.Contains(name, ":") {
-		return nil, unknown("target", name, slices.Collect(maps.Keys(d.Targets)))
+		return nil, newUnknownError("target", name, slices.Collect(maps.Keys(d.Targets)))
 	}
 	a, err := bus.ParseAddress(name)
 	if err != nil || len(name) > bus.MaxKey {
@@ -60,10 +60,10 @@ func (d Directory) CheckChannel(name string) error {
 	if slices.Contains(d.Channels, name) {
 		return nil
 	}
-	return unknown("channel", name, d.Channels)
+	return newUnknownError("channel", name, d.Channels)
 }
 
-func unknown(what, name string, known []string) error {
+func newUnknownError(what, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
 	return &UnknownError{What: what, Name: name, Nearest: spelling.Nearest(name, known), Known: known}
 }

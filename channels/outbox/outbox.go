@@ -45,12 +45,13 @@ type Request struct {
 	Key    string
 	Digest string
 	// Answer is set if an operator answers in a session; To is then empty.
-	Answer *Answer
+	Answer *OperatorAnswer
 }
 
-// An Answer is what an operator personally says in a session's conversation. The text says that an operator wrote
-// it, the session is told, and it goes to no fallback, because it is meant for the people in that conversation.
-type Answer struct {
+// An OperatorAnswer is what an operator personally says in a session's conversation. The text says that an operator
+// wrote it, the session is told, and it goes to no fallback, because it is meant for the people in that
+// conversation.
+type OperatorAnswer struct {
 	Session string
 	At      bus.Address // where the conversation takes place
 	By      bus.Person  // Name is shown there, if it is set
@@ -131,7 +132,7 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	if o.expired(p) && !published {
+	if o.hasExpired(p) && !published {
 		return o.status(ctx, p) // nothing is published that nobody should see
 	}
 	if !published {
@@ -147,7 +148,7 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)
-	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.expired(p) {
+	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.hasExpired(p) {
 		// If the message can't be encoded, publish will refuse it.
 		if m, err := bus.OutboundMessage(o.outbound(r, p, 0)); err == nil {
 			known, published, err = book.AcceptAndPublish(ctx, p, bus.OutboundTopic(to[0].Channel), m)

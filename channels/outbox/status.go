@@ -93,7 +93,7 @@ func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, t
 		id = send.ID
 		d.State, d.At, d.Error = send.State(), send.At, failure(send)
 	}
-	if d.State == channels.Queued && o.expired(p) {
+	if d.State == channels.Queued && o.hasExpired(p) {
 		d.State, d.At, d.Error = channels.Failed, p.Expires, refusal(codeExpired)
 	}
 	if d.State == channels.Failed || d.State == channels.Unsure {
@@ -102,7 +102,7 @@ func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, t
 	return nil
 }
 
-func (o *Outbox) expired(p channels.Submission) bool {
+func (o *Outbox) hasExpired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Room is the free space and the size of a disk, in bytes.
-type Room struct{ Free, Size uint64 }
+// DiskSpace is the free space and the size of a disk, in bytes.
+type DiskSpace struct{ Free, Size uint64 }
 
 const (
 	leastFree = 200 << 20
@@ -16,17 +16,17 @@ const (
 
 // lowMark returns the number of free bytes below which a disk is nearly full: a tenth of its size, but at least 200
 // MB and at most 1 GB.
-func (r Room) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
+func (r DiskSpace) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
 
 // errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not tell how full its disks are")
 
 // Disk returns the Source that watches the disk that contains the directory dir. name is what owners are told about
 // the directory, and host is its machine; "" means a disk that all processes in a fleet share. room measures the
-// free space; nil means RoomOf.
-func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
+// free space; nil means DiskSpaceOf.
+func Disk(host, name, dir string, room func(dir string) (DiskSpace, error)) Source {
 	if room == nil {
-		room = RoomOf
+		room = DiskSpaceOf
 	}
 	id, place := "disk/"+host+"/"+name, name
 	if host != "" {

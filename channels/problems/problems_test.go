@@ -197,10 +197,10 @@ func TestOfTwoChannelsEachIsToldOf(t *testing.T) {
 
 func TestADiskThatIsNearlyFull(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
-		room := problems.Room{Free: 50 << 30, Size: 100 << 30}
+		room := problems.DiskSpace{Free: 50 << 30, Size: 100 << 30}
 		measure := func(free uint64) {
 			room.Free = free
-			f.processes(t, 1, 5*time.Minute, problems.Disk("host", "the home", "/", func(string) (problems.Room, error) { return room, nil }))
+			f.processes(t, 1, 5*time.Minute, problems.Disk("host", "the home", "/", func(string) (problems.DiskSpace, error) { return room, nil }))
 		}
 		measure(1280 << 20)
 		f.want(t)
@@ -213,7 +213,7 @@ func TestADiskThatIsNearlyFull(t *testing.T) {
 			t.Errorf("told %q", f.order)
 		}
 	})
-	if r, err := problems.RoomOf(t.TempDir()); err != nil || r.Size == 0 || r.Free > r.Size {
+	if r, err := problems.DiskSpaceOf(t.TempDir()); err != nil || r.Size == 0 || r.Free > r.Size {
 		t.Errorf("the room here is %+v, %v", r, err)
 	}
 }

@@ -2,5 +2,5 @@
 
 package problems
 
-// RoomOf returns errNoRoom, because this system does not report how full its disks are.
-func RoomOf(string) (Room, error) { return Room{}, errNoRoom }
+// DiskSpaceOf returns errNoRoom, because this system does not report how full its disks are.
+func DiskSpaceOf(string) (DiskSpace, error) { return DiskSpace{}, errNoRoom }

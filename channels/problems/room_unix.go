@@ -4,11 +4,11 @@ package problems
 
 import "syscall"
 
-// RoomOf returns the free space and the size of a directory's disk.
-func RoomOf(dir string) (Room, error) {
+// DiskSpaceOf returns the free space and the size of a directory's disk.
+func DiskSpaceOf(dir string) (DiskSpace, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
-		return Room{}, err
+		return DiskSpace{}, err
 	}
-	return Room{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}, nil
+	return DiskSpace{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}, nil
 }

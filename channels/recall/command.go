@@ -72,21 +72,21 @@ func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (stri
 	var facts sight.Facts = f
 	r := request{Words: words, Limit: mostShown, Agent: sessions.AgentOf(session), Person: in.From.ID}
 	if in.Group {
-		facts = here{f, sight.Place{Channel: in.At.Channel, Chat: in.At.Chat}}
+		facts = groupFacts{f, sight.Place{Channel: in.At.Channel, Chat: in.At.Chat}}
 	}
 	found, err := f.find(ctx, facts, who, r)
 	if err != nil {
 		return "", err
 	}
-	text := shown(found)
+	text := answerText(found)
 	if in.Group {
 		text += textGroupOnly
 	}
 	return text, nil
 }
 
-// shown returns passages in the form that people read.
-func shown(a recall.Answer) string {
+// answerText returns passages in the form that people read.
+func answerText(a recall.Answer) string {
 	if len(a.Found) == 0 {
 		return strings.TrimSpace(textNothing + "\n" + a.Note)
 	}

@@ -14,7 +14,7 @@ func TestAnAnswerShowsAllThatWasFound(t *testing.T) {
 	for i := range mostShown + 2*mostNotes {
 		a.Found = append(a.Found, recall.Passage{Text: fmt.Sprintf("passage %d.", i)})
 	}
-	text := shown(a)
+	text := answerText(a)
 	for _, p := range a.Found {
 		if !strings.Contains(text, p.Text) {
 			t.Errorf("%q is not in %q", p.Text, text)

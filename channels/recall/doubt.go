@@ -11,8 +11,8 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// A spot identifies an entry by its session and number.
-type spot struct {
+// A entryID identifies an entry by its session and number.
+type entryID struct {
 	session string
 	n       int64
 }
@@ -20,12 +20,12 @@ type spot struct {
 // isMarked reports whether strangers may have written some of a hit. What the asker said is the asker's own. What
 // others said elsewhere is not an instruction from the asker, just as it is not when it is quoted to the agent. For
 // the agent's own words, it depends on what the agent had read there by then, which inDoubt has found out.
-func isMarked(who sight.Asker, h search.Hit, doubtful map[spot]bool) bool {
+func isMarked(who sight.Asker, h search.Hit, doubtful map[entryID]bool) bool {
 	switch {
 	case h.Untrusted:
 		return true
 	case mayRepeat(h.Kind):
-		return doubtful[spot{h.Session, h.N}]
+		return doubtful[entryID{h.Session, h.N}]
 	}
 	return h.Session != who.Session && !slices.Contains(who.Accounts, h.Person)
 }
@@ -39,28 +39,28 @@ func mayRepeat(kind sessions.Kind) bool {
 // by then.
 const lookBack = 200
 
-// lookFrom returns the number of the first of these entries before entry n.
-func lookFrom(n int64) int64 { return max(1, n-lookBack) }
+// firstLookedAt returns the number of the first of these entries before entry n.
+func firstLookedAt(n int64) int64 { return max(1, n-lookBack) }
 
 // inDoubt returns the hits before which the agent had read something by strangers in the same session, so that its
 // words may repeat it. If the last relevant entry is too far back to tell, the hit is included. Hits share one pass
 // through the log if the entries before them overlap.
-func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[spot]bool, error) {
+func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[entryID]bool, error) {
 	numbers := map[string][]int64{}
 	for _, h := range hits {
 		if !h.Untrusted && mayRepeat(h.Kind) {
 			numbers[h.Session] = append(numbers[h.Session], h.N)
 		}
 	}
-	doubtful := map[spot]bool{}
+	doubtful := map[entryID]bool{}
 	for session, all := range numbers {
 		slices.Sort(all)
 		for len(all) > 0 {
 			n := 1
-			for n < len(all) && lookFrom(all[n]) <= all[n-1] {
+			for n < len(all) && firstLookedAt(all[n]) <= all[n-1] {
 				n++
 			}
-			if err := f.walk(ctx, session, all[:n], doubtful); err != nil {
+			if err := f.addDoubtful(ctx, session, all[:n], doubtful); err != nil {
 				return nil, err
 			}
 			all = all[n:]
@@ -69,22 +69,22 @@ func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[spot]bool,
 	return doubtful, nil
 }
 
-// walk adds to doubtful those of a session's entries with these (sorted) numbers that are in doubt.
-func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doubtful map[spot]bool) error {
+// addDoubtful adds to doubtful those of a session's entries with these (sorted) numbers that are in doubt.
+func (f *Finder) addDoubtful(ctx context.Context, session string, numbers []int64, doubtful map[entryID]bool) error {
 	last, foreign := int64(0), false // the last entry that says something, and whether it may contain strangers' words
 	judge := func(upTo int64) {
 		for len(numbers) > 0 && numbers[0] <= upTo {
 			n := numbers[0]
-			if from := lookFrom(n); last >= from && foreign || last < from && from > 1 {
-				doubtful[spot{session, n}] = true
+			if from := firstLookedAt(n); last >= from && foreign || last < from && from > 1 {
+				doubtful[entryID{session, n}] = true
 			}
 			numbers = numbers[1:]
 		}
 	}
-	for e, err := range f.cfg.Sessions.Read(ctx, session, lookFrom(numbers[0])) {
+	for e, err := range f.cfg.Sessions.Read(ctx, session, firstLookedAt(numbers[0])) {
 		if errors.Is(err, sessions.ErrNotFound) { // the session has just been erased
 			for _, n := range numbers {
-				doubtful[spot{session, n}] = true
+				doubtful[entryID{session, n}] = true
 			}
 			return nil
 		}
@@ -94,7 +94,7 @@ func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doub
 		if judge(e.N); len(numbers) == 0 {
 			return nil
 		}
-		if anew, isForeign := tells(e); anew || isForeign {
+		if anew, isForeign := effectOnTrust(e); anew || isForeign {
 			last, foreign = e.N, isForeign
 		}
 	}
@@ -102,9 +102,9 @@ func (f *Finder) walk(ctx context.Context, session string, numbers []int64, doub
 	return nil
 }
 
-// tells reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may contain
-// what strangers wrote (foreign).
-func tells(e sessions.Entry) (anew, foreign bool) {
+// effectOnTrust reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may
+// contain what strangers wrote (foreign).
+func effectOnTrust(e sessions.Entry) (anew, foreign bool) {
 	data, known, err := sessions.DecodeAny(e)
 	if err != nil || !known {
 		return false, true

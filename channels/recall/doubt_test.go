@@ -48,7 +48,7 @@ func isInDoubt(l *logs, session string, n int64) bool {
 		if e.N >= n {
 			break
 		}
-		if anew, foreign := tells(e); anew || foreign {
+		if anew, foreign := effectOnTrust(e); anew || foreign {
 			in = foreign
 		}
 	}
@@ -103,7 +103,7 @@ func TestManyHitsAreJudgedAsEachAlone(t *testing.T) {
 		}
 		for _, h := range hits {
 			want := isInDoubt(l, h.Session, h.N)
-			if got[spot{h.Session, h.N}] != want {
+			if got[entryID{h.Session, h.N}] != want {
 				t.Fatalf("entry %d of %s is in doubt: %v, want %v", h.N, h.Session, !want, want)
 			}
 			if want {

@@ -34,14 +34,14 @@ func (f *Finder) IsClosed(ctx context.Context, at sight.Place, thread string) (b
 	return f.cfg.Members.isClosed(ctx, bus.Address{Channel: at.Channel, Chat: at.Chat, Thread: thread})
 }
 
-// here answers for everybody who reads a chat: they all see what was said in it and nothing else.
-type here struct {
+// groupFacts answers for everybody who reads a chat: they all see what was said in it and nothing else.
+type groupFacts struct {
 	*Finder
 	at sight.Place
 }
 
 // Chat implements sight.Facts.
-func (h here) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
+func (h groupFacts) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
 	if at != h.at {
 		return sight.Chat{}, nil
 	}
@@ -51,21 +51,21 @@ func (h here) Chat(ctx context.Context, at sight.Place) (sight.Chat, error) {
 // askAllWithin is the maximum time in which one search asks platforms who reads their chats and threads.
 const askAllWithin = 8 * time.Second
 
-// impatient answers from Facts, but stops asking platforms at a certain time.
-type impatient struct {
+// factsUntil answers from Facts, but stops asking platforms at a certain time.
+type factsUntil struct {
 	sight.Facts
 	until time.Time
 }
 
 // IsIn implements sight.Facts.
-func (f impatient) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
+func (f factsUntil) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, f.until)
 	defer cancel()
 	return f.Facts.IsIn(ctx, at, person)
 }
 
 // IsClosed implements sight.Facts.
-func (f impatient) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
+func (f factsUntil) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, f.until)
 	defer cancel()
 	return f.Facts.IsClosed(ctx, at, thread)
@@ -77,8 +77,8 @@ const AskEvery = 10 * time.Minute
 // mostMembers is the maximum number of platforms' answers that are kept.
 const mostMembers = 10_000
 
-// Rooms says who may read chats, according to the platforms.
-type Rooms interface {
+// ChatAccess says who may read chats, according to the platforms.
+type ChatAccess interface {
 	// MayRead reports whether a person may read a group because the platform currently lists them as a member. An
 	// error means that this is not known now.
 	MayRead(ctx context.Context, at bus.Address, person string) (bool, error)
@@ -88,7 +88,7 @@ type Rooms interface {
 
 // Members knows who is in which group, according to what the platforms have said within the last ten minutes.
 type Members struct {
-	Rooms Rooms
+	Access ChatAccess
 
 	mu    sync.Mutex
 	known map[membership]*answer
@@ -176,12 +176,12 @@ const askWithin = 4 * time.Second
 func (m *Members) ask(ctx context.Context, of membership) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	return m.Rooms.MayRead(ctx, bus.Address{Channel: of.at.Channel, Chat: of.at.Chat}, of.person)
+	return m.Access.MayRead(ctx, bus.Address{Channel: of.at.Channel, Chat: of.at.Chat}, of.person)
 }
 
 // isClosed reports whether only some of a chat's members read a thread.
 func (m *Members) isClosed(ctx context.Context, at bus.Address) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	return m.Rooms.IsClosed(ctx, at)
+	return m.Access.IsClosed(ctx, at)
 }

@@ -26,7 +26,7 @@ func (away) IsClosed(ctx context.Context, _ sight.Place, _ string) (bool, error)
 func TestAPlatformWithoutAnswersIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		facts := impatient{away{}, began.Add(askAllWithin)}
+		facts := factsUntil{away{}, began.Add(askAllWithin)}
 		for range 5 {
 			if _, err := facts.IsIn(t.Context(), sight.Place{}, "s:U1"); err == nil {
 				t.Error("somebody's membership is known")

@@ -26,7 +26,7 @@ func (platforms) Link(_ context.Context, at bus.Address, message string) (string
 func TestWhatIsFoundHasALink(t *testing.T) {
 	s := newStage(t)
 	s.Finder = recall.New(recall.Config{
-		Index: recall.Linked{Index: s.Store.Words(), Platforms: platforms{}}, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: recall.Linked{Index: s.Store.Words(), Platforms: platforms{}}, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 	})
 	s.meet("s", "D1", "s:U1")
 	s.say("main:s:D1:7", "t1", "s:U1", "alpha from me", "bravo from the agent")

@@ -42,7 +42,7 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 		"long.md":       {Data: []byte(strings.Repeat("word ", 1000) + "kraken " + strings.Repeat("ö", 2000)), ModTime: written},
 	}
 	s.Finder = recall.New(recall.Config{
-		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 		Files: func(session string) (fs.FS, error) {
 			if session != "main:s:D1" {
 				return nil, fs.ErrNotExist
@@ -108,7 +108,7 @@ func TestWhatIsRememberedComesFirst(t *testing.T) {
 	s := newStage(t)
 	s.meet("s", "D1", "s:U1")
 	s.Finder = recall.New(recall.Config{
-		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 		Knowledge: func(string) fs.FS { return fstest.MapFS{"sea.md": {Data: []byte("a kraken is a squid")}} },
 	})
 	s.say("main:s:D1", "t1", "s:U1", "the kraken sleeps", "the kraken wakes")
@@ -147,7 +147,7 @@ func TestAPartOfTheKnowledgeFolderIsNamedAsSuch(t *testing.T) {
 		"a large text": {big("a.md", 1<<20), note}, "a large picture": {big("\x00.png", 1<<20), ""},
 	} {
 		s.Finder = recall.New(recall.Config{
-			Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+			Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 			Knowledge: func(string) fs.FS { return c.folder },
 		})
 		if got := s.find("main:s:D1", "s:U1", true, "kraken"); got.Note != c.want || len(got.Found) == 0 {
@@ -163,7 +163,7 @@ func TestAPassageSaysWhereItComesFrom(t *testing.T) {
 	s.meet("s", "G", "")
 	s.rooms.members["s:G"] = []string{"s:U1"}
 	s.Finder = recall.New(recall.Config{
-		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 		Page: func() *url.URL { return &url.URL{Scheme: "https", Host: "bot.example"} },
 	})
 	s.say("main:s:G:1.5", "t1", "s:U2", "grue lamp", "answer to lantern")

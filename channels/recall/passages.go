@@ -33,7 +33,7 @@ func (f *Finder) passages(ctx context.Context, who sight.Asker, hits []search.Hi
 			names[h.Session] = where
 		}
 		found = append(found, recall.Passage{
-			Text: h.Text, Who: whoOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: cmp.Or(h.Link, f.linkTo(h)), Origin: originOf(h), Untrusted: isMarked(who, h, doubtful),
+			Text: h.Text, Who: speakerOf(h), When: h.At.UTC().Format(time.RFC3339), Where: where, Link: cmp.Or(h.Link, f.linkTo(h)), Origin: originOf(h), Untrusted: isMarked(who, h, doubtful),
 		})
 	}
 	return found, nil
@@ -57,8 +57,8 @@ func originOf(h search.Hit) string {
 	return recall.Message
 }
 
-// whoOf returns who said the text of a hit; "" if nobody in particular did.
-func whoOf(h search.Hit) string {
+// speakerOf returns who said the text of a hit; "" if nobody in particular did.
+func speakerOf(h search.Hit) string {
 	switch {
 	case h.Tool != "":
 		return h.Tool

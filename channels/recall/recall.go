@@ -76,18 +76,18 @@ func (f *Finder) Find(ctx context.Context, q recall.Question) (recall.Answer, er
 	if q.Call.Parent == "" { // a sub-agent finds only what was said in its own session
 		var err error
 		if who.Accounts, err = f.accounts(ctx, q.Call.Person); err != nil {
-			return recall.Answer{}, f.failed(ctx, err)
+			return recall.Answer{}, f.modelError(ctx, err)
 		}
 	}
 	answer, err := f.find(ctx, f, who, request{Words: q.Words, Since: q.Since, Until: q.Until, Limit: q.Limit, Agent: q.Call.Agent, Person: q.Call.Person, Turn: q.Call.Turn})
 	if err != nil {
-		return recall.Answer{}, f.failed(ctx, err)
+		return recall.Answer{}, f.modelError(ctx, err)
 	}
 	return answer, nil
 }
 
-// failed returns an error that the model may read in place of one that it may not.
-func (f *Finder) failed(ctx context.Context, err error) error {
+// modelError returns an error that the model may read in place of one that it may not.
+func (f *Finder) modelError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -111,7 +111,7 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 	if err != nil {
 		return recall.Answer{}, err
 	}
-	seen, err := sight.Of(ctx, impatient{facts, time.Now().Add(askAllWithin)}, who, candidates)
+	seen, err := sight.Of(ctx, factsUntil{facts, time.Now().Add(askAllWithin)}, who, candidates)
 	if err != nil {
 		return recall.Answer{}, err
 	}

@@ -62,7 +62,7 @@ func newStage(t *testing.T) *stage {
 // search has the Finder use an index.
 func (s *stage) search(index search.Index) {
 	s.Finder = recall.New(recall.Config{
-		Index: index, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: index, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -333,7 +333,7 @@ func TestAPlatformIsAskedOnceInTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{Home: hometest.Open(t, dir), t: t, rooms: &rooms{members: map[string][]string{}}, fence: map[string]int64{}}
 		defer s.Close()
-		s.Finder = recall.New(recall.Config{Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Rooms: s.rooms}, Log: slog.New(slog.DiscardHandler)})
+		s.Finder = recall.New(recall.Config{Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler)})
 		s.meet("s", "D1", "s:U1")
 		s.meet("s", "G", "")
 		s.say("main:s:G", "t1", "s:U1", "the word is xyzzy", "it is xyzzy")

@@ -23,9 +23,9 @@ type messageFacts struct {
 	current string
 }
 
-// holds reports whether a route can match messages in a chat from a user, whatever they say. If user is "", any
+// canMatch reports whether a route can match messages in a chat from a user, whatever they say. If user is "", any
 // user will do.
-func (r Route) holds(chat, user string) bool {
+func (r Route) canMatch(chat, user string) bool {
 	return (r.Chat == "" || r.Chat == chat) && (r.User == "" || user == "" || r.User == user)
 }
 
@@ -35,10 +35,10 @@ func (r Route) holds(chat, user string) bool {
 func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	front, word, rest := cutAgentWord(s.text, s.called)
 	calls := func(r Route) bool { return r.Mention != "" && strings.EqualFold(r.Mention, word) }
-	named = slices.ContainsFunc(routes, func(r Route) bool { return r.holds(s.chat, s.user) && calls(r) })
+	named = slices.ContainsFunc(routes, func(r Route) bool { return r.canMatch(s.chat, s.user) && calls(r) })
 	for _, r := range routes {
 		switch {
-		case !r.holds(s.chat, s.user):
+		case !r.canMatch(s.chat, s.user):
 		case r.Mention == "":
 			return r.Agent, s.text, false
 		case named && calls(r):
@@ -58,7 +58,7 @@ func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 func candidates(routes []Route, otherwise, chat, user string) []string {
 	var all []string
 	for _, r := range routes {
-		if r.holds(chat, user) && !slices.Contains(all, r.Agent) {
+		if r.canMatch(chat, user) && !slices.Contains(all, r.Agent) {
 			all = append(all, r.Agent)
 		}
 	}

@@ -144,12 +144,12 @@ func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
 	if said.Kind == bus.Command {
 		return slices.Contains([]string{"approve", "deny", "answer"}, said.Text) && (ask.At == in.At || slices.Contains(ask.Asked, in.At))
 	}
-	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At && !isSubAgents(ask.Session)
+	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At && !isSubAgentSession(ask.Session)
 }
 
-// isSubAgents reports whether a session is a sub-agent's: words in the chat are meant for the agent that handed out
-// the task, and only the command answers the sub-agent's question.
-func isSubAgents(session string) bool {
+// isSubAgentSession reports whether a session is a sub-agent's: words in the chat are meant for the agent that
+// handed out the task, and only the command answers the sub-agent's question.
+func isSubAgentSession(session string) bool {
 	key, err := sessions.ParseKey(session)
 	return err == nil && key.Channel == bus.SubAgents
 }
@@ -159,29 +159,29 @@ func (r *Router) key(agent string, in bus.Inbound) (string, error) {
 	if r.Scope == byUser && in.Group {
 		return sessions.PersonalKey(agent, in.At.Channel, in.At.Chat, in.At.Thread, userOf(in))
 	}
-	return r.shared(agent, in.At)
+	return r.sharedKey(agent, in.At)
 }
 
-// shared returns the key of the session with an agent that everybody at an address shares.
-func (r *Router) shared(agent string, at bus.Address) (string, error) {
+// sharedKey returns the key of the session with an agent that everybody at an address shares.
+func (r *Router) sharedKey(agent string, at bus.Address) (string, error) {
 	if r.Scope == byChannel {
 		at.Thread = ""
 	}
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 }
 
-// Whose returns the session that contains a message that was edited or deleted, and the person who said it; "" if
-// no session does. It also looks in the sessions that single people have in that chat.
-func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person string, err error) {
+// FindAuthor returns the session that contains a message that was edited or deleted, and the person who said it; ""
+// if no session does. It also looks in the sessions that single people have in that chat.
+func (r *Router) FindAuthor(ctx context.Context, change bus.Inbound) (session, person string, err error) {
 	var keys []string
 	for _, agent := range candidates(r.Routes(), r.Agent, change.At.Chat, "") {
-		shared, err := r.shared(agent, change.At)
+		shared, err := r.sharedKey(agent, change.At)
 		if err != nil {
 			return "", "", nil //nolint:nilerr // if there is no session, nothing is known
 		}
 		keys = append(keys, shared)
 		if r.Scope == byUser && change.Group {
-			own, err := r.personal(ctx, agent, change.At)
+			own, err := r.personalKeys(ctx, agent, change.At)
 			if err != nil {
 				return "", "", err
 			}
@@ -198,8 +198,8 @@ func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person
 	return "", "", nil
 }
 
-// personal returns the keys of the sessions with an agent that single people have at an address.
-func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
+// personalKeys returns the keys of the sessions with an agent that single people have at an address.
+func (r *Router) personalKeys(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
 	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
 	if err != nil {
 		return nil, nil //nolint:nilerr // nobody can have one
@@ -225,7 +225,7 @@ func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (ke
 func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, err error) {
 	routes := r.Routes()
 	s := messageFacts{chat: at.Chat}
-	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.holds(at.Chat, "") }) {
+	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.canMatch(at.Chat, "") }) {
 		if s.user, err = r.onlyUser(ctx, at); err != nil || s.user == "" {
 			return "", err // each person who replies there may have a different session
 		}
@@ -238,7 +238,7 @@ func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session stri
 		s.current = sessions.AgentOf(current)
 	}
 	agent, _, _ := choose(routes, s)
-	session, err = r.shared(cmp.Or(agent, r.Agent), at)
+	session, err = r.sharedKey(cmp.Or(agent, r.Agent), at)
 	if err != nil {
 		return "", nil //nolint:nilerr // no message from there has a session either
 	}
@@ -247,7 +247,7 @@ func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session stri
 
 // canBeNamed reports whether there is a route by which a message could name its agent.
 func canBeNamed(routes []Route, s messageFacts) bool {
-	return slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) })
+	return slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.canMatch(s.chat, s.user) })
 }
 
 // onlyUser returns the platform's id of the person who is alone with the bot in a chat; "" if nobody is known to

@@ -164,7 +164,7 @@ func (s *actions) actionInbound(ctx context.Context, d interaction.Action) (bus.
 		return bus.Inbound{}, commandReply{}, err
 	}
 	if !takesPart {
-		if in.At, err = s.conversations.Alone(ctx, in.From.ID); err != nil {
+		if in.At, err = s.conversations.PrivateChat(ctx, in.From.ID); err != nil {
 			return bus.Inbound{}, commandReply{}, err
 		}
 		in.Group = false

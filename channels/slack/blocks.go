@@ -70,9 +70,9 @@ const retryRefusedAfter = 6 * time.Hour
 
 // markdownBlocks remembers whether the workspace accepts markdown blocks.
 type markdownBlocks struct {
-	mu      sync.Mutex
-	taken   bool      // whether the workspace has accepted one
-	refused time.Time // since when the workspace refuses them; zero if it does not
+	mu       sync.Mutex
+	accepted bool      // whether the workspace has accepted one
+	refused  time.Time // since when the workspace refuses them; zero if it does not
 }
 
 // shouldTry reports whether a message should be sent with a markdown block.
@@ -87,11 +87,11 @@ func (m *markdownBlocks) shouldTry() bool {
 func (m *markdownBlocks) recordOutcome(taken, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.taken = m.taken || taken
+	m.accepted = m.accepted || taken
 	switch {
 	case taken:
 		m.refused = time.Time{}
-	case refused && !m.taken:
+	case refused && !m.accepted:
 		m.refused = time.Now()
 	}
 }

@@ -64,8 +64,8 @@ func (cs *conversations) describeChat(ctx context.Context, chat string) (name st
 	return "", false, err
 }
 
-// Alone implements channels.Whisperer: it returns the address of a person's private chat with the bot.
-func (cs *conversations) Alone(ctx context.Context, person string) (bus.Address, error) {
+// PrivateChat implements channels.Whisperer: it returns the address of a person's private chat with the bot.
+func (cs *conversations) PrivateChat(ctx context.Context, person string) (bus.Address, error) {
 	_, user, _ := strings.Cut(person, ":")
 	chat, err := cs.chatID(ctx, bus.Address{Channel: cs.name, Chat: user})
 	return bus.Address{Channel: cs.name, Chat: chat}, err

@@ -49,7 +49,7 @@ type outages struct {
 	mu             sync.Mutex
 	greetedSockets int       // how many open sockets Slack has greeted
 	lastHeard      time.Time // when Slack last gave a sign of life; zero before the first
-	written        time.Time // the cursor that was last saved
+	savedCursor    time.Time // the cursor that was last saved
 	gap            *gap      // the gap that is being read; nil if no message is missing
 	outageLogged   bool      // whether the current outage was logged
 	// Until settledAt, messages may arrive in a different order than they were written, because Slack takes seconds
@@ -80,7 +80,7 @@ func (o *outages) load(ctx context.Context) error {
 		}
 		if err == nil {
 			o.lastHeard = parseTS(cursor)
-			o.written = o.lastHeard
+			o.savedCursor = o.lastHeard
 			return nil
 		}
 		o.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read or begun; trying on", slog.Any("error", err))
@@ -205,7 +205,7 @@ func (o *outages) save(ctx context.Context) {
 	if !waits.IsZero() && waits.Before(to) {
 		to = waits
 	}
-	skip := o.gap != nil || !to.After(o.written)
+	skip := o.gap != nil || !to.After(o.savedCursor)
 	o.mu.Unlock()
 	if skip {
 		return
@@ -219,7 +219,7 @@ func (o *outages) save(ctx context.Context) {
 		return
 	}
 	o.mu.Lock()
-	o.written = to
+	o.savedCursor = to
 	o.mu.Unlock()
 }
 

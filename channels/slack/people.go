@@ -175,18 +175,18 @@ type cache[V any] struct {
 	ttl time.Duration
 
 	mu      sync.Mutex
-	entries map[string]cached[V]
+	entries map[string]cacheEntry[V]
 }
 
-// A cached is a value in a cache, with the time until which it is remembered.
-type cached[V any] struct {
+// A cacheEntry is a value in a cache, with the time until which it is remembered.
+type cacheEntry[V any] struct {
 	value V
 	until time.Time
 }
 
 // newCache makes a cache that remembers each value for the time keep.
 func newCache[V any](keep time.Duration) *cache[V] {
-	return &cache[V]{ttl: keep, entries: map[string]cached[V]{}}
+	return &cache[V]{ttl: keep, entries: map[string]cacheEntry[V]{}}
 }
 
 // get returns a key's value; false if the cache does not remember it.
@@ -214,7 +214,7 @@ func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 			break
 		}
 	}
-	c.entries[key] = cached[V]{value, time.Now().Add(keep)}
+	c.entries[key] = cacheEntry[V]{value, time.Now().Add(keep)}
 }
 
 // IsGroupID reports whether a text is the id of a channel or a group, as opposed to a name or a person's id.

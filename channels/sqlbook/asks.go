@@ -171,8 +171,8 @@ func (a *asks) OldestAsks(ctx context.Context, limit int) (oldest []bus.Ask, cou
 	return oldest, count, err
 }
 
-// Waits implements channels.Asks: it reports whether the session has an open ask.
-func (a *asks) Waits(ctx context.Context, session string) (bool, error) {
+// HasOpenAsk implements channels.Asks: it reports whether the session has an open ask.
+func (a *asks) HasOpenAsk(ctx context.Context, session string) (bool, error) {
 	var n int
 	err := a.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, textArgs(session)...).Scan(&n)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 	doubted := s.doubts.recordOutcome(send.ID, now, err)
 	// If an earlier Begin committed but its answer was lost, this send is still ours: the caller sent nothing, and
 	// nobody has changed the send since.
-	fresh = fresh || err == nil && doubted && untouched(known, now)
+	fresh = fresh || err == nil && doubted && isUntouched(known, now)
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
@@ -57,8 +57,8 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 	return true, nil
 }
 
-// beginAtOnce is the statement that does in one round trip what begin does in several.
-const beginAtOnce = `
+// beginAtOnceSQL is the statement that does in one round trip what begin does in several.
+const beginAtOnceSQL = `
 WITH made AS (
 	INSERT INTO sends (id, channel, chat, thread, begun, session, writer) VALUES ($1, $2, $3, $4, $5, $13, $14)
 	ON CONFLICT DO NOTHING RETURNING id
@@ -70,7 +70,7 @@ WITH made AS (
 )
 SELECT EXISTS (SELECT 1 FROM made)`
 
-// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if the id is known.
+// beginAtOnceSQL records a send with its parts on PostgreSQL; fresh is false if the id is known.
 func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Time) (fresh bool, err error) {
 	column := func(of func(channels.SentPart) string) []string {
 		list := make([]string, len(send.Parts))
@@ -91,7 +91,7 @@ func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Ti
 		column(func(p channels.SentPart) string { return p.Edits }),
 		column(func(p channels.SentPart) string { return p.Under }),
 		files, sqldb.Text(send.Session), sqldb.Text(send.Writer))
-	_, err = s.db.Group(ctx, beginAtOnce, args, &fresh)
+	_, err = s.db.Group(ctx, beginAtOnceSQL, args, &fresh)
 	return fresh, err
 }
 
@@ -115,9 +115,9 @@ func recordOf(send channels.Send, now time.Time) channels.Send {
 	return send
 }
 
-// untouched reports whether a send is still as Begin recorded it at that time, so that certainly nothing of it has
+// isUntouched reports whether a send is still as Begin recorded it at that time, so that certainly nothing of it has
 // been sent.
-func untouched(send channels.Send, at time.Time) bool {
+func isUntouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""
 		if i == 0 && !first || i > 0 && p.State != channels.Queued || p.Interrupted != 0 {

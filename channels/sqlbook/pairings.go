@@ -26,8 +26,8 @@ const (
 
 // pairings stores who may talk to the bot, and who asks to.
 type pairings struct {
-	people   *people
-	doubtful sync.Map // by channels.Admission: the channels.Pairing that was written, for a commit whose answer was lost and that may have succeeded
+	people              *people
+	uncertainAdmissions sync.Map // by channels.Admission: the channels.Pairing that was written, for a commit whose answer was lost and that may have succeeded
 }
 
 const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
@@ -137,7 +137,7 @@ func (ps *pairings) Admit(ctx context.Context, by channels.Admission) (channels.
 		return admitted, nil
 	}
 	if good {
-		ps.doubtful.Store(by, admitted)
+		ps.uncertainAdmissions.Store(by, admitted)
 	}
 	if known, ok := ps.committedEarlier(ctx, by); ok {
 		return known, nil
@@ -171,7 +171,7 @@ func (ps *pairings) admit(ctx context.Context, by channels.Admission) (admitted 
 // committedEarlier reports whether an admission was stored by a commit in this process whose answer was lost, and
 // returns the pairing. The person must still be paired in the way that that commit wrote.
 func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
-	was, ok := ps.doubtful.Load(by)
+	was, ok := ps.uncertainAdmissions.Load(by)
 	if !ok {
 		return channels.Pairing{}, false
 	}
@@ -180,7 +180,7 @@ func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission)
 	if err != nil || !found || !is.At.Equal(wrote.At) || is.Owner != wrote.Owner {
 		return channels.Pairing{}, false
 	}
-	ps.doubtful.Delete(by)
+	ps.uncertainAdmissions.Delete(by)
 	return is, true
 }
 

@@ -25,7 +25,7 @@ const (
 // Previews implements channels.Previewer: it returns the minimum time between two previews in a chat, or 0 if the
 // chat can't show any. Telegram has previews only in private chats.
 func (s *sender) Previews(chat string) time.Duration {
-	refused := s.noPreviews.Load()
+	refused := s.previewsRefusedAt.Load()
 	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < retryPreviewsAfter {
 		return 0
 	}
@@ -58,7 +58,7 @@ func (s *sender) Preview(ctx context.Context, to bus.Address, turn string, part 
 		return "", nil
 	})
 	if hasCode(err, "no_previews") || hasCode(err, badRequest) {
-		s.noPreviews.Store(time.Now().Unix())
+		s.previewsRefusedAt.Store(time.Now().Unix())
 	}
 	return previewDuration, err
 }

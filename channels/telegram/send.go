@@ -28,8 +28,8 @@ type sender struct {
 	moves     *movedGroups
 	forums    *forums
 	sendsOnly bool
-	// noPreviews is when Telegram last refused a preview, as a Unix time; 0 if it never has.
-	noPreviews atomic.Int64
+	// previewsRefusedAt is when Telegram last refused a preview, as a Unix time; 0 if it never has.
+	previewsRefusedAt atomic.Int64
 }
 
 // Send posts one part to a chat and returns the id of the message. If Telegram can't parse a text's markup, the
@@ -43,7 +43,7 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 		return s.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
 			err = s.callOnce(ctx, "sendMessage", &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
-				LinkPreviewOptions: noPreview(), ReplyParameters: replyParameters(part), ReplyMarkup: keyboard(part.Buttons),
+				LinkPreviewOptions: noLinkPreviews(), ReplyParameters: replyParameters(part), ReplyMarkup: keyboard(part.Buttons),
 			}, &m)
 			return m, err
 		})
@@ -60,7 +60,7 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 	if isPhoto(file.Data) {
 		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 			return s.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
-				return sentOf(s.library.SendPhoto(ctx, &bot.SendPhotoParams{
+				return toSentMessage(s.library.SendPhoto(ctx, &bot.SendPhotoParams{
 					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
 					Photo: inputFile(file),
 				}))
@@ -72,7 +72,7 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return s.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
-			return sentOf(s.library.SendDocument(ctx, &bot.SendDocumentParams{
+			return toSentMessage(s.library.SendDocument(ctx, &bot.SendDocumentParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
 				Document: inputFile(file),
 			}))
@@ -99,7 +99,7 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return s.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
 			err = s.callOnce(ctx, "editMessageText", &bot.EditMessageTextParams{
-				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
+				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noLinkPreviews(),
 				ReplyMarkup: keyboard(part.Buttons),
 			}, &m)
 			return m, err
@@ -131,8 +131,8 @@ type sentMessage struct {
 	ID int `json:"message_id"`
 }
 
-// sentOf converts the result of a call of go-telegram/bot: the sent message, or the error.
-func sentOf(m *models.Message, err error) (sentMessage, error) {
+// toSentMessage converts the result of a call of go-telegram/bot: the sent message, or the error.
+func toSentMessage(m *models.Message, err error) (sentMessage, error) {
 	if err != nil {
 		return sentMessage{}, err
 	}
@@ -161,8 +161,8 @@ func (s *sender) sendMessage(ctx context.Context, chat any, timeout time.Duratio
 	return strconv.Itoa(m.ID), nil
 }
 
-// noPreview returns the option that turns off link previews.
-func noPreview() *models.LinkPreviewOptions {
+// noLinkPreviews returns the option that turns off link previews.
+func noLinkPreviews() *models.LinkPreviewOptions {
 	return &models.LinkPreviewOptions{IsDisabled: new(true)}
 }
 

@@ -50,7 +50,7 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 		}
 		everything = mention == channels.MentionNever
 	}
-	in := t.withoutText(m)
+	in := t.inboundWithoutText(m)
 	in.Mentioned = everything
 	// The sender did not write what they forwarded or what another bot wrote: that text becomes a quote, and its
 	// names and commands address nobody here.
@@ -60,8 +60,8 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 		if err != nil {
 			return bus.Inbound{}, false, err
 		}
-		in.Mentioned = private || call == byName || (call == nobody && (everything || t.pointsAtBot(m)))
-		in.Called = call == byName && own.from == 0 && own.to > 0
+		in.Mentioned = private || call == callsThisBot || (call == callsNobody && (everything || t.pointsAtBot(m)))
+		in.Called = call == callsThisBot && own.from == 0 && own.to > 0
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, textEntities(m), own))
 	}
 	if m.Chat.IsForum {
@@ -70,9 +70,9 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 	return in, true, nil
 }
 
-// withoutText translates everything in a message except its text, and does not decide whether it is meant for the
-// bot.
-func (t *translator) withoutText(m *models.Message) bus.Inbound {
+// inboundWithoutText translates everything in a message except its text, and does not decide whether it is meant
+// for the bot.
+func (t *translator) inboundWithoutText(m *models.Message) bus.Inbound {
 	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
 	in := bus.Inbound{
 		ID:          t.messageID(chat, message),
@@ -132,9 +132,9 @@ func hasContinuation(m *models.Message) bool {
 type addressee int
 
 const (
-	nobody addressee = iota
-	byName           // this bot
-	other            // another bot, by a command
+	callsNobody     addressee = iota
+	callsThisBot              // this bot
+	callsAnotherBot           // another bot, by a command
 )
 
 // findAddressee returns whom a text calls by name, and the span of the text that only serves to call them: a name
@@ -146,29 +146,29 @@ func (t *translator) findAddressee(ctx context.Context, text string, private boo
 	}
 	isCommand := strings.HasPrefix(text, "/")
 	if !strings.Contains(text, "@") || (private && !(isCommand && strings.Contains(command, "@"))) {
-		return nobody, span{}, nil
+		return callsNobody, span{}, nil
 	}
 	name, err := t.awaitUsername(ctx)
 	if err != nil {
-		return nobody, span{}, err
+		return callsNobody, span{}, err
 	}
 	if isCommand {
 		if verb, whose, found := strings.Cut(command, "@"); found {
 			if strings.EqualFold(whose, name) {
-				return byName, span{len(verb), len(command)}, nil
+				return callsThisBot, span{len(verb), len(command)}, nil
 			}
-			return other, span{}, nil
+			return callsAnotherBot, span{}, nil
 		}
 	}
 	switch findMention(text, name) {
 	case -1:
-		return nobody, span{}, nil
+		return callsNobody, span{}, nil
 	case 0:
 		if said := strings.TrimLeft(text[len(name)+1:], ",:; \t\n"); said != "" {
-			return byName, span{0, len(text) - len(said)}, nil
+			return callsThisBot, span{0, len(text) - len(said)}, nil
 		}
 	}
-	return byName, span{}, nil
+	return callsThisBot, span{}, nil
 }
 
 // findMention returns where @name occurs in a text as a word of its own, in upper or lower case; -1 if nowhere.

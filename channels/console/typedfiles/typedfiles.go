@@ -83,8 +83,8 @@ func nameAt(text string, at int) name {
 	return n
 }
 
-// place returns the location that a typed path leads to.
-func place(path string) string {
+// resolvePath returns the location that a typed path leads to.
+func resolvePath(path string) string {
 	if strings.HasPrefix(path, "file://") {
 		if u, err := url.Parse(path); err == nil && (u.Host == "" || u.Host == "localhost") {
 			path = u.Path
@@ -98,9 +98,9 @@ func place(path string) string {
 	return path
 }
 
-// look looks up what a name leads to; ok is false if there is nothing. Punctuation after the name that belongs to
+// lookUp looks up what a name leads to; ok is false if there is nothing. Punctuation after the name that belongs to
 // the sentence is not part of the name.
-func (n name) look() (path string, info fs.FileInfo, ok bool) {
+func (n name) lookUp() (path string, info fs.FileInfo, ok bool) {
 	tries := []string{n.path}
 	if n.quote == 0 {
 		tries = append(tries, strings.TrimRight(n.path, ".,;:!?)"))
@@ -109,8 +109,8 @@ func (n name) look() (path string, info fs.FileInfo, ok bool) {
 		if try == "" || strings.ContainsRune(try, 0) {
 			continue
 		}
-		if info, err := os.Stat(place(try)); err == nil {
-			return place(try), info, true
+		if info, err := os.Stat(resolvePath(try)); err == nil {
+			return resolvePath(try), info, true
 		}
 	}
 	return "", nil, false
@@ -121,7 +121,7 @@ func (n name) look() (path string, info fs.FileInfo, ok bool) {
 func Find(text string) (found []bus.Attachment, wrong string) {
 	var bytes int64
 	for _, n := range names(text) {
-		path, info, ok := n.look()
+		path, info, ok := n.lookUp()
 		if !ok {
 			continue
 		}
@@ -167,13 +167,13 @@ func check(path string, info fs.FileInfo) error {
 // terminal arrives as its path, which becomes a name. In any other text, a \ is put in front of each name of an
 // existing file, so that it isn't a name: text by strangers must not choose which files are sent.
 func Pasted(text string) string {
-	if named, ok := dropped(text); ok {
+	if named, ok := droppedNames(text); ok {
 		return named
 	}
 	var b strings.Builder
 	at := 0
 	for _, n := range names(text) {
-		if _, _, ok := n.look(); ok {
+		if _, _, ok := n.lookUp(); ok {
 			b.WriteString(text[at:n.begin] + `\`)
 			at = n.begin
 		}
@@ -181,18 +181,18 @@ func Pasted(text string) string {
 	return b.String() + text[at:]
 }
 
-// dropped returns the names of the files whose paths make up a text, in the forms in which terminals paste what is
-// dropped onto them: quoted, with \ before special characters, or as a URL. ok is false for any other text.
-func dropped(text string) (named string, ok bool) {
+// droppedNames returns the names of the files whose paths make up a text, in the forms in which terminals paste
+// what is dropped onto them: quoted, with \ before special characters, or as a URL. ok is false for any other text.
+func droppedNames(text string) (named string, ok bool) {
 	var all []string
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		n := nameAt("@"+rest, 0)
-		path := place(n.path)
+		path := resolvePath(n.path)
 		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // it may be a path with unescaped spaces
 			return "", false
 		}
 		if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
-			whole := place(strings.TrimSpace(text))
+			whole := resolvePath(strings.TrimSpace(text))
 			if info, err := os.Stat(whole); !filepath.IsAbs(whole) || strings.ContainsAny(whole, "\n\x00") || err != nil || !info.Mode().IsRegular() {
 				return "", false
 			}
@@ -228,7 +228,7 @@ func Complete(text string) (at int, may []string) {
 	}
 	n := all[len(all)-1]
 	folder, begun := filepath.Split(n.path)
-	in := place(folder)
+	in := resolvePath(folder)
 	if folder == "" {
 		in = "."
 	}

@@ -138,7 +138,7 @@ func (f Files) Read(file bus.FileRef) ([]byte, error) {
 
 // Refer implements files.Store: it records that a message needs these files, so that they are not removed.
 func (f Files) Refer(session, message string, all []bus.FileRef) error {
-	for _, ref := range refs(all) {
+	for _, ref := range foldersOf(all) {
 		err := f.Store.Refer(outgoing.Reference{Ref: ref, Session: session, Message: message})
 		if errors.Is(err, outgoing.ErrMissing) {
 			return files.ErrMissing
@@ -154,7 +154,7 @@ func (f Files) Refer(session, message string, all []bus.FileRef) error {
 // needs are removed.
 func (f Files) Release(message string, all []bus.FileRef) error {
 	var errs []error
-	for _, ref := range refs(all) {
+	for _, ref := range foldersOf(all) {
 		errs = append(errs, f.Store.Release(ref, message))
 	}
 	return errors.Join(errs...)
@@ -167,7 +167,7 @@ func (f Files) Release(message string, all []bus.FileRef) error {
 func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
 	for _, out := range outs {
 		sent, err := book.Lookup(ctx, out.ID)
-		if errors.Is(err, channels.ErrNoSend) || err == nil && slices.ContainsFunc(sent.Parts, isOpen) {
+		if errors.Is(err, channels.ErrNoSend) || err == nil && slices.ContainsFunc(sent.Parts, isUnsent) {
 			continue
 		}
 		if err == nil {
@@ -180,13 +180,13 @@ func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.
 	return nil
 }
 
-// isOpen reports whether a part of a message must still be sent.
-func isOpen(p channels.SentPart) bool {
+// isUnsent reports whether a part of a message must still be sent.
+func isUnsent(p channels.SentPart) bool {
 	return p.State == channels.Queued || p.State == channels.Sending || p.State == channels.Drafted
 }
 
-// refs returns the folders that files are in, each once; all files from one tool call are in the same folder.
-func refs(all []bus.FileRef) []string {
+// foldersOf returns the folders that files are in, each once; all files from one tool call are in the same folder.
+func foldersOf(all []bus.FileRef) []string {
 	var folders []string
 	for _, f := range all {
 		if !slices.Contains(folders, f.Ref) {

@@ -60,7 +60,7 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
 		send, err := s.Book.Lookup(ctx, r.Message)
 		switch {
-		case err == nil && !slices.ContainsFunc(send.Parts, isOpen):
+		case err == nil && !slices.ContainsFunc(send.Parts, isUnsent):
 			return false, nil
 		case err == nil && send.State() == channels.Queued:
 			return true, nil

@@ -193,7 +193,7 @@ func (t *tree) addImage(to *[]Span, n *ast.Image, st Style, url string) {
 // isLink reports whether a target may be a link; other targets could run or open something.
 func isLink(target string) bool {
 	scheme, rest, ok := strings.Cut(target, ":")
-	if !ok || len(rest) < 2 || strings.ContainsAny(target, unsafe+"\t\n") {
+	if !ok || len(rest) < 2 || strings.ContainsAny(target, linkEndingCharacters+"\t\n") {
 		return false
 	}
 	switch strings.ToLower(scheme) {
@@ -208,18 +208,18 @@ func isLink(target string) bool {
 // linkTarget converts a link's target from the form in which the text contains it.
 func linkTarget(written []byte) string { return percentEncode(Unescape(string(written))) }
 
-// unsafe contains the characters that could end a link where it is written in a text.
-const unsafe = " <>\"`|\\"
+// linkEndingCharacters contains the characters that could end a link where it is written in a text.
+const linkEndingCharacters = " <>\"`|\\"
 
 // percentEncode percent-encodes the characters that may not stand in a link's target, as browsers
 // do.
 func percentEncode(target string) string {
-	if !strings.ContainsAny(target, unsafe) || !strings.Contains(target, "://") {
+	if !strings.ContainsAny(target, linkEndingCharacters) || !strings.Contains(target, "://") {
 		return target
 	}
 	var b strings.Builder
 	for i := range len(target) {
-		if c := target[i]; strings.IndexByte(unsafe, c) >= 0 {
+		if c := target[i]; strings.IndexByte(linkEndingCharacters, c) >= 0 {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)

@@ -1,4 +1,5 @@
-// Package files reads which files people share in Slack, and fetches them with the bot's token from Slack's hosts only.
+// Package files reads which files people share in Slack, and fetches them with the bot's token from Slack's hosts
+// only.
 package files
 
 import (

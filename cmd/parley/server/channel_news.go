@@ -37,7 +37,7 @@ func (f *front) channelFacts(ctx context.Context) (map[string]api.ChannelFacts, 
 	}
 	all := map[string]api.ChannelFacts{}
 	for _, l := range f.endpoints {
-		n := l.traffic.Added(noted[l.name])
+		n := l.traffic.AddTo(noted[l.name])
 		one := api.ChannelFacts{Platform: l.config.Platform, Bot: cmp.Or(channels.BotName(l.channel), n.Bot), Since: n.Since, LastIn: n.LastIn, LastOut: n.LastOut}
 		if !l.isKnownHere() && !n.Since.IsZero() {
 			one.Up = &n.Up

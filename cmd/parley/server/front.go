@@ -181,7 +181,7 @@ func (f *front) newAPI(local bool) *api.API {
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools,
 			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
 		},
-		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.Stand, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,
+		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,
 		Pages: f.pages, Recheck: f.recheck,
 		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.endpoints.receivers(f.role) }, Log: f.log,
 	})

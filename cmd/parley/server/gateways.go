@@ -52,7 +52,7 @@ func (g *gateways) Run(ctx context.Context) error {
 		router := g.conversations.router(l)
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: l.countIn(router.Route),
-			Chats: g.home.Book, Pairings: g.home.Book, WorksBeside: g.worksBeside, Knows: g.hasMessage, Whose: router.Whose, Log: g.log,
+			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksBeside, Knows: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
 			Introduction: g.introductions.on(l), Notes: g.home.Book, About: g.capabilitiesText(l),
 			History:      func() int { return g.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
@@ -69,7 +69,7 @@ func (g *gateways) Run(ctx context.Context) error {
 // countIn has it remembered that somebody who may talk to the bot has said something.
 func (l *endpoint) countIn(route gateway.RouteFunc) gateway.RouteFunc {
 	return func(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
-		l.traffic.CameIn()
+		l.traffic.NoteReceived()
 		return route(ctx, in)
 	}
 }

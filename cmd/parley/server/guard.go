@@ -111,7 +111,7 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 	}
 	return guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
-		Path: g.workspaces.pathName, Addresses: g.onBehalf.Reached, Reading: files.Reading,
+		Path: g.workspaces.pathName, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
 		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
 		Fetches:         func(call tools.Call) bool { return slices.Contains(g.rights.capabilities(call.Session), tools.Network) },
 		NetworkedReader: g.jobs.NetworkedJob,

@@ -76,7 +76,7 @@ func newTimers(on foundation, asked *asks.Service, due *schedules.Scheduler) *ti
 // background work for the session: then there is something to stop, though the session has no
 // mail.
 func (w *answerer) worksBeside(ctx context.Context, session string) (bool, error) {
-	if waits, err := w.home.Book.Waits(ctx, session); waits || err != nil {
+	if waits, err := w.home.Book.HasOpenAsk(ctx, session); waits || err != nil {
 		return waits, err
 	}
 	if n, err := w.subagents.Count(ctx, session); n > 0 || err != nil {

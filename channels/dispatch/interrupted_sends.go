@@ -6,19 +6,19 @@ import (
 	"parley/channels"
 )
 
-// cutOffs handles parts that the book has recorded as sending although nobody is sending them: an earlier attempt
-// to send them was cut off.
-type cutOffs struct {
+// interruptedSends handles parts that the book has recorded as sending although nobody is sending them: an earlier
+// attempt to send them was cut off.
+type interruptedSends struct {
 	ledger      *ledger
 	clearance   *clearance
 	rendering   *rendering
 	retryPolicy *retryPolicy
-	giveUps     *giveUps
+	abandoner   *abandoner
 }
 
 // resolve finds out whether such a part has arrived, or decides what to do if nobody can tell. settled reports that
 // nothing more has to be done for the part; otherwise it is sent again.
-func (c *cutOffs) resolve(ctx, work context.Context, d *delivery, i int) (settled bool, err error) {
+func (c *interruptedSends) resolve(ctx, work context.Context, d *delivery, i int) (settled bool, err error) {
 	p := d.record.Parts[i]
 	if p.Edits != "" && d.partExpired(i) {
 		return false, nil
@@ -50,7 +50,7 @@ func (c *cutOffs) resolve(ctx, work context.Context, d *delivery, i int) (settle
 		}
 	}
 	if over {
-		return true, c.giveUps.leaveUnknown(work, d, i)
+		return true, c.abandoner.leaveUnknown(work, d, i)
 	}
 	p.Interrupted++
 	return false, c.ledger.mark(work, d, i, p)

@@ -7,8 +7,8 @@ import (
 	"parley/channels"
 )
 
-// giveUps gives up on messages that can't be sent, and on parts whose outcome nobody will find out.
-type giveUps struct {
+// An abandoner gives up on messages that can't be sent, and on parts whose outcome nobody will find out.
+type abandoner struct {
 	ledger      *ledger
 	clearance   *clearance
 	withdrawals *withdrawals
@@ -18,10 +18,10 @@ type giveUps struct {
 	log         *slog.Logger
 }
 
-// giveUp gives up on a message: it marks the unsent parts as failed, tells the session, sends the message to its
+// abandon gives up on a message: it marks the unsent parts as failed, tells the session, sends the message to its
 // fallback, and makes it a dead letter. A message that has expired or is empty is neither sent elsewhere nor kept
 // as a dead letter: nobody wants it, so there is nothing to look into or to replay.
-func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
+func (s *abandoner) abandon(work context.Context, d *delivery, code string) error {
 	if err := s.clearance.checkLease(work, d); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *giveUps) giveUp(work context.Context, d *delivery, code string) error {
 }
 
 // leaveUnknown records that nobody will find out whether a part has arrived.
-func (s *giveUps) leaveUnknown(work context.Context, d *delivery, i int) error {
+func (s *abandoner) leaveUnknown(work context.Context, d *delivery, i int) error {
 	s.log.Warn("nobody can tell whether a message was sent", slog.String("id", d.record.ID), slog.Int("part", i))
 	// Nobody handles a part again once it is recorded as unknown, so the fallback comes first.
 	if err := s.fallbacks.send(work, d, unknownOutcome); err != nil {
