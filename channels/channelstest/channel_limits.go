@@ -44,7 +44,7 @@ func checkLimits(r *channelRun) {
 	}
 }
 
-// bytesOf returns a text of that many bytes, in characters of two bytes.
+// bytesOf returns a text of n bytes, in two-byte characters.
 func bytesOf(n int) string { return strings.Repeat("é", n/2) }
 
 func checkTooLong(r *channelRun) {

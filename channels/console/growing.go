@@ -136,7 +136,7 @@ func fenceMark(line string) string {
 	return ""
 }
 
-// isListItem reports whether a line begins an item of a list that stands in no other.
+// isListItem reports whether a line begins an item in a list that isn't nested.
 func isListItem(line string) bool {
 	inner, deep := indented(line)
 	mark, _, _ := strings.Cut(strings.ReplaceAll(inner, "\t", " "), " ")
@@ -146,8 +146,7 @@ func isListItem(line string) bool {
 	return !deep && (mark == "-" || mark == "*" || mark == "+")
 }
 
-// indented returns a line without the spaces before it, and whether these are as many as before
-// indented code.
+// indented returns a line without its leading spaces, and whether these are as many as in front of indented code.
 func indented(line string) (inner string, deep bool) {
 	inner = strings.TrimLeft(line, " ")
 	if deep = len(line)-len(inner) > 3 || strings.HasPrefix(inner, "\t"); deep {
@@ -156,11 +155,10 @@ func indented(line string) (inner string, deep bool) {
 	return inner, deep
 }
 
-// blocksEnd returns the length of the longest beginning of a Markdown text that consists of whole
-// blocks, after which another block has begun; 0 if there is none. fence is the mark of the block of
-// code in which the text begins.
+// blocksEnd returns the length of the longest beginning of a Markdown text that consists of whole blocks after
+// which another block has begun; 0 if there is none. fence is the mark of the code block in which the text begins.
 func blocksEnd(text, fence string) (end int) {
-	list, inList, empty := false, false, false // in a list; in code within one; after an empty line
+	list, inList, empty := false, false, false // whether we are in a list, in code inside a list, and after an empty line
 	at := 0
 	for line := range strings.Lines(text) {
 		body := strings.TrimRight(line, "\r\n")
@@ -174,7 +172,7 @@ func blocksEnd(text, fence string) (end int) {
 		case strings.TrimSpace(body) == "":
 			empty = true
 		default:
-			within := list && (strings.HasPrefix(body, "  ") || strings.HasPrefix(body, "\t")) // an item of the list
+			within := list && (strings.HasPrefix(body, "  ") || strings.HasPrefix(body, "\t")) // whether the line belongs to a list item
 			mark := fenceMark(strings.TrimLeft(body, " \t"))
 			if !within {
 				mark = fenceMark(body)
@@ -193,14 +191,14 @@ func blocksEnd(text, fence string) (end int) {
 	return end
 }
 
-// closesFence reports whether a line ends the block of code that began with a mark.
+// closesFence reports whether a line ends the code block that began with a mark.
 func closesFence(line, mark string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
-// fenceAfter returns the mark of the block of code in which a text ends that begins in the block of
-// code with the mark fence, or outside of any ("").
+// fenceAfter returns the mark of the code block in which a text ends; "" if it ends outside of code. fence is the
+// mark of the code block in which the text begins.
 func fenceAfter(text, fence string) string {
 	for line := range strings.Lines(text) {
 		mark := fenceMark(line)

@@ -128,8 +128,8 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	r.responder.finishInteraction(context.WithoutCancel(ctx), d, deferred, words)
 }
 
-// publishInteractionOrRetry publishes an interaction, retrying until that succeeds, the
-// person is not admitted, or ctx ends.
+// publishInteractionOrRetry publishes an interaction, retrying until that succeeds, the person turns out not to be
+// admitted, or ctx ends.
 func (r *interactions) publishInteractionOrRetry(ctx context.Context, d *interaction) error {
 	wait := new(retryWait)
 	for {
@@ -152,8 +152,8 @@ func (t *translator) interactionInbound(ctx context.Context, d *interaction) (bu
 	in := bus.Inbound{
 		ID: t.messageID(t.directory.botUser().ID, d.Channel, "press:"+d.ID), Kind: bus.Said, Text: d.typedText(), Mentioned: true,
 		At: t.replyAddress(p), Group: d.Guild != "", SentAt: snowflakeTime(d.ID),
-		// A command in a person's own chat with the bot counts as typed: a person who is
-		// not admitted is told there how to be.
+		// A command in a person's private chat with the bot counts as typed, so that a person who is not admitted
+		// is told how they can be.
 		Pressed: d.Type == discordgo.InteractionMessageComponent || d.Guild != "",
 	}
 	who, as := d.User, (*member)(nil)
@@ -170,11 +170,11 @@ func (t *translator) interactionInbound(ctx context.Context, d *interaction) (bu
 	return in, nil
 }
 
-// A responder answers those who press buttons or give commands.
+// A responder answers people who press buttons or give commands.
 type responder struct{ *api }
 
-// finishInteraction answers an interaction after it was published: with words that only the person
-// sees, or silently if words is "". deferred says that Discord was told before to wait.
+// finishInteraction answers an interaction after it was published: with words that only the person sees, or
+// silently if words is "". deferred says that Discord has already been told to wait.
 func (r *responder) finishInteraction(ctx context.Context, d *interaction, deferred bool, words string) {
 	var err error
 	switch {

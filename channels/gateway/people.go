@@ -47,7 +47,7 @@ func readDecision(in bus.Inbound) (ownerDecision, bool) {
 	return ownerDecision{}, false
 }
 
-// requestButtons are the buttons of a message that tells owners of a request.
+// requestButtons returns the buttons for a message that tells owners about a request.
 func requestButtons(code string) []bus.Button {
 	return []bus.Button{
 		{Label: "Admit", Says: "/" + admitCommand + " " + code},
@@ -55,9 +55,9 @@ func requestButtons(code string) []bus.Button {
 	}
 }
 
-// decide carries an owner's decision out, and tells all owners of the channel in place of the request.
-// The platform is told that the press has arrived only after that. If it comes again, it does nothing;
-// to another process it is about a request that is over.
+// decide carries out an owner's decision, and tells all owners of the channel, in place of the request. Only after
+// that is the platform told that the button press has arrived. If the press comes again, decide does nothing; to
+// another process, the press is about a request that is over.
 func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) (err error) {
 	if !d.decided.add(in.ID, d.Now()) {
 		return nil
@@ -77,7 +77,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) 
 		if v.command == removeCommand {
 			text = textNoAccess
 		}
-		if v.command == admitCommand { // the process that admitted them may have died before it could tell them
+		if v.command == admitCommand { // the process that admitted them may have died before it told them
 			d.welcomeAdmitted(ctx)
 		}
 		return d.replyOwn(ctx, bus.Outbound{ID: bus.DerivedID(in.ID, "#people"), To: in.At, ReplyTo: in.ReplyTo, Text: text, At: d.Now()})
@@ -89,7 +89,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) 
 		d.report(ctx, in, v, person)
 	}
 	if err := d.tellOwners(ctx, in, v, person, done); err != nil {
-		return err // the press comes again
+		return err // the press will come again
 	}
 	d.untoldOutcomes.Delete(in.ID)
 	if v.command == admitCommand {
@@ -98,7 +98,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) 
 	return nil
 }
 
-// An outcome is what an owner's decision has done.
+// An outcome is what an owner's decision has caused.
 type outcome struct {
 	person channels.Pairing
 	done   string
@@ -113,7 +113,7 @@ func (d *Gateway) report(ctx context.Context, in bus.Inbound, v ownerDecision, p
 	}
 }
 
-// tellOwners tells all owners of the channel of a decision, in the place of the request.
+// tellOwners tells all owners of the channel about a decision, in place of the request.
 func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing, done string) error {
 	owners, err := d.findOwnerChats(ctx)
 	if err != nil {
@@ -135,8 +135,8 @@ func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecisi
 	return nil
 }
 
-// carryOut admits, refuses or removes a person of this channel, and returns them and what was done. It
-// returns channels.ErrNoCode if nobody is meant. Owners are not removed.
+// carryOut admits, refuses or removes a person on this channel, and returns them and what was done. It returns
+// channels.ErrNoCode if there is no such person or request. It does not remove owners.
 func (d *receiver) carryOut(ctx context.Context, v ownerDecision) (channels.Pairing, string, error) {
 	all, err := d.Pairings.Pairings(ctx)
 	if err != nil {
@@ -160,8 +160,8 @@ func (d *receiver) carryOut(ctx context.Context, v ownerDecision) (channels.Pair
 	return channels.Pairing{}, "", channels.ErrNoCode
 }
 
-// replyOwn publishes a message of the gateway itself. A message that the bus never takes, or for which
-// it has no room, is dropped: what people say after it must not wait for it.
+// replyOwn publishes one of the gateway's own messages. If the bus refuses the message, or has no room for it, the
+// message is dropped: what people say after it must not wait for it.
 func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrFull) {
@@ -174,11 +174,11 @@ func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
 	return nil
 }
 
-// requestSubject returns the subject of what owners are told of a request: the decision takes the
-// place of the request.
+// requestSubject returns the subject of the messages to owners about a request: the message with the decision
+// replaces the one with the request.
 func requestSubject(code string) string { return "admission " + strings.ToUpper(code) }
 
-// describe returns who a person is, as Markdown.
+// describe returns a Markdown text that says who a person is.
 func describe(p channels.Pairing) string {
 	name := []rune(p.Name)
 	id := markup.Verbatim(p.Person)

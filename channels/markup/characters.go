@@ -37,9 +37,8 @@ func Verbatim(name string) string {
 	return "`" + shown + "`"
 }
 
-// OneLine returns a text on one line for people: without control characters and characters that
-// change the direction of writing, with single spaces, and cut so that it has at most `most`
-// characters.
+// OneLine returns a text on one line for people: without control characters and characters that change the
+// direction of writing, with single spaces, and cut to at most `most` characters.
 func OneLine(s string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -54,17 +53,17 @@ func OneLine(s string, most int) string {
 	return string(runes[:min(len(runes), most)])
 }
 
-// Emoji returns the emoji that has a name such as "tada"; false if there is none.
+// Emoji returns the emoji with a name such as "tada"; false if there is none.
 func Emoji(name string) (string, bool) { return document.Emoji(name) }
 
-// WithEmoji replaces names of emoji between colons, as in :tada:, by the emoji. It leaves
-// unknown names and everything in code as it is.
+// WithEmoji replaces emojis' names between colons, as in :tada:, by the emojis. It leaves unknown names and
+// everything in code unchanged.
 func WithEmoji(text string) string {
 	if strings.Count(text, ":") < 2 {
 		return text
 	}
 	var b strings.Builder
-	end := 0 // end of the last emoji
+	end := 0 // the end of the last emoji
 	for i := 0; i < len(text); {
 		n := 1
 		switch text[i] {

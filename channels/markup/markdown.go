@@ -287,9 +287,9 @@ func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink 
 	}
 }
 
-// escapeReference writes the first character of s, escaped, if s would be read as a tag, a
-// character reference, the line below a heading or a table's header, or the name of an emoji. It
-// returns false if it wrote nothing.
+// escapeReference writes the first character of s, escaped, if s would otherwise be read as a tag, a character
+// reference, the line below a heading or below a table's header, or an emoji's name. It returns false if it wrote
+// nothing.
 func (x markdownDialect) escapeReference(b *strings.Builder, s string, lineStart bool) bool {
 	switch c := s[0]; {
 	case c == '<' && x.flavour == slackBlock:

@@ -209,8 +209,8 @@ func (slackDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(defuseMentions(separateTildes(text)))
 }
 
-// separateTildes puts an invisible character between a literal ~ and the word after it if another ~
-// follows that would end the mark: Slack strikes out text between single ~.
+// separateTildes puts an invisible character between a literal ~ and the word after it if a later ~ would end the
+// mark: Slack strikes out text between single ~.
 func separateTildes(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
@@ -231,16 +231,15 @@ func separateTildes(s string) string {
 	return b.String() + s[done:]
 }
 
-// startsStrike reports whether the ~ at this byte position could begin struck-out text, because it
-// is at a word's beginning.
+// startsStrike reports whether the ~ at this byte position could begin struck-out text, because it is at the
+// beginning of a word.
 func startsStrike(s string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _ := utf8.DecodeRuneInString(s[at+1:])
 	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != '~' && !unicode.IsSpace(after) && after != '~'
 }
 
-// endOfStrike returns the byte position of the next ~ on the line if that is at a word's end; else
-// -1.
+// endOfStrike returns the byte position of the next ~ on the line if that is at the end of a word; otherwise -1.
 func endOfStrike(s string, from int) int {
 	line, _, _ := strings.Cut(s[from:], "\n")
 	i := strings.IndexByte(line, '~')
@@ -250,8 +249,8 @@ func endOfStrike(s string, from int) int {
 	return from + i
 }
 
-// writeBareLink writes a mail address as text, which Slack itself turns into a link, and any
-// other link in brackets.
+// writeBareLink writes an email address as text, which Slack itself turns into a link, and any other link in
+// brackets.
 func (slackDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	if s.IsMail() {
 		b.WriteString(escapeSlack(s.Text))
@@ -262,8 +261,8 @@ func (slackDialect) writeBareLink(b *strings.Builder, s document.Span) {
 
 func escapeSlack(s string) string { return escape(s, "&<>") }
 
-// defuseMentions puts an invisible character between the @ and words such as here, so that they do
-// not notify everybody.
+// defuseMentions puts an invisible character between the @ and words such as here, so that they don't notify
+// everybody.
 func defuseMentions(s string) string {
 	if !strings.Contains(s, "@") {
 		return s

@@ -52,11 +52,11 @@ func codeSpan(id string) string {
 	}, id) + "`"
 }
 
-// longestName is how many characters of a person's name are shown.
+// longestName is the maximum number of characters of a person's name that are shown.
 const longestName = 40
 
-// plainName removes from a person's name what could be read as Markdown, as a mention of
-// somebody, or as more than a name.
+// plainName removes from a person's name whatever could be read as Markdown, as a mention of somebody, or as more
+// than a name.
 func plainName(name string) string {
 	kept := []rune(strings.Map(func(r rune) rune {
 		switch {

@@ -106,8 +106,8 @@ func wordsOf(in bus.Inbound) string {
 	return strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 }
 
-// relink links the sender by a code, or separates them from the others, and returns the answer. Those with whom
-// the sender is linked are also told more.
+// relink links the sender with another account by a code, or separates them from the others, and returns the
+// answer. The people with whom the sender is linked are also told the text more.
 func (d *Commands) relink(ctx context.Context, in bus.Inbound, words, more string) (answer string, err error) {
 	if words == "off" {
 		return d.unlink(ctx, in)
@@ -115,15 +115,15 @@ func (d *Commands) relink(ctx context.Context, in bus.Inbound, words, more strin
 	return d.link(ctx, in, words, more)
 }
 
-// noteChanged says that people may have been linked or separated, and not for each command: whoever guesses codes
-// costs nobody else anything.
+// noteChanged reports that people may have been linked or separated. It isn't called for every command, so that
+// somebody who guesses codes causes no work for others.
 func (d *Commands) noteChanged() {
 	if d.Changed != nil {
 		d.Changed()
 	}
 }
 
-// clear erases what is remembered of a person, unless the same command has done it before.
+// clear erases what is remembered about a person, unless the same command has already done so.
 func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
 	done, err := d.Book.Noted(ctx, erased, in.ID)
 	if err != nil || done.Value != "" {
@@ -135,8 +135,7 @@ func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
 	return d.Book.SetNote(ctx, erased, in.ID, "answered")
 }
 
-// maxShown is how many bytes of what is remembered are shown in a message; longer content is sent
-// as a file.
+// maxShown is how many bytes of what is remembered are shown in a message; longer content is sent as a file.
 const maxShown = 3000
 
 // show tells a person what is remembered about them.
@@ -158,8 +157,7 @@ func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in, out)
 }
 
-// offer gives somebody a code with which they prove on another channel that they are the
-// same person.
+// offer gives a person a code with which they can prove, on another channel, that they are the same person.
 func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
@@ -177,7 +175,7 @@ func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-// link links the sender with the person who was given a code on another channel, and tells that one. It returns
+// link links the sender with the person who was given a code on another channel, and tells that person. It returns
 // the answer for the sender.
 func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) (answer string, err error) {
 	p := d.Prefix(in.At.Channel)
@@ -209,15 +207,15 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	return fmt.Sprintf(textLinked, namesOf(all, in.From.ID), p), nil
 }
 
-// A person may say mostWrong codes that are wrong within wrongFor; the note on them has their number
-// and when the first was said.
+// A person may say up to mostWrong wrong codes within wrongFor; the note about them contains the number of wrong
+// codes and when the first one was said.
 const (
 	mostWrong = 10
 	wrongFor  = 10 * time.Minute
 	wrongNote = "wrong link codes"
 )
 
-// wrongCodes returns how many wrong codes a person has said lately, and since when they count.
+// wrongCodes returns how many wrong codes a person has said recently, and since when they count.
 func (d *Commands) wrongCodes(ctx context.Context, person string) (n int, since time.Time, err error) {
 	note, err := d.Book.Noted(ctx, wrongNote, person)
 	if err != nil {
@@ -237,9 +235,9 @@ func (d *Commands) now() time.Time {
 	return time.Now()
 }
 
-// unlink separates a person from those they are linked with. These are told before the links are
-// removed, because nobody knows afterwards who they were. After a crash in between they are told
-// again, under the same ids, so nobody is told twice. It returns the answer for the sender.
+// unlink separates a person from those they are linked with. Those are told before the links are removed, because
+// nobody would know afterward who they were. After a crash in between, they are told again, under the same ids, so
+// nobody is told twice. It returns the answer for the sender.
 func (d *Commands) unlink(ctx context.Context, in bus.Inbound) (answer string, err error) {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
@@ -261,8 +259,8 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) (answer string, e
 	return fmt.Sprintf(textUnlinked, namesOf(all, in.From.ID)), nil
 }
 
-// tellLinked tells a linked person of what somebody has done with a command, in the chat where
-// that person talks to the bot alone. suffix makes the message's id of the command's.
+// tellLinked tells a linked person, in that person's private chat with the bot, what somebody has done with a
+// command. suffix is appended to the command's id to make the message's.
 func (d *Commands) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
@@ -288,7 +286,7 @@ func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound
 	return err
 }
 
-// namesOf lists in words the linked people except for but.
+// namesOf lists, in words, the linked people except for but.
 func namesOf(all []channels.Link, but string) string {
 	var names []string
 	for _, l := range all {

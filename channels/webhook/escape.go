@@ -15,11 +15,10 @@ const zeroWidth = "\u200b"
 // bracket is written as an entity; the parenthesis then has no meaning, because it never follows a bracket.
 const marks = "\\`*_{}]<>)#+-.!|~&=$^"
 
-// bracket is the HTML entity for an opening bracket, which is shown as one but begins no link.
+// bracket is the HTML entity for an opening bracket, which is shown as a bracket but begins no link.
 const bracket = "&#91;"
 
-// escape returns Markdown that shows s as it is: without formatting, mentions and blocks.
-// URLs stay links.
+// escape returns Markdown that shows s literally: without formatting, mentions and blocks. URLs remain links.
 func escape(s string) string {
 	s = clean(s)
 	if isURL(s) {
@@ -35,9 +34,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// findURL returns where the first URL in a text begins and ends; it ends before the first
-// character with which markup could begin. If there is none, both results are the end of
-// the text.
+// findURL returns where the first URL in a text begins and ends; it ends before the first character with which
+// markup could begin. If there is no URL, both results are the end of the text.
 func findURL(s string) (from, to int) {
 	for from < len(s) {
 		i := strings.Index(s[from:], "http")
@@ -98,9 +96,9 @@ func escapeURL(s string) string {
 	return b.String()
 }
 
-// escapeText escapes a text without URLs. Slack's markup knows no backslash, so zeroWidth
-// separates backticks, which would otherwise begin a block of code, the > of a quotation
-// from the beginning of its line, and @ from the name that it would mention.
+// escapeText escapes a text without URLs. Slack's markup has no backslash escapes, so zeroWidth separates
+// backticks, which would otherwise begin a code block, the > of a quotation from the beginning of its line, and @
+// from the name that it would mention.
 func escapeText(b *strings.Builder, s string) {
 	before := '\n'
 	for i, r := range s {
@@ -125,12 +123,12 @@ func escapeText(b *strings.Builder, s string) {
 	}
 }
 
-// mayBeName reports whether s, which follows a colon, begins like the name of an emoji.
+// mayBeName reports whether s, which follows a colon, begins like an emoji's name.
 func mayBeName(s string) bool {
 	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= '0' && s[0] <= '9' || strings.IndexByte("+-_", s[0]) >= 0)
 }
 
-// isNameRune reports whether r can be part of an emoji's name.
+// isNameRune reports whether r can occur in an emoji's name.
 func isNameRune(r rune) bool {
 	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -90,7 +90,7 @@ func codeSpan(s string) markdown {
 	return markdown("`" + strings.ReplaceAll(s, "`", "'") + "`")
 }
 
-// jsonBlock shows a value as a block of JSON, cut to at most most characters.
+// jsonBlock shows a value as a block of JSON, cut to at most `most` characters.
 func jsonBlock(v any, most int) markdown {
 	text := strings.ReplaceAll(encodeJSON(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
 	if short := cut(text, most); len(short) < len(text) {
@@ -130,7 +130,7 @@ func defaultValue(instead string, v any) string {
 	return instead
 }
 
-// truncate cuts a text to at most most characters; 0 means not to cut.
+// truncate cuts a text to at most `most` characters; 0 means not to cut.
 func truncate(most int, v any) string {
 	s := strings.TrimSpace(plainText(v))
 	if most < 1 || utf8.RuneCountInString(s) <= most {
@@ -139,7 +139,7 @@ func truncate(most int, v any) string {
 	return cut(s, most-1) + "…"
 }
 
-// line returns a text in one line, short enough for a title.
+// line returns a text on one line, short enough for a title.
 func line(v any) string { return truncate(300, strings.Join(strings.Fields(plainText(v)), " ")) }
 
 // headline returns the first line of a text.
@@ -157,7 +157,7 @@ func bold(v any) markdown {
 	return markdown("**" + escape(s) + "**")
 }
 
-// lines returns the values that are not empty, each on a line of its own.
+// lines returns the values that are not empty, each on its own line.
 func lines(values ...any) markdown {
 	var all []string
 	for _, v := range values {
@@ -168,8 +168,7 @@ func lines(values ...any) markdown {
 	return markdown(strings.Join(all, "\n"))
 }
 
-// date formats a time, which is in RFC 3339, in UTC and in a layout of Go's. It returns
-// any other text as it is.
+// date formats a time in RFC 3339, in UTC and in one of Go's layouts. It returns any other text unchanged.
 func date(layout string, v any) string {
 	at, err := time.Parse(time.RFC3339Nano, plainText(v))
 	if err != nil {
@@ -178,8 +177,7 @@ func date(layout string, v any) string {
 	return at.UTC().Format(layout)
 }
 
-// count returns one, such as "one commit", if n is 1, and otherwise the number and many: "3
-// commits".
+// count returns one, such as "one commit", if n is 1, and otherwise the number followed by many: "3 commits".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -192,8 +190,8 @@ func first(n int, v any) []any {
 	return l[:min(n, len(l))]
 }
 
-// moreText returns in words how many items of a list are not shown: those beyond the first shown
-// ones, and those that the sender had left out, whose number is truncated.
+// moreText returns, in words, how many items of a list are not shown: those after the first `shown`, and those that
+// the sender has left out, whose number is truncated.
 func moreText(shown int, v, truncated any) string {
 	left, err := strconv.Atoi(plainText(truncated))
 	if err != nil || left < 0 {
@@ -205,7 +203,7 @@ func moreText(shown int, v, truncated any) string {
 	return "…and " + strconv.Itoa(left) + " more"
 }
 
-// filterObjects returns the objects of a list that have that value under that key.
+// filterObjects returns the objects in a list that have that value under that key.
 func filterObjects(v any, key, value string) []any {
 	var picked []any
 	for _, item := range list(v) {
@@ -216,9 +214,8 @@ func filterObjects(v any, key, value string) []any {
 	return picked
 }
 
-// labels lists the labels of an alert, or those that several have in common. It leaves out labels
-// that one of the sets in others has with the same value, and the alert's name, which is in the
-// title.
+// labels lists an alert's labels, or those that several alerts have in common. It leaves out labels that one of the
+// sets in others has with the same value, and the alert's name, which is in the title.
 func labels(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
 	var all []string
@@ -239,8 +236,8 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links returns several links on one line. The arguments are names and URLs in turn; a name
-// without a URL is left out.
+// links returns several links on one line. The arguments are alternating names and URLs; a name without a URL is
+// left out.
 func links(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -251,8 +248,7 @@ func links(pairs ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// silenceURL returns the URL at which a person can silence the alerts of a notification; ""
-// if none fires.
+// silenceURL returns the URL at which a person can silence a notification's alerts; "" if none is firing.
 func silenceURL(v any, firing []any) string {
 	data, _ := v.(map[string]any)
 	at := strings.TrimRight(plainText(data["externalURL"]), "/")
@@ -264,13 +260,12 @@ func silenceURL(v any, firing []any) string {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		matchers = append(matchers, name+"="+strconv.Quote(plainText(set[name])))
 	}
-	// Alertmanager's page reads the fragment's query with %20 for spaces.
+	// Alertmanager's page expects %20 for spaces in the query in the fragment.
 	filter := url.QueryEscape("{" + strings.Join(matchers, ",") + "}")
 	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
 }
 
-// firingTimes returns in words since when an alert fires, or from when and for how long it
-// fired.
+// firingTimes returns, in words, since when an alert has been firing, or from when and for how long it fired.
 func firingTimes(v any) string {
 	const layout = "2 Jan 15:04 UTC"
 	alert, _ := v.(map[string]any)
@@ -295,14 +290,13 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// numbered returns a link to an issue or a pull request of GitHub's, with its number and title.
+// numbered returns a link to an issue or a pull request on GitHub, with its number and title.
 func numbered(v any) markdown {
 	object, _ := v.(map[string]any)
 	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
 }
 
-// subjectURL returns the URL of the object that an event of GitHub's is about: the first that
-// has a page, the most specific one first.
+// subjectURL returns the URL of the object that a GitHub event is about: the most specific one that has a page.
 func subjectURL(v any) string {
 	data, _ := v.(map[string]any)
 	for _, key := range []string{plainText(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {
@@ -325,7 +319,7 @@ func branch(v any) string {
 	return ref
 }
 
-// quote returns a text, of a long one the beginning, as a quotation.
+// quote returns a text as a quotation; of a long text, only the beginning.
 func quote(v any) markdown {
 	text := clean(truncate(400, v))
 	if text == "" {

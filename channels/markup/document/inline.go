@@ -211,8 +211,7 @@ func linkTarget(written []byte) string { return percentEncode(Unescape(string(wr
 // linkEndingCharacters contains the characters that could end a link where it is written in a text.
 const linkEndingCharacters = " <>\"`|\\"
 
-// percentEncode percent-encodes the characters that may not stand in a link's target, as browsers
-// do.
+// percentEncode percent-encodes the characters that may not occur in a link's target, as browsers do.
 func percentEncode(target string) string {
 	if !strings.ContainsAny(target, linkEndingCharacters) || !strings.Contains(target, "://") {
 		return target
@@ -228,7 +227,7 @@ func percentEncode(target string) string {
 	return b.String()
 }
 
-// appendSpan appends a span with the text s, if there is any.
+// appendSpan appends a span with the text s, unless s is empty.
 func appendSpan(to *[]Span, s string, st Style, url string) {
 	if s != "" {
 		*to = append(*to, Span{Text: s, Style: st, URL: url})

@@ -189,8 +189,8 @@ func tablesOf(text string) (tables [][]string) {
 	return tables
 }
 
-// shown returns the text that people see, which is that of the blocks if there are any and else
-// text, and the buttons.
+// shown returns the text that people see, which is the blocks' text if there are any blocks and otherwise text, and
+// the buttons.
 func (l layout) shown(text string) (string, []Button) {
 	var sections []string
 	var buttons []Button
@@ -208,9 +208,9 @@ func (l layout) shown(text string) (string, []Button) {
 	return text, buttons
 }
 
-// PressButton presses the button with that label below a message of the bot, as that user,
-// and returns the id of the envelope. Slack sends it once: if it is not Acked in time,
-// Slack tells the user that it failed. It panics if there is no such button.
+// PressButton presses the button with that label below one of the bot's messages, as that user, and returns the id
+// of the envelope. Slack sends it once: if it is not acknowledged in time, Slack tells the user that it failed. It
+// panics if there is no such button.
 func (s *Server) PressButton(channel, user, ts, label string) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -229,8 +229,8 @@ func (s *Server) PressButton(channel, user, ts, label string) (envelope string) 
 	return s.Press(channel, user, ts, b)
 }
 
-// Press lets a user press a button, even if the message no longer has it: the user's app may not
-// have shown an edit yet.
+// Press makes a user press a button, even if the message no longer has it, because the user's app may not have
+// shown an edit yet.
 func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
