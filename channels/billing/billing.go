@@ -79,9 +79,10 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	return b.String(), nil
 }
 
-// asideOf returns what is set aside for a person, who has these ids, and for all: in the caps on a day if
-// the span begins today, else in those on a month, of which a person has none.
-func asideOf(aside bill.Aside, same []string, from, now time.Time) (own, all int64, err error) {
+// asideOf returns how much is reserved for a person, who has these ids, and for everybody. If the period begins
+// today, it counts the reservations under daily caps, and otherwise those under monthly caps, which persons do not
+// have.
+func asideOf(aside bill.OpenReservations, same []string, from, now time.Time) (own, all int64, err error) {
 	if from != now {
 		all, err = aside.Of(bill.Cap{Month: true}, now)
 		return 0, all, err

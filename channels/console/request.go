@@ -70,8 +70,8 @@ func (r *requests) command(text string) (command, wrong string) {
 	default:
 		return "", ""
 	}
-	if r.exchanged {
-		r.exchanged = false
+	if r.replaced {
+		r.replaced = false
 		return "", "that request was decided elsewhere; this is the next one, " + id + ": answer again if you mean this one"
 	}
 	r.open = r.open[1:]
