@@ -126,6 +126,7 @@ func TestEarlierTurnsAreShown(t *testing.T) {
 	if x.count(".answer", "you said message 0.") != 0 {
 		t.Error("the snapshot has all turns, so this tests nothing")
 	}
+	x.wait("all turns of the snapshot", "document.querySelectorAll('.answer').length === 32")
 	for range 5 {
 		if x.count(".answer", "you said write it") > 0 {
 			break
