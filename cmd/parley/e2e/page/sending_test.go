@@ -155,7 +155,7 @@ func TestStopAndCommands(t *testing.T) {
 	x.press("Start over…")
 	x.press("Start over")
 	x.waitText(".said", "/new")
-	x.wait("an answer to it", "[...document.querySelectorAll('.spoken')].length >= 2")
+	x.waitText(".spoken", "started a new conversation")
 	x.write(field, "hello")
 	x.waitText(".answer", "you said hello")
 	x.wait("nothing pending", "!document.querySelector('.pending')")
