@@ -145,6 +145,28 @@ func TestASnapshotHasTheRepliesToCommands(t *testing.T) {
 	}
 }
 
+// A snapshot has what a turn told its person when it failed or was stopped, in its place, without secrets, and under the
+// id that it had as an event. What a turn answers that has ended well is in its blocks.
+func TestASnapshotHasWhatFailedTurnsSaid(t *testing.T) {
+	x := hiding(t)
+	const key = "main:web:ann"
+	end := func(turn, state, text string) []sessions.Entry {
+		return append(begun(t, turn), entry(t, turn, sessions.KindTurnDone, sessions.TurnDone{State: state, Outbound: []sessions.Reply{{ID: bus.ReplyID(turn), Text: text}}}))
+	}
+	x.write(key, end("f1", sessions.TurnFailed, "I can't say "+secret)...)
+	x.write(key, end("f2", sessions.TurnCompleted, "the answer")...)
+	x.write(key, end("f3", sessions.TurnCancelled, "Stopped.")...)
+	x.write(key, end("f4", sessions.TurnFailed, "")...) // somebody has had it forgotten
+	want := "[{f1#reply/0 reply f1  I can't say [redacted] f1} {f3#reply/0 reply f3  Stopped. f3}]"
+	if got := fmt.Sprint(x.asideIn(key, ownToken).Messages); got != want {
+		t.Errorf("the snapshot has %s, want %s", got, want)
+	}
+	x.writeLong(key, 40)
+	if got := fmt.Sprint(x.asideIn(key, ownToken).Messages); got != "[]" {
+		t.Errorf("it does not leave with its turn: %s", got)
+	}
+}
+
 // The reply to a command is in the snapshot as whoever watched live was told it.
 func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
 	x := newRig(t)

@@ -12,6 +12,9 @@ import (
 	"parley/sessions"
 )
 
+// kindReply is the kind of what a turn that failed or was stopped has told its person.
+const kindReply = "reply"
+
 // isAside reports whether an entry has what an operator has said, or a command's reply that watchers were told when
 // it was given: they are in sessions that no platform shows. It is cheap for most others.
 func (c *builder) isAside(e sessions.Entry) bool {
@@ -35,6 +38,25 @@ func (c *builder) addAside(e sessions.Entry) error {
 	if len(c.turns) > 0 {
 		said.After = c.turns[len(c.turns)-1].state.Turn
 	}
+	c.keepAside(said)
+	return nil
+}
+
+// addReplies adds what a turn has told its person when it failed or was stopped, which no block has. Each reply has the
+// id that it has as an event.
+func (c *builder) addReplies(turn string, done sessions.TurnDone) {
+	if done.State == sessions.TurnCompleted {
+		return
+	}
+	for _, r := range done.Outbound {
+		if r.Text != "" {
+			c.keepAside(Aside{Call: channels.PartKey(r.ID, 0), Kind: kindReply, Turn: turn, Text: c.redact.Text(r.Text), After: turn})
+		}
+	}
+}
+
+// keepAside adds something that was said to the snapshot, and drops the oldest if there is too much.
+func (c *builder) keepAside(said Aside) {
 	c.said = append(c.said, said)
 	size := 0
 	for i, m := range slices.Backward(c.said) {
@@ -43,7 +65,6 @@ func (c *builder) addAside(e sessions.Entry) error {
 			break
 		}
 	}
-	return nil
 }
 
 // asideOf returns what an entry has, without its place. A reply has the id that it has as an event.

@@ -16,18 +16,20 @@ import (
 type Snapshot struct {
 	Turns  []Turn  `json:"turns"`
 	Blocks []Block `json:"blocks"`
-	// Messages are what was said among these turns: by operators, and in reply to commands.
+	// Messages are what was said among these turns: by operators, in reply to commands, and at the end of turns that
+	// failed or were stopped.
 	Messages []Aside `json:"messages,omitempty"`
 	// Asks are those of these turns that have ended. Those that are open are in the list of asks, for who may see them.
 	Asks []bus.Ask `json:"-"`
 }
 
-// An Aside is what an operator has said in the conversation in place of the agent, or the reply to a command.
+// An Aside is what an operator has said in the conversation in place of the agent, the reply to a command, or what a turn
+// that failed or was stopped has told its person.
 type Aside struct {
 	Call    string `json:"call"` // the message's id
 	Kind    string `json:"kind"`
-	Turn    string `json:"turn,omitempty"`    // of a reply: the command's id
-	Command string `json:"command,omitempty"` // of a reply: its name
+	Turn    string `json:"turn,omitempty"`    // of a reply: its turn, or the command's id
+	Command string `json:"command,omitempty"` // of the reply to a command: its name
 	Name    string `json:"name,omitempty"`    // of an operator
 	Text    string `json:"text"`
 	Cut     bool   `json:"cut,omitempty"`
@@ -200,6 +202,7 @@ func (c *builder) add(e sessions.Entry) error {
 	case sessions.KindTurnDone:
 		done, err := sessions.Decode[sessions.TurnDone](e)
 		t.state.State = done.State
+		c.addReplies(e.Turn, done)
 		return err
 	case sessions.KindUser:
 		t.state.Causes = append(t.state.Causes, e.Cause)

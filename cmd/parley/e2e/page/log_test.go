@@ -412,6 +412,34 @@ func TestRepliesAndDecisionsStandInTheirPlaces(t *testing.T) {
 	x.picture("replies")
 }
 
+// What a turn told people when it failed stands below it once, whether it was told live, comes with a snapshot, or is read
+// from the log as an earlier turn.
+func TestWhatAFailedTurnSaidStays(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	entries := entriesOf(1)
+	entries[5]["data"] = map[string]any{"state": "failed", "outbound": []map[string]any{{"id": "e0#reply", "text": "I **gave up** early."}}}
+	s.keeps(entries)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	var turns []string
+	for n := range 8 {
+		turns = append(turns, fmt.Sprintf(`{"turn":"t%d","causes":["m%[1]d"],"state":"failed"}`, n))
+	}
+	s.tell(0, "snapshot", `{"turns":[`+strings.Join(turns, ",")+`],"blocks":[],"messages":[{"call":"t3#reply/0","kind":"reply","turn":"t3","text":"No model **answers**.","after":"t3"}]}`)
+	s.tell(1, "message", `{"turn":"t3","call":"t3#reply/0","delta":"No model **answers**."}`)
+	s.tell(2, "message", `{"turn":"t7","call":"t7#reply/0","delta":"Too late."}`)
+	x.waitText(".spoken", "Too late.")
+	x.press("Show earlier messages")
+	x.waitText(".answer", "File 0")
+	said := "[...document.querySelectorAll('.turn')].map(t => [...t.querySelectorAll('.spoken')].map(e => e.textContent).join()).join('|')"
+	if got, want := eval[string](x, said), "I gave up early.||||No model answers.||||Too late."; got != want {
+		t.Errorf("the turns have said %q, want %q", got, want)
+	}
+	eval[bool](x, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Ax/3', true)")
+	x.waitText(".past .spoken", "I gave up early.")
+}
+
 // A call that edits a file shows which lines it takes out and puts in, with what nobody can see as escapes, and its other
 // arguments.
 func TestEditsAreShownAsChanges(t *testing.T) {

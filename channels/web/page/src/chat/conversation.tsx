@@ -112,7 +112,7 @@ class EarlierPart extends Component<EarlierPartProps> {
     return (
       <div class="earlier-part">
         {part.map((e) => "blocks" in e
-          ? <TurnView key={e.id} session={talk.key} turn={e} version={e.version} sent={[]} said={[]} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
+          ? <TurnView key={e.id} session={talk.key} turn={e} version={e.version} sent={[]} said={e.said ?? []} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
           : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
       </div>
     );

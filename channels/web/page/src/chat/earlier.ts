@@ -76,6 +76,7 @@ interface Data {
   of?: string;
   quotes?: { text: string; name?: string }[];
   reply?: { id: string; text: string };
+  outbound?: { id: string; text: string }[];
   asks?: LoggedAsk[];
   ask?: string;
   answer?: string;
@@ -112,7 +113,10 @@ export function fold(entries: Entry[], session: string, part = false): (Turn | S
       all.push(turn);
     }
     changeAsks(turn, e, d, session);
-    if (e.kind === "turn_done") turn.state = (d.state ?? "done") as TurnState;
+    if (e.kind === "turn_done") {
+      turn.state = (d.state ?? "done") as TurnState;
+      if (turn.state !== "done") turn.said = (d.outbound ?? []).filter((r) => r.text).map((r) => ({ id: r.id + "/0", turn: e.turn, text: r.text, after: e.turn }));
+    }
     const block = blockOf(e, d);
     if (block) setBlock(turn, block);
   }

@@ -64,7 +64,10 @@ export interface Turn {
   retry?: Retry;
   usage?: Usage;
   compacted: number; // how often earlier messages were summarized
-  asks?: Ask[]; // its requests, if it isn't in the Log, which has those of its own turns
+  // Its requests, and what it told people when it failed or was stopped, if it isn't in the Log, which has those of its
+  // own turns.
+  asks?: Ask[];
+  said?: Spoken[];
   version: number; // grows with each change
   squeezed?: { version: number; text: string }; // see textOf
 }
@@ -113,7 +116,7 @@ interface Data {
 interface Snapshot {
   turns: { turn: string; causes: string[]; state: TurnState }[];
   blocks: (Data & { turn: string; block: number; kind: string })[];
-  messages?: Data[]; // of operators, and replies to commands
+  messages?: Data[]; // of operators, replies to commands, and what turns said that failed or were stopped
   asks?: Ask[]; // that have ended
 }
 

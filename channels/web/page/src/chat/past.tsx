@@ -91,7 +91,7 @@ function Turns({ entries, session, at, me }: { entries: Entry[]; session: string
     <div ref={box} class="past">
       {all.length === 0 && <Empty>These messages have been erased.</Empty>}
       {all.map((e) => "blocks" in e
-        ? <TurnView key={e.id} session={session} turn={e} version={e.blocks.length} sent={[]} said={[]} asks={e.asks ?? []} beside={[]} readJob={() => undefined} me={me} numbered />
+        ? <TurnView key={e.id} session={session} turn={e} version={e.blocks.length} sent={[]} said={e.said ?? []} asks={e.asks ?? []} beside={[]} readJob={() => undefined} me={me} numbered />
         : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
     </div>
   );
