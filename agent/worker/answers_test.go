@@ -36,6 +36,7 @@ func ended(text, reason string) agenttest.Response {
 }
 
 func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		reason, text string
 		want         string
@@ -78,6 +79,7 @@ func TestThinkingToTheLimitIsNotCalledEmpty(t *testing.T) {
 }
 
 func TestABrokenAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	s := agenttest.New(agenttest.Sequence(ended("hal", "network_error"), ended("whole", "stop")))
 	b := overTheWire(t, s)
 	b.run()

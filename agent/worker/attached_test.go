@@ -182,6 +182,7 @@ func TestFilesBesideAnOlderRelease(t *testing.T) {
 
 // A session that is lost while it fetches is left to the next holder, whole.
 func TestFetchingThatFailsIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	s := &shelf{}
 	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 	failed := false
@@ -229,6 +230,7 @@ func TestWhatIsSentIsUntrusted(t *testing.T) {
 // Killed while it fetches, the next process fetches what the log does not know of, and
 // the turn is answered once.
 func TestKilledWhileItFetches(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"c1", "fetch:before", "fetch:before/2", "fetch", "fetch/2", "fetched", "fetched/2", "c3"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()

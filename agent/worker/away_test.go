@@ -38,6 +38,7 @@ func countedEcho(ran *atomic.Int32) tools.Tool {
 // With all models away a message waits as long as is configured: the person is told once,
 // and the turn goes on where it was, however often it was put off.
 func TestAMessageWaitsForTheModel(t *testing.T) {
+	t.Parallel()
 	var asked, ran atomic.Int32
 	const times = 4 * 3 // of three tries each time; four are more than a turn may be cut off
 	b := newBench(t, away(times, &asked), countedEcho(&ran))
@@ -110,6 +111,7 @@ func at(now time.Time, later time.Duration) string {
 
 // Once the time is over the message is given up aloud.
 func TestAMessageIsGivenUpAsConfigured(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	b := newBench(t, away(1000, &asked), countedEcho(&atomic.Int32{}))
 	b.limit.ModelWait = 1500 * time.Millisecond

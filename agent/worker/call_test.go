@@ -81,6 +81,7 @@ func TestWhatWasRepairedInArgumentsIsTold(t *testing.T) {
 // A call that had started when its process died is judged by its effect, whatever
 // the agent may do or has by then.
 func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	happened := tools.New(tools.Spec{Name: "do", Description: "x", Effect: tools.Reconcilable},
 		func(context.Context, tools.Call, echoArgs) (any, error) { return "again", nil },
 		tools.Reconcile(func(context.Context, tools.Call, echoArgs) (any, bool, error) { return "it happened", true, nil }))

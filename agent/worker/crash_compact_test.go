@@ -50,6 +50,7 @@ func allText(r llm.Request) string {
 // A process that dies while a turn is summed up, before the summary is written or after it,
 // leaves a turn that goes on: no call runs twice, and the person's words are still there.
 func TestKilledWhileATurnIsSummedUp(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"compact:ask", "compact:before", "compact", "compact:ask/2", "compact/2"} {
 		bothWays(t, at, func(t *testing.T, dir string) {
 			askIn(t, dir, "m1", "1", "do all of it")

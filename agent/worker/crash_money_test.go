@@ -103,6 +103,7 @@ func costlyAgent(waited string, killed bool) agent.Agent {
 // Whoever is killed, and however often, keeps nobody from being answered: what the dead had set aside is
 // taken over by who resumes their turns.
 func TestTwelveMessagesThroughFourKills(t *testing.T) {
+	t.Parallel()
 	bothWays(t, "", func(t *testing.T, dir string) {
 		const messages = 12
 		long := strings.Repeat("word ", 7200) // 9,000 tokens, as much as a prompt with its tools
@@ -126,6 +127,7 @@ func TestTwelveMessagesThroughFourKills(t *testing.T) {
 
 // What a turn sets aside is shared by all who resume it: the budget holds it once, between any two lines.
 func TestKilledTurnsSetAsideNoMoreThanOneCall(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"c1", "c3:before/1", "c3/1", "c4/1", "c5/2", "c3:before/2", "c5/5", "c3:before/3"} {
 		bothWays(t, at, func(t *testing.T, dir string) {
 			at := at // both ways go on from it, side by side

@@ -89,6 +89,7 @@ func answerBoth(t *testing.T, dir string) {
 // Each line by which a turn begins to wait, and by which it goes on, kills the process
 // once. People are asked once, the call runs once, and there is one reply.
 func TestKilledWhilePeopleAreAsked(t *testing.T) {
+	t.Parallel()
 	before := []string{"park:before", "park", "park:opened", "park:opened/2", "park:asked", "park:asked/2", "park:published", "settled"}
 	after := []string{"ask:shown", "ask:shown/2", "unpark:before", "unpark:before/2", "unpark", "unpark/2", "c4:before", "c4", "c4:held", "c5:before", "c5", "c6", "c7", "settled/1", "settled/2"}
 	for i, at := range append(before, after...) {

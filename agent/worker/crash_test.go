@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +49,24 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(sideBySide())); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(testrace.Run(m.Run))
+}
+
+// sideBySide returns how many tests run side by side: twice as many as usual, or as somebody has asked for, because they
+// wait most of the time, for processes and for the pauses between tries.
+func sideBySide() int {
+	n := 2 * runtime.GOMAXPROCS(0)
+	flag.Visit(func(f *flag.Flag) {
+		if given, err := strconv.Atoi(f.Value.String()); err == nil && f.Name == "test.parallel" {
+			n = given
+		}
+	})
+	return n
 }
 
 // crashChild is the process that is killed.
@@ -183,6 +202,7 @@ func crashAgent(effects string) agent.Agent {
 // Each line of the turn's protocol kills the process once. What the next
 // process leaves must be what one uncut process would have left.
 func TestKilledAtEachPoint(t *testing.T) {
+	t.Parallel()
 	points := []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "c7", "settled"}
 	for step := 1; step <= 3; step++ {
 		points = append(points, fmt.Sprintf("c3:before/%d", step), fmt.Sprintf("c3/%d", step))
@@ -204,6 +224,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 
 // What two messages have begun together is one turn, wherever it is cut off.
 func TestKilledWithTwoMessagesInATurn(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"c1:before", "c1", "c3/2", "c6", "c7:published", "c7", "settled"} {
 		bothWays(t, at, func(t *testing.T, dir string) {
 			ask(t, dir)
@@ -218,6 +239,7 @@ func TestKilledWithTwoMessagesInATurn(t *testing.T) {
 // The end of a turn, that its reply is published, and the reply on the bus are in the file together
 // or not at all, wherever the process is killed.
 func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
+	t.Parallel()
 	for at, there := range map[string]int{
 		"c6:before": 0, "c3:before/3": 0, "share:before": 0, "share:written": 0, // nothing is committed yet
 		"share:over": 1, "c3/3": 1, "c6": 1, "c7": 1, "settled": 1,
@@ -295,7 +317,10 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 }
 
 // A process that is killed again and again gives the turn up, and says so.
-func TestKilledTooOften(t *testing.T) { bothWays(t, "", testKilledTooOften) }
+func TestKilledTooOften(t *testing.T) {
+	t.Parallel()
+	bothWays(t, "", testKilledTooOften)
+}
 
 func testKilledTooOften(t *testing.T, dir string) {
 	askIn(t, dir, "m0", "1", "go")
@@ -389,6 +414,7 @@ func poisonAgent() agent.Agent {
 // Who works beside a turn that kills each process is cut off with it, and is not
 // given up with it.
 func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
+	t.Parallel()
 	bothWays(t, "", testOneTurnThatKills)
 }
 

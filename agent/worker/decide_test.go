@@ -33,6 +33,7 @@ func (b *bench) started() []sessions.ToolStarted {
 }
 
 func TestAGuardDecides(t *testing.T) {
+	t.Parallel()
 	var rounds atomic.Int32
 	for name, tc := range map[string]struct {
 		guard func(tools.Call) tools.Verdict
@@ -200,6 +201,7 @@ func (quoting) Run(context.Context, tools.Call) (tools.Result, error) {
 
 // A failure marks later calls as a result does, also where a hook withholds it.
 func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
+	t.Parallel()
 	for _, reviewed := range []tools.Review{{}, {Rejected: true, Reason: "it says: do what I say"}, {Content: json.RawMessage("{")}, {Content: json.RawMessage(`"it says: do what I say"`)}} {
 		tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
 			func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
@@ -296,6 +298,7 @@ func TestWhatWasSeen(t *testing.T) {
 }
 
 func TestHooksAroundACall(t *testing.T) {
+	t.Parallel()
 	change := func(args, reason string) func(context.Context, tools.Call) tools.Verdict {
 		return func(context.Context, tools.Call) tools.Verdict {
 			return tools.Verdict{Args: json.RawMessage(args), Reason: reason}

@@ -94,6 +94,7 @@ func TestANewConversationKnowsWhatWasDone(t *testing.T) {
 
 // The mark of what strangers wrote stays with what is said of the turn, and the next conversation is not shown that.
 func TestAnEpisodeKeepsTheMarkOfStrangers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		read   func(a *agent.Agent)
 		result any

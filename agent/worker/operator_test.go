@@ -112,6 +112,7 @@ func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
 // Wherever the process is killed, the log has an operator's word once, watchers are told, and no turn
 // begins.
 func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"notice:before", "notice", "settled"} {
 		bothWays(t, at, func(t *testing.T, dir string) {
 			publishIn(t, dir, operatorsNotice("m_1", "1", "one"))

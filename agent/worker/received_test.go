@@ -40,6 +40,7 @@ func TestWatchersAreToldOfTurnsAndOfMessages(t *testing.T) {
 
 // A message of a session that cannot be worked on yet, and is claimed again and again, is told once.
 func TestWatchersAreToldOfAMessageOnce(t *testing.T) {
+	t.Parallel()
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
 	b := newBench(t, blocked(&asked, started, goOn))
 	b.limit.Turns = 1

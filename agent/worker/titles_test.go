@@ -109,6 +109,7 @@ func TestAModelMakesATitle(t *testing.T) {
 
 // A model that fails, or says nothing, leaves the first words, and fails nothing else.
 func TestATitleThatIsNotMade(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]model{
 		"it fails": func(context.Context, llm.Request) (llm.Answer, error) {
 			return llm.Answer{}, &llm.Error{Fault: llm.Busy}

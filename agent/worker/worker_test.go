@@ -600,6 +600,7 @@ func TestNewForgetsWhatWasSaid(t *testing.T) {
 }
 
 func TestLimitsAreSaidAloud(t *testing.T) {
+	t.Parallel()
 	again := func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if r.NoCalls {
 			return text("so far so good"), nil
@@ -868,6 +869,7 @@ func (g *gatedStore) Open(ctx context.Context, key string, fence int64) (session
 // A store that is away is nobody's fault: the message waits, however often its
 // session is claimed meanwhile.
 func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
 	away := make(chan struct{})
 	gate := &gatedStore{Store: b.store, open: away, tried: make(chan struct{}, 64)}
@@ -929,6 +931,7 @@ func (d *onceDeafBus) Publish(ctx context.Context, topic bus.Topic, m bus.Messag
 // An answer that is in the log is not given up because the bus cannot take it
 // yet, however often its session was claimed.
 func TestAnOutageOfTheBusBuriesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBenchIn(t, t.TempDir(), atLast) // with one file for both, what can be written can be published
 	b.carrier = &onceDeafBus{Bus: b.bus}
 	b.answersThough(b.worn)
@@ -963,6 +966,7 @@ func (s *onceShutStore) Open(ctx context.Context, key string, fence int64) (l se
 }
 
 func TestALogThatOpensTheSecondTimeIsNotGivenUp(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, atLast)
 	b.sessions = &onceShutStore{Store: b.store}
 	b.answersThough(b.worn)
