@@ -4,13 +4,19 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"parley/bus"
 	"parley/sessions"
 	"parley/sessions/search"
 )
 
-// linksWithin bounds how long one search asks platforms for what the addresses of messages need.
-const linksWithin = time.Second
+const (
+	// linksWithin bounds how long one search asks platforms for what the addresses of messages need.
+	linksWithin = time.Second
+	// linksAtOnce is in how many conversations links are asked for at a time.
+	linksAtOnce = 4
+)
 
 // Platforms know at which addresses they show messages.
 type Platforms interface {
@@ -32,15 +38,32 @@ func (l Linked) Search(ctx context.Context, q search.Query) ([]search.Hit, error
 	}
 	asking, cancel := context.WithTimeout(ctx, linksWithin)
 	defer cancel()
+	of := map[string][]int{} // of each conversation one after the other, because the first one tells the platform's client what the others need
 	for i, h := range hits {
-		key, err := sessions.ParseKey(h.Session)
-		if err != nil || h.Message == "" {
-			continue
-		}
-		at := bus.Address{Channel: key.Channel, Chat: key.Chat, Thread: key.Thread}
-		if link, err := l.Platforms.Link(asking, at, h.Message); err == nil {
-			hits[i].Link = link
-		}
+		of[h.Session] = append(of[h.Session], i)
 	}
-	return hits, nil
+	var asked errgroup.Group
+	asked.SetLimit(linksAtOnce)
+	for _, some := range of {
+		asked.Go(func() error {
+			for _, i := range some {
+				hits[i].Link = l.linkOf(asking, hits[i])
+			}
+			return nil
+		})
+	}
+	return hits, asked.Wait()
+}
+
+// linkOf returns the link of a hit; "" if it is not known now.
+func (l Linked) linkOf(ctx context.Context, h search.Hit) string {
+	key, err := sessions.ParseKey(h.Session)
+	if err != nil || h.Message == "" {
+		return ""
+	}
+	link, err := l.Platforms.Link(ctx, bus.Address{Channel: key.Channel, Chat: key.Chat, Thread: key.Thread}, h.Message)
+	if err != nil {
+		return ""
+	}
+	return link
 }

@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/bus"
 	"parley/channels/recall"
 	"parley/sessions"
+	"parley/sessions/search"
 	recalltool "parley/tools/recall"
 )
 
@@ -45,4 +51,82 @@ func TestWhatIsFoundHasALink(t *testing.T) {
 			t.Errorf("%s: %+v, want the link %q", word, got.Found, want)
 		}
 	}
+}
+
+// An indexOf finds the same hits whatever is searched.
+type indexOf []search.Hit
+
+func (x indexOf) Search(context.Context, search.Query) ([]search.Hit, error) {
+	return slices.Clone(x), nil
+}
+
+func (indexOf) Spoken(context.Context, string, []string, int) ([]string, error) { return nil, nil }
+
+// slowPlatforms take their time, and those of the chat "hangs" all that there is.
+type slowPlatforms struct {
+	mu     sync.Mutex
+	now    map[string]int // by chat, how many links are asked for
+	most   int            // of all chats together
+	within int            // of one chat
+}
+
+func (p *slowPlatforms) Link(ctx context.Context, at bus.Address, message string) (string, error) {
+	p.count(at.Chat, 1)
+	defer p.count(at.Chat, -1)
+	pause := 100 * time.Millisecond
+	if at.Chat == "hangs" {
+		pause = time.Hour
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(pause):
+		return at.Chat + "/" + message, nil
+	}
+}
+
+func (p *slowPlatforms) count(chat string, more int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now[chat] += more
+	all := 0
+	for _, n := range p.now {
+		all += n
+	}
+	p.most, p.within = max(p.most, all), max(p.within, p.now[chat])
+}
+
+// Links are asked for side by side, but not all at once, and those of one conversation one after the other. One that
+// is late costs the others nothing, and hits stay in their order.
+func TestLinksAreAskedForSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &slowPlatforms{now: map[string]int{}}
+		var found indexOf
+		for _, message := range []string{"m1", "m2"} {
+			for _, chat := range []string{"a", "b", "hangs", "c", "d", "e", "f"} {
+				found = append(found, search.Hit{Session: "main:s:" + chat, Message: message})
+			}
+		}
+		found = append(found, search.Hit{Session: "main:s:a"}, search.Hit{Session: "no key", Message: "m3"})
+		began := time.Now()
+		got, err := recall.Linked{Index: found, Platforms: p}.Search(t.Context(), search.Query{})
+		if err != nil || len(got) != len(found) {
+			t.Fatalf("found %+v, %v", got, err)
+		}
+		for i, h := range got {
+			want := ""
+			if chat := strings.TrimPrefix(h.Session, "main:s:"); h.Message != "" && chat != "hangs" && h.Session != "no key" {
+				want = chat + "/" + h.Message
+			}
+			if h.Session != found[i].Session || h.Message != found[i].Message || h.Link != want {
+				t.Errorf("hit %d is %+v, want %+v with the link %q", i, h, found[i], want)
+			}
+		}
+		if p.most != 4 || p.within != 1 {
+			t.Errorf("%d links were asked for at once, and %d of one conversation", p.most, p.within)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %s, want all the time that there is for the one that is late", took)
+		}
+	})
 }
