@@ -86,6 +86,9 @@ func (e *Error) MayBeLength() bool {
 	return e.Fault == Rejected && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.Status)
 }
 
+// TooLong reports whether the provider has rejected the request because it is too long, or may have.
+func (e *Error) TooLong() bool { return e.Fault == Overflow || e.MayBeLength() }
+
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -31,6 +31,8 @@ const (
 	// anewEvery is the shortest time after which vectors are made again for the same model. Without it,
 	// two processes with different settings would do so forever, and pay for it each time.
 	anewEvery = time.Hour
+	// leastEmbedded is how much of a text is sent at least when the provider refuses more of it, in bytes.
+	leastEmbedded = 100
 	// mostRefused is how many requests in a row must be refused before a single text is given up.
 	mostRefused = 3
 	// probe is a text that every model takes.
@@ -93,7 +95,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	var failed error
 	asked.Go(func() {
 		var got []vectors.Packed
-		if got, failed = m.embed(asking, e, []string{promptsOf(e.Model).query + cut(m.plain(q.Words))}); failed == nil {
+		if got, failed = m.embedOne(asking, e, promptsOf(e.Model).query+cut(m.plain(q.Words), mostEmbedded), isTooLong); failed == nil {
 			vector = got[0]
 		}
 	})
@@ -243,7 +245,7 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	var all []string
 	for _, p := range list {
 		for _, t := range p.texts {
-			all = append(all, promptsOf(e.Model).text+cut(m.plain(t.said)))
+			all = append(all, promptsOf(e.Model).text+cut(m.plain(t.said), mostEmbedded))
 		}
 	}
 	got, err := m.embedOrSkip(ctx, e, all)
@@ -279,16 +281,53 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 	if _, away := m.embed(ctx, e, []string{probe}); away != nil {
 		return nil, err
 	}
-	if m.refused++; len(texts) == 1 && m.refused >= mostRefused {
+	m.refused++
+	if len(texts) > 1 {
+		m.most = max(1, len(texts)/2)
+		return nil, nil
+	}
+	shorten := isTooLong
+	if m.refused >= mostRefused { // some servers do not say that it is too long
+		shorten = func(error) bool { return true }
+	}
+	if half := len(texts[0]) / 2; half >= leastEmbedded && shorten(err) {
+		if got, err = m.embedOne(ctx, e, cut(texts[0], half), shorten); err == nil {
+			m.refused = 0
+			return got, nil
+		}
+	}
+	if _, away := m.embed(ctx, e, []string{probe}); away != nil {
+		return nil, err
+	}
+	if m.refused >= mostRefused {
 		m.refused = 0
-		m.cfg.Log.Warn("the provider of [embeddings] does not take the text of an entry: it is found by its words alone", slog.Any("error", err))
+		m.cfg.Log.Warn("the provider of [embeddings] does not take the text of an entry, nor its beginning: it is found by its words alone", slog.Any("error", err))
 		return make([]vectors.Packed, 1), nil
 	}
-	m.most = max(1, len(texts)/2)
 	return nil, nil
 }
 
 // A text is the text of an entry.
+func (m *Meanings) embedOne(ctx context.Context, e Embedding, text string, shorten func(error) bool) ([]vectors.Packed, error) {
+	for {
+		got, err := m.embed(ctx, e, []string{text})
+		if err == nil || ctx.Err() != nil || len(text)/2 < leastEmbedded || !shorten(err) {
+			return got, err
+		}
+		text = cut(text, len(text)/2)
+	}
+}
+
+// isTooLong reports whether a provider has refused a text because it has more tokens than its model reads, or may have.
+func isTooLong(err error) bool {
+	refusal, ok := errors.AsType[interface {
+		error
+		TooLong() bool
+	}](err)
+	return ok && refusal.TooLong()
+}
+
+// A text is what an entry says.
 type text struct {
 	n    int64
 	said string
@@ -355,7 +394,7 @@ func embedded(e sessions.Entry) string {
 
 // cut returns the part of a text from which a vector is made. It must be called after secrets were
 // removed, because it could cut a secret in half.
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostEmbedded)], "") }
+func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // put writes the vectors of a session, and returns whether the session is unchanged; see [Table.put].
 func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pending) (still bool, err error) {

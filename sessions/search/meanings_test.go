@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -471,6 +472,67 @@ func TestARefusedTextIsLeftOut(t *testing.T) {
 		}
 		if got := b.find("poison"); len(got) == 0 || got[0] != "this is poison" {
 			t.Errorf("without a vector it is not first by its words: %q", got)
+		}
+	})
+}
+
+// Of a text that is too long for the model, the vector is made of its beginning, whether or not the provider says what is
+// wrong with it; so is that of a query. The others have theirs.
+func TestOfATextThatIsTooLongTheBeginningCounts(t *testing.T) {
+	const most = 200
+	long := "the lighthouse keeper sleeps " + strings.Repeat("and the wind blows over the sea ", 40)
+	for name, fault := range map[string]struct {
+		status int
+		answer string
+	}{
+		"of OpenAI":    {http.StatusBadRequest, `{"error":{"message":"This model's maximum context length is 512 tokens, however you requested 700 tokens"}}`},
+		"of llama.cpp": {http.StatusInternalServerError, `{"error":{"message":"input is too large to process. increase the physical batch size"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, b, _ *bench) {
+				b.say(key, crowd()...)
+				b.say(key, long)
+				b.say(key, "a lamp", "a bulb")
+				b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+					tooLong := slices.ContainsFunc(texts, func(text string) bool { return len(text) > most })
+					if tooLong {
+						w.WriteHeader(fault.status)
+						_, _ = io.WriteString(w, fault.answer)
+					}
+					return tooLong
+				})
+				b.fill()
+				b.wantVectors("filled", 8)
+				if got := b.state(); got.Waiting != 0 {
+					t.Errorf("there are the vectors %+v", got)
+				}
+				if got := b.find("lighthousekeepers"); len(got) == 0 || !strings.HasPrefix(got[0], "the lighthouse keeper sleeps") {
+					t.Errorf("found is %q", got)
+				}
+				if strings.Contains(b.log.String(), "level=WARN") {
+					t.Errorf("the operator is told %s", b.log)
+				}
+			})
+		})
+	}
+}
+
+// A query that is too long for the model is asked by its beginning, and costs the next ones nothing.
+func TestOfAQueryThatIsTooLongTheBeginningCounts(t *testing.T) {
+	each(t, func(t *testing.T, b, _ *bench) {
+		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
+		b.fill()
+		b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			if len(texts[0]) <= 300 {
+				return false
+			}
+			http.Error(w, `{"error":{"message":"too many input tokens"}}`, http.StatusBadRequest)
+			return true
+		})
+		b.want("too long", strings.Repeat("lighthousekeepers ", 60), "the lighthouse keeper sleeps")
+		b.want("short", "lighthousekeepers", "the lighthouse keeper sleeps")
+		if strings.Contains(b.log.String(), "level=WARN") {
+			t.Errorf("the operator is told %s", b.log)
 		}
 	})
 }
