@@ -9,39 +9,39 @@ import (
 
 // A dialect is the variant of the protocol that a server has turned out to understand.
 type dialect struct {
-	limit      limit // how a request limits the length of the answer
-	noUsage    bool  // the server refuses stream_options, which ask for usage
-	noChoice   bool  // the server refuses tool_choice, which forbids calls
-	noEcho     bool  // the server refuses to get the model's thinking back
-	wantsEcho  bool  // the server requires the thinking with each message of the model
-	bridges    bool  // needs a message of the model between a tool's result and a person's message: Mistral
-	noThinking bool  // the model must not reason when it has tools
-	shortIDs   bool  // ids of calls must be nine letters and digits: Mistral
-	noPictures bool  // the model sees no pictures
-	noTools    bool  // the model can't use tools
-	noEffort   bool  // the server refuses reasoning_effort
-	cacheKey   bool  // requests that begin alike are marked with prompt_cache_key: OpenAI
-	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
+	limit       limit // how a request limits the length of the answer
+	noUsage     bool  // the server refuses stream_options, which ask for usage
+	noChoice    bool  // the server refuses tool_choice, which forbids calls
+	noEcho      bool  // the server refuses to get the model's thinking back
+	wantsEcho   bool  // the server requires the thinking with each message of the model
+	needsBridge bool  // needs a message of the model between a tool's result and a person's message: Mistral
+	noThinking  bool  // the model must not reason when it has tools
+	shortIDs    bool  // ids of calls must be nine letters and digits: Mistral
+	noPictures  bool  // the model sees no pictures
+	noTools     bool  // the model can't use tools
+	noEffort    bool  // the server refuses reasoning_effort
+	cacheKey    bool  // requests that begin alike are marked with prompt_cache_key: OpenAI
+	cacheMarks  bool  // cache_control marks how much of a request is worth caching: Anthropic's models
 
-	native      bool // the server is Ollama, and is asked in its own protocol, in which a request can set the window
-	noNative    bool // the server only resembles Ollama, and doesn't speak its protocol
-	responses   bool // the server is asked through the Responses API
-	noResponses bool // the server has no Responses API, or none for this model
-	fixed       bool // the configuration says which API to use
-	noSummary   bool // the server refuses to summarize the model's reasoning
-	noEncrypted bool // the server refuses to send the model's reasoning encrypted
+	native        bool // the server is Ollama, and is asked in its own protocol, in which a request can set the window
+	noNative      bool // the server only resembles Ollama, and doesn't speak its protocol
+	responses     bool // the server is asked through the Responses API
+	noResponses   bool // the server has no Responses API, or none for this model
+	apiConfigured bool // the configuration says which API to use
+	noSummary     bool // the server refuses to summarize the model's reasoning
+	noEncrypted   bool // the server refuses to send the model's reasoning encrypted
 
-	described int // how many characters a tool's description may have; 0 means any number
-	mostTools int // how many tools the server accepts; 0 means as many as most servers
+	maxDescription int // how many characters a tool's description may have; 0 means any number
+	maxTools       int // how many tools the server accepts; 0 means as many as most servers
 }
 
 // A limit is the parameter by which a request limits the length of the answer.
 type limit int
 
 const (
-	limitOld  limit = iota // max_tokens, which all servers except OpenAI's know
-	limitNew               // max_completion_tokens, which OpenAI requires
-	limitNone              // no parameter: the server knows neither of them
+	limitMaxTokens           limit = iota // max_tokens, which all servers except OpenAI's know
+	limitMaxCompletionTokens              // max_completion_tokens, which OpenAI requires
+	limitNone                             // no parameter: the server knows neither of them
 )
 
 // A lesson is what a server's refusal teaches about its dialect.
@@ -78,8 +78,8 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
-	case !d.bridges && r.ordersMessages():
-		next.bridges, about = true, "user after tool"
+	case !d.needsBridge && r.ordersMessages():
+		next.needsBridge, about = true, "user after tool"
 	case !d.noPictures && r.refusesPictures():
 		next.noPictures, about = true, "pictures"
 	case !d.noTools && r.refusesTools():
@@ -111,9 +111,9 @@ func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 	switch {
 	case !d.noUsage && r.blames("stream_options", "include_usage"):
 		next.noUsage, about = true, "stream_options"
-	case d.limit == limitOld && r.blames("max_tokens"):
-		next.limit, about = limitNew, "max_tokens"
-	case d.limit == limitNew && r.blames("max_completion_tokens"):
+	case d.limit == limitMaxTokens && r.blames("max_tokens"):
+		next.limit, about = limitMaxCompletionTokens, "max_tokens"
+	case d.limit == limitMaxCompletionTokens && r.blames("max_completion_tokens"):
 		next.limit, about = limitNone, "max_completion_tokens"
 	case d.cacheKey && r.blames("prompt_cache_key"):
 		next.cacheKey, about = false, "prompt_cache_key"
@@ -140,7 +140,7 @@ func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 func (d dialect) learnAPI(r *refusal) (lesson, bool) {
 	next := d
 	switch {
-	case d.fixed:
+	case d.apiConfigured:
 		return lesson{}, false
 	case !d.responses && !d.noResponses && r.wantsResponses():
 		next.responses = true
@@ -183,7 +183,7 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 
 // toolForm returns the form in which the server accepts tools.
 func (d dialect) toolForm() toollist.Form {
-	return toollist.Form{Flat: d.responses, Described: d.described, Most: d.mostTools}
+	return toollist.Form{Flat: d.responses, Described: d.maxDescription, Most: d.maxTools}
 }
 
 // leastDescribed is the smallest limit on descriptions with which tools are still shown.
@@ -194,19 +194,19 @@ const leastDescribed = 100
 func (d dialect) learnBounds(r *refusal) (lesson, bool) {
 	next := d
 	n := r.bound()
-	most := d.mostTools
+	most := d.maxTools
 	if most == 0 {
 		most = toollist.DefaultMost
 	}
 	switch {
 	case n <= 0 || !r.mayBeOfTool():
 	case r.concerns("description") && (r.concerns("tools") || r.concerns("function")):
-		if n >= leastDescribed && (d.described == 0 || n < d.described) {
-			next.described = n
+		if n >= leastDescribed && (d.maxDescription == 0 || n < d.maxDescription) {
+			next.maxDescription = n
 			return lesson{dialect: next, about: "descriptions of tools"}, true
 		}
 	case n < most && (r.param == "tools" || r.mentions("'tools'", "tools list", "number of tools", "too many tools", "number of functions", "too many functions")):
-		next.mostTools = n
+		next.maxTools = n
 		return lesson{dialect: next, about: "the number of tools"}, true
 	}
 	return lesson{}, false

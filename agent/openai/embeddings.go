@@ -43,7 +43,7 @@ func NewEmbedder(cfg Config, spent func(tokens int64, estimated bool)) (*Embedde
 // Embed returns a vector for each of the texts, in order. It asks once. Its error is an *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	c := library.DefaultConfig("")
-	c.BaseURL, c.HTTPClient = e.cfg.BaseURL, signing{&e.cfg}
+	c.BaseURL, c.HTTPClient = e.cfg.BaseURL, signingClient{&e.cfg}
 	answer, err := library.NewClientWithConfig(c).CreateEmbeddings(ctx, library.EmbeddingRequestStrings{Input: texts, Model: library.EmbeddingModel(e.cfg.Name)})
 	if err != nil {
 		return nil, errorOf(err, e.cfg.APIKey)
@@ -82,11 +82,11 @@ func (e *Embedder) count(tokens int64, texts []string) {
 	e.spent(tokens, true)
 }
 
-// A signing is the HTTP client that sends the library's requests with the same header fields as all others.
-type signing struct{ cfg *Config }
+// A signingClient is the HTTP client that sends the library's requests with the same header fields as all others.
+type signingClient struct{ cfg *Config }
 
 // Do sends a request. Its errors are those of failureOf.
-func (s signing) Do(req *http.Request) (*http.Response, error) {
+func (s signingClient) Do(req *http.Request) (*http.Response, error) {
 	req.URL.RawQuery = s.cfg.query
 	s.cfg.sign(req.Header)
 	resp, err := s.cfg.client.Do(req)

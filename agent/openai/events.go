@@ -28,11 +28,11 @@ const (
 	maxDrain  = 4 << 10  // bytes that are read after the end of an answer
 )
 
-// events reads the body of an answer, and rewrites it for the library's reader: one data line for each event,
-// and nothing else. The library gives up after a number of other lines, and reads errors in its own way. So
-// comments and other fields are dropped, and an error in the stream becomes data like anything else. A body
+// eventReader reads the body of an answer, and rewrites it for the library's reader: one data line for each
+// event, and nothing else. The library gives up after a number of other lines, and reads errors in its own way.
+// So comments and other fields are dropped, and an error in the stream becomes data like anything else. A body
 // that is not a stream but a single JSON value becomes data, too.
-type events struct {
+type eventReader struct {
 	body       io.ReadCloser
 	in         *bufio.Reader // nil once it is closed
 	readers    *sync.Pool    // of *bufio.Reader
@@ -51,17 +51,17 @@ type events struct {
 
 // newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer from
 // readers if one is there, and puts it back when it is closed.
-func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *events {
+func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *eventReader {
 	in, ok := readers.Get().(*bufio.Reader)
 	if !ok {
 		in = bufio.NewReader(nil)
 	}
 	in.Reset(body)
-	return &events{body: body, in: in, readers: readers, signOfLife: beat}
+	return &eventReader{body: body, in: in, readers: readers, signOfLife: beat}
 }
 
 // Read returns the data that is ready. It waits for the server only if there is none.
-func (e *events) Read(p []byte) (int, error) {
+func (e *eventReader) Read(p []byte) (int, error) {
 	for e.out.Len() == 0 {
 		if e.failed != nil {
 			return 0, e.failed
@@ -72,7 +72,7 @@ func (e *events) Read(p []byte) (int, error) {
 }
 
 // Close closes the body.
-func (e *events) Close() error {
+func (e *eventReader) Close() error {
 	if e.in != nil {
 		e.in.Reset(nil)
 		e.readers.Put(e.in)
@@ -86,14 +86,14 @@ func (e *events) Close() error {
 
 // drain reads the few bytes that may follow the end of an answer, so that the connection can be used for
 // another request.
-func (e *events) drain() {
+func (e *eventReader) drain() {
 	if e.failed == nil {
 		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not reused
 	}
 }
 
 // readNext reads one line of the body and handles it. It returns the error that ends the stream.
-func (e *events) readNext() error {
+func (e *eventReader) readNext() error {
 	line, err := e.readLine()
 	if len(line) > 0 || err == nil {
 		e.signOfLife()
@@ -108,13 +108,13 @@ func (e *events) readNext() error {
 }
 
 // isBlankNext reports whether an empty line follows, judging only by what has been read already.
-func (e *events) isBlankNext() bool {
+func (e *eventReader) isBlankNext() bool {
 	next, _ := e.in.Peek(min(2, e.in.Buffered())) // Peek doesn't read more from the body
 	return bytes.HasPrefix(next, []byte("\n")) || string(next) == "\r\n"
 }
 
 // readLine reads up to the end of a line, and returns the line without its end.
-func (e *events) readLine() ([]byte, error) {
+func (e *eventReader) readLine() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := e.in.ReadSlice('\n')
@@ -138,7 +138,7 @@ func (e *events) readLine() ([]byte, error) {
 }
 
 // handleLine handles one line of the stream.
-func (e *events) handleLine(line []byte) error {
+func (e *eventReader) handleLine(line []byte) error {
 	switch {
 	case len(e.event)+len(line) > maxEvent:
 		return fmt.Errorf("%w: an event of more than %d bytes", errGarbled, maxEvent)
@@ -166,7 +166,7 @@ func (e *events) handleLine(line []byte) error {
 }
 
 // addLine appends one line of a JSON value that spans several lines.
-func (e *events) addLine(line []byte) error {
+func (e *eventReader) addLine(line []byte) error {
 	e.event = append(append(e.event, ' '), line...)
 	if len(line) > 0 && line[0] == '}' {
 		e.passIfWhole()
@@ -177,7 +177,7 @@ func (e *events) addLine(line []byte) error {
 // passIfWhole passes the event on as soon as it is complete JSON, because not every server ends its events with
 // an empty line. If an event is a JSON object without a name and a blank line follows, passIfWhole doesn't
 // check that it is valid: its reader does.
-func (e *events) passIfWhole() {
+func (e *eventReader) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case string(data) == "[DONE]":
@@ -194,7 +194,7 @@ func (e *events) passIfWhole() {
 }
 
 // endEvent ends the event at an empty line. A complete event has been passed on before.
-func (e *events) endEvent() error {
+func (e *eventReader) endEvent() error {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case len(data) == 0:
@@ -215,7 +215,7 @@ func (e *events) endEvent() error {
 
 // passEvent writes an event for the library. The library's reader would handle data that begins with {"error"
 // itself, so passEvent puts a space after the brace.
-func (e *events) passEvent(data []byte) {
+func (e *eventReader) passEvent(data []byte) {
 	e.out.WriteString("data: ")
 	if data[0] == '{' {
 		e.out.WriteString("{ ")
@@ -227,6 +227,6 @@ func (e *events) passEvent(data []byte) {
 }
 
 // reset clears the current event.
-func (e *events) reset() {
+func (e *eventReader) reset() {
 	e.event, e.name, e.noFraming = e.event[:0], "", false
 }

@@ -26,7 +26,7 @@ type exchange struct {
 	size       int          // bytes of the body
 	tools      []tools.Spec // the tools in the body, sorted by name
 	signOfLife func()       // called for each line of the stream
-	events     *events      // the stream of the answer; nil until there is one
+	events     *eventReader // the stream of the answer; nil until there is one
 }
 
 // newExchange makes the exchange of a request in a dialect.
@@ -65,18 +65,18 @@ func (x *exchange) send(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
 		return resp, err
 	}
-	return (&http.Client{Transport: &redirected{first: resp, then: x.server.cfg.Transport}}).Do(req)
+	return (&http.Client{Transport: &redirectTransport{first: resp, then: x.server.cfg.Transport}}).Do(req)
 }
 
-// A redirected is the transport for a client that follows a redirect. The request has already been sent: its
-// first response is first.
-type redirected struct {
+// A redirectTransport is the transport for a client that follows a redirect. The request has already been sent:
+// its first response is first.
+type redirectTransport struct {
 	first *http.Response // nil once the client has it
 	then  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *redirectTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if first := r.first; first != nil {
 		r.first = nil
 		return first, nil
@@ -99,8 +99,8 @@ func (x *exchange) fill(req *http.Request) {
 	x.server.cfg.sign(req.Header)
 }
 
-// asks reports whether the request itself contains a text.
-func (x *exchange) asks(text string) bool {
+// contains reports whether the request itself contains a text.
+func (x *exchange) contains(text string) bool {
 	if text == "" {
 		return false
 	}

@@ -64,7 +64,7 @@ func New(cfg Config) (*Model, error) {
 	first := providerOf(host).dialectFor(cfg.Name)
 	first.noPictures = cfg.Blind
 	if cfg.API != APIAuto {
-		first.fixed, first.responses = true, cfg.API == APIResponses
+		first.apiConfigured, first.responses = true, cfg.API == APIResponses
 	}
 	if err := checkBody(cfg.Body); err != nil {
 		return nil, err
@@ -107,12 +107,12 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			left.doubted.settle(&m.server, ctx.Err())
+			left.suspects.settle(&m.server, ctx.Err())
 			return nil, ctx.Err()
 		}
 		var fault *llm.Error
 		if spoken, fault = m.nextDialect(x, err, said, &left); fault != nil {
-			left.doubted.settle(&m.server, err)
+			left.suspects.settle(&m.server, err)
 			fault.Void = answer
 			return nil, fault
 		}
@@ -122,7 +122,7 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 // attempts counts how often a request may still be repeated.
 type attempts struct {
 	dialects, tools int
-	doubted         doubts
+	suspects        suspectTools
 }
 
 // nextDialect returns the dialect in which to ask again after an attempt failed, or the error to return. The
@@ -130,12 +130,12 @@ type attempts struct {
 // emitted.
 func (m *Model) nextDialect(x *exchange, err error, said bool, left *attempts) (dialect, *llm.Error) {
 	next, count := x.dialect, &left.tools
-	learned := left.doubted.leaveOut(x, err, located)
+	learned := left.suspects.leaveOut(x, err, findLocated)
 	if !learned {
 		if next, learned = m.adapt(x.dialect, err); learned {
 			count = &left.dialects
 		} else {
-			learned = left.doubted.leaveOut(x, err, named)
+			learned = left.suspects.leaveOut(x, err, findNamed)
 		}
 	}
 	fault := errorOf(err, m.cfg.APIKey)
@@ -154,7 +154,7 @@ func (m *Model) currentDialect() dialect {
 	native := m.cfg.Window > 0 && m.windows.IsOllama()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dialect.native = native && !m.dialect.fixed && !m.dialect.noNative
+	m.dialect.native = native && !m.dialect.apiConfigured && !m.dialect.noNative
 	return m.dialect
 }
 

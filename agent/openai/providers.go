@@ -29,13 +29,13 @@ func providers() []provider {
 	return []provider{
 		// The cache key directs the requests of one conversation to the machine that has already read its
 		// beginning.
-		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true, described: 1024}, responsesFor: []string{
+		{host: "api.openai.com", dialect: dialect{limit: limitMaxCompletionTokens, cacheKey: true, maxDescription: 1024}, responsesFor: []string{
 			"gpt-5.[4-9]*", "gpt-[6-9]*", "*-codex*", "codex-*", "o[1-9]*-pro*", "gpt-*-pro*", "*-deep-research*", "computer-use-*",
 		}},
-		{host: ".openai.azure.com", dialect: dialect{described: 1024}, keyHeader: "api-key", versioned: true},
-		{host: ".cognitiveservices.azure.com", dialect: dialect{described: 1024}, keyHeader: "api-key", versioned: true},
-		{host: "api.mistral.ai", dialect: dialect{bridges: true, shortIDs: true}},
-		{host: "api.cerebras.ai", dialect: dialect{limit: limitNew}},
+		{host: ".openai.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", versioned: true},
+		{host: ".cognitiveservices.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", versioned: true},
+		{host: "api.mistral.ai", dialect: dialect{needsBridge: true, shortIDs: true}},
+		{host: "api.cerebras.ai", dialect: dialect{limit: limitMaxCompletionTokens}},
 		{host: "openrouter.ai", marksFor: "anthropic/"},
 	}
 }

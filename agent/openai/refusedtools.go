@@ -14,16 +14,17 @@ import (
 // only the refusal's message tells, which may repeat what people said.
 type finder func(r *refusal, x *exchange) (places []int, said bool)
 
-// doubts are tools that were left out because of the words of a message. They are sent again if leaving them
-// out didn't help: then the message is about something else, and only looks as if it named a tool's position.
-type doubts struct {
+// suspectTools are tools that were left out because of the words of a message. They are sent again if leaving
+// them out didn't help: then the message is about something else, and only looks as if it named a tool's
+// position.
+type suspectTools struct {
 	tools []tools.Spec
 	gist  string // the message's gist
 }
 
 // leaveOut leaves out of further requests the tools that the server has refused, according to find. It returns
 // false if there are none.
-func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
+func (d *suspectTools) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || !r.mayBeOfTool() {
 		return false
@@ -37,7 +38,7 @@ func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	}
 	places, said := find(r, x)
 	if gist := r.gist(); len(places) > 0 && (!said || gist != d.gist) {
-		*d = doubts{gist: gist} // leaving out the earlier ones has helped
+		*d = suspectTools{gist: gist} // leaving out the earlier ones has helped
 	}
 	for _, i := range places {
 		if x.server.tools.Refuse(x.tools[i], why) {
@@ -51,13 +52,13 @@ func (d *doubts) leaveOut(x *exchange, err error, find finder) (learned bool) {
 }
 
 // settle takes back the tools that were left out without effect, once a request has failed with err.
-func (d *doubts) settle(s *server, err error) {
+func (d *suspectTools) settle(s *server, err error) {
 	if r, ok := errors.AsType[*refusal](err); len(d.tools) == 0 || ok && r.gist() != d.gist {
 		return
 	}
 	s.tools.Readmit(d.tools)
 	s.cfg.Log.Warn("leaving tools out did not help; they are shown again", slog.String("model", s.cfg.Name), slog.Int("tools", len(d.tools)))
-	*d = doubts{}
+	*d = suspectTools{}
 }
 
 // gist returns what a refusal says, without the words that change from one request to the next.
@@ -69,11 +70,11 @@ func (r *refusal) gist() string {
 	}), " ")
 }
 
-// located finds the tools whose positions a refusal states.
-func located(r *refusal, x *exchange) (places []int, said bool) {
+// findLocated finds the tools whose positions a refusal states.
+func findLocated(r *refusal, x *exchange) (places []int, said bool) {
 	if places, _ = placesIn(r.param); len(places) == 0 {
 		form := ""
-		if places, form = r.saidPlaces(); x.asks(form) {
+		if places, form = r.saidPlaces(); x.contains(form) {
 			return nil, true // the message repeats what was asked
 		}
 		said = true
@@ -81,9 +82,9 @@ func located(r *refusal, x *exchange) (places []int, said bool) {
 	return slices.DeleteFunc(places, func(i int) bool { return i >= len(x.tools) }), said
 }
 
-// named finds the tools that a refusal names, if it is about how tools are declared and not about calls of
+// findNamed finds the tools that a refusal names, if it is about how tools are declared and not about calls of
 // them.
-func named(r *refusal, x *exchange) (places []int, said bool) {
+func findNamed(r *refusal, x *exchange) (places []int, said bool) {
 	if !r.mentions("schema", "declar", "parameters", "description", "properties", "invalid tool", "invalid function") {
 		return nil, true
 	}

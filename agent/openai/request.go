@@ -163,9 +163,9 @@ func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d diale
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	switch d.limit {
-	case limitOld:
+	case limitMaxTokens:
 		w.MaxTokens = r.MaxTokens
-	case limitNew:
+	case limitMaxCompletionTokens:
 		w.MaxCompletionTokens = r.MaxTokens
 	case limitNone:
 	}
@@ -272,7 +272,7 @@ func (t *transcript) addUser(blocks []llm.Block) {
 		earlier.addAll(&said)
 		said, t.messages = earlier, t.messages[:n-1]
 	}
-	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
+	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.needsBridge {
 		t.addAssistant([]llm.Block{{Kind: llm.BlockText, Text: textBridge}})
 	}
 	t.add(wireMessage{Role: "user", Content: said})

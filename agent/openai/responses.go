@@ -54,9 +54,9 @@ func (r responsesReader) add(event []byte) error { return refusalOfFailure(r.Add
 // of an answer.
 func (r responsesReader) wait(cfg *Config) time.Duration {
 	switch {
-	case !r.Moved():
+	case !r.HasProgressed():
 		return 0
-	case r.Thinks():
+	case r.MayBeThinking():
 		return max(cfg.FirstToken, cfg.Idle)
 	}
 	return cfg.Idle

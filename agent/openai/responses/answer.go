@@ -33,14 +33,14 @@ type Assembly struct {
 	thinksBare *thinktags.Habit
 	calls      int // number of tool calls so far
 
-	lost   bool // a text contained a tool call that the server did not recognize
-	ended  bool
-	stop   llm.Stop
-	reason string
-	usage  *wire.Usage
-	moved  bool // the last event added something to the answer
-	size   int  // bytes of text and arguments; the tokens are estimated from it
-	kept   int  // bytes of everything that is kept
+	lost       bool // a text contained a tool call that the server did not recognize
+	ended      bool
+	stop       llm.Stop
+	reason     string
+	usage      *wire.Usage
+	progressed bool // the last event added something to the answer
+	size       int  // bytes of text and arguments; the tokens are estimated from it
+	kept       int  // bytes of everything that is kept
 }
 
 // NewAssembly returns an empty Assembly for an answer from a host. It calls emit for each piece of text that is
@@ -63,13 +63,13 @@ func (a *Assembly) Whole() bool {
 	return len(a.blocks) > 0
 }
 
-// Moved reports whether the last event added something to the answer. Other events only show that the server is
-// alive.
-func (a *Assembly) Moved() bool { return a.moved }
+// HasProgressed reports whether the last event added something to the answer. Other events only show that the
+// server is alive.
+func (a *Assembly) HasProgressed() bool { return a.progressed }
 
-// Thinks reports whether the model may be reasoning at the moment. A server may send nothing for a long time
-// while it does.
-func (a *Assembly) Thinks() bool {
+// MayBeThinking reports whether the model may be reasoning at the moment. A server may send nothing for a long
+// time while it does.
+func (a *Assembly) MayBeThinking() bool {
 	open, last := false, typeReasoning
 	for _, i := range a.items {
 		open = open || i.kind == typeReasoning && !i.done
@@ -93,7 +93,7 @@ func (a *Assembly) Add(raw []byte) error {
 	if err := a.add(e, raw); err != nil {
 		return err
 	}
-	a.moved = a.kept+len(a.blocks) > before || a.ended
+	a.progressed = a.kept+len(a.blocks) > before || a.ended
 	if a.kept > maxAnswer {
 		return fmt.Errorf("%w: it does not end", errGarbled)
 	}

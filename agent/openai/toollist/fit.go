@@ -88,7 +88,7 @@ func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
 		top["type"], changed = "object", true
 	}
 	if slices.ContainsFunc(choices(), func(word string) bool { _, has := top[word]; return has }) {
-		note = sets(top)
+		note = requiredTogether(top)
 		top, changed = flatten(top), true
 	}
 	if !changed {
@@ -136,7 +136,7 @@ func flatten(top map[string]any) map[string]any {
 			flat[word] = v
 		}
 	}
-	o := newReading(top).object(top, maxDepth)
+	o := newSchemaReader(top).object(top, maxDepth)
 	flat["properties"] = o.merged()
 	delete(flat, "required")
 	if len(o.required) > 0 {
@@ -155,16 +155,16 @@ type object struct {
 	required   map[string]bool
 }
 
-// A reading of a schema finds out what its objects are. It limits how many of them are examined.
-type reading struct {
+// A schemaReader finds out what the objects in a schema are. It limits how many of them are examined.
+type schemaReader struct {
 	root map[string]any // the root that references are relative to
 	left int
 }
 
-func newReading(root map[string]any) *reading { return &reading{root, maxObjects} }
+func newSchemaReader(root map[string]any) *schemaReader { return &schemaReader{root, maxObjects} }
 
 // object returns what a part of the schema and its choices say together.
-func (r *reading) object(schema map[string]any, depth int) object {
+func (r *schemaReader) object(schema map[string]any, depth int) object {
 	o := object{map[string][]any{}, map[string]bool{}}
 	if r.left--; depth == 0 || r.left < 0 {
 		return o
@@ -240,13 +240,13 @@ func (o object) merged() map[string]any {
 	return all
 }
 
-// sets says in words which arguments belong together, if the alternatives at the top of a schema require
-// different ones; otherwise it returns "".
-func sets(top map[string]any) string {
+// requiredTogether says in words which arguments belong together, if the alternatives at the top of a schema
+// require different ones; otherwise it returns "".
+func requiredTogether(top map[string]any) string {
 	for _, word := range []string{"oneOf", "anyOf"} {
 		var all []string
 		for _, one := range subschemas(top[word]) {
-			names := slices.Sorted(maps.Keys(newReading(top).object(one, maxDepth).required))
+			names := slices.Sorted(maps.Keys(newSchemaReader(top).object(one, maxDepth).required))
 			if len(names) == 0 {
 				return ""
 			}

@@ -23,8 +23,8 @@ const (
 	maxKept = 8
 	// DefaultMost is the most tools that most servers accept.
 	DefaultMost = 128
-	// maxTold limits how many tools a Writer remembers to have reported.
-	maxTold = 4096
+	// maxReported limits how many tools a Writer remembers to have reported.
+	maxReported = 4096
 )
 
 // A Form says in what form a server accepts tools.
@@ -57,10 +57,10 @@ type Left struct {
 // before, and in a short conversation the list is the largest part of a request. A Writer is safe for
 // concurrent use. The zero Writer is ready to use.
 type Writer struct {
-	mu      sync.Mutex
-	kept    []*List // most recently used last
-	refused []refusal
-	told    map[Left]bool // tools that List has already returned as newly left out
+	mu       sync.Mutex
+	kept     []*List // most recently used last
+	refused  []refusal
+	reported map[Left]bool // tools that List has already returned as newly left out
 }
 
 // A refusal is a tool that the server refuses.
@@ -110,22 +110,22 @@ func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err er
 	}
 	w.kept = append(w.kept, l)
 	for _, one := range l.Left {
-		if !w.told[one] {
+		if !w.reported[one] {
 			newly = append(newly, one)
 		}
 	}
-	w.tell(newly)
+	w.rememberReported(newly)
 	return l, newly, nil
 }
 
-// tell remembers which tools were reported as left out. It forgets all of them rather than grow with each
-// change of a server's tools.
-func (w *Writer) tell(newly []Left) {
-	if w.told == nil || len(w.told) > maxTold {
-		w.told = map[Left]bool{}
+// rememberReported remembers which tools were reported as left out. It forgets all of them rather than grow
+// with each change of a server's tools.
+func (w *Writer) rememberReported(newly []Left) {
+	if w.reported == nil || len(w.reported) > maxReported {
+		w.reported = map[Left]bool{}
 	}
 	for _, one := range newly {
-		w.told[one] = true
+		w.reported[one] = true
 	}
 }
 

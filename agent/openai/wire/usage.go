@@ -16,12 +16,12 @@ type Usage struct {
 	Total      Tokens         `json:"total_tokens"`
 	CacheHit   Tokens         `json:"prompt_cache_hit_tokens"`
 	CacheRead  Tokens         `json:"cached_tokens"` // Moonshot
-	Details    *read          `json:"prompt_tokens_details"`
+	Details    *promptDetails `json:"prompt_tokens_details"`
 	Completed  *outputDetails `json:"completion_tokens_details"`
 	// The Responses API has different names for the same numbers.
 	Input         Tokens         `json:"input_tokens"`
 	Output        Tokens         `json:"output_tokens"`
-	InputDetails  *read          `json:"input_tokens_details"`
+	InputDetails  *promptDetails `json:"input_tokens_details"`
 	OutputDetails *outputDetails `json:"output_tokens_details"`
 	// Cost is what some providers charge: a number of dollars, or an object with the total. In other providers'
 	// answers this field is a text or something else.
@@ -52,8 +52,8 @@ func (t *Tokens) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// read is the part of a Usage that says how many tokens of the prompt came from the provider's cache.
-type read struct {
+// promptDetails is the part of a Usage that says how many tokens of the prompt came from the provider's cache.
+type promptDetails struct {
 	Cached Tokens `json:"cached_tokens"`
 }
 
