@@ -185,8 +185,8 @@ type UndoCommand struct {
 	// Waiting are the turns that wait for people. Jobs is how many commands are running in the background.
 	Waiting []string
 	Jobs    int
-	// Held is called before each change of a file. It returns an error if the lease is lost.
-	Held func(ctx context.Context) error
+	// CheckLease is called before each change of a file. It returns an error if the lease is lost.
+	CheckLease func(ctx context.Context) error
 }
 
 // An Agent is one configured agent.
@@ -292,8 +292,8 @@ type FileToFetch struct {
 	Turn    string
 	At      bus.Address
 	attached.File
-	// Held returns an error if the session's lease is lost. It is called before something is written.
-	Held func(ctx context.Context) error
+	// CheckLease returns an error if the session's lease is lost. It is called before something is written.
+	CheckLease func(ctx context.Context) error
 }
 
 // An Observer is told by a Worker about each turn, model call and tool call, for metrics. Its methods must

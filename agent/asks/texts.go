@@ -98,7 +98,7 @@ func (v View) Text(to bus.Address) string {
 	}
 	b.WriteString(":\n\n")
 	if v.FiledAt(to) {
-		b.WriteString(excerpt.Ends(v.Excerpt().Text()))
+		b.WriteString(excerpt.BeginningAndEnd(v.Excerpt().Text()))
 	} else {
 		b.WriteString(v.Excerpt().Markdown())
 	}
@@ -183,9 +183,9 @@ func EndText(of bus.Ask) string {
 	return more
 }
 
-// OvertakenText returns the words that are added below the message of an approved ask whose call does not run
+// StaleApprovalText returns the words that are added below the message of an approved ask whose call does not run
 // because something has changed.
-func OvertakenText(of bus.Ask) string {
+func StaleApprovalText(of bus.Ask) string {
 	return "\n\n**" + capitalize(of.Ending()) + ", but not run:** a file, the directory or the arguments have changed since I asked."
 }
 

@@ -126,17 +126,17 @@ func TraceOf(entries iter.Seq2[sessions.Entry, error], message string) (Trace, e
 	return t, nil
 }
 
-// AreOpen reports whether any file is still to be fetched.
-func (f *Files) AreOpen() bool {
+// HasUnfetched reports whether any file is still to be fetched.
+func (f *Files) HasUnfetched() bool {
 	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })
 }
 
 // atOnce is how many files of a turn are fetched at the same time.
 const atOnce = 4
 
-// EachOpen calls fn for each file that is still to be fetched, for up to atOnce files at the same time. It
+// EachUnfetched calls fn for each file that is still to be fetched, for up to atOnce files at the same time. It
 // returns all errors, joined.
-func (f *Files) EachOpen(fn func(File) error) error {
+func (f *Files) EachUnfetched(fn func(File) error) error {
 	free := make(chan struct{}, atOnce)
 	errs := make([]error, len(f.all))
 	var doing sync.WaitGroup

@@ -19,7 +19,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	waiting []sessions.AuditRecord
-	kept    chan struct{} // closed when all records are written; nil while no record is waiting
+	done    chan struct{} // closed when all records are written; nil while no record is waiting
 }
 
 // New makes a Queue that writes records with write, which must return only when it has written the record or
@@ -31,29 +31,29 @@ func (q *Queue) Record(r sessions.AuditRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, r)
-	if q.kept == nil {
-		q.kept = make(chan struct{})
-		go q.keepAll()
+	if q.done == nil {
+		q.done = make(chan struct{})
+		go q.writeAll()
 	}
 }
 
 // Wait waits until all records are written or lost.
 func (q *Queue) Wait() {
 	q.mu.Lock()
-	kept := q.kept
+	kept := q.done
 	q.mu.Unlock()
 	if kept != nil {
 		<-kept
 	}
 }
 
-// keepAll writes the waiting records until none are left.
-func (q *Queue) keepAll() {
+// writeAll writes the waiting records until none are left.
+func (q *Queue) writeAll() {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
-			close(q.kept)
-			q.kept, q.waiting = nil, nil
+			close(q.done)
+			q.done, q.waiting = nil, nil
 			q.mu.Unlock()
 			return
 		}

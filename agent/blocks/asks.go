@@ -7,9 +7,9 @@ import (
 	"parley/tools"
 )
 
-// Asked returns an ask of a turn about a call as people are shown it while nobody has answered: without
+// ShowAsk returns an ask of a turn about a call as people are shown it while nobody has answered: without
 // secrets, and with invisible characters written as escapes. The caller has to add who asks, where and when.
-func Asked(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
+func ShowAsk(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 	shown := bus.Ask{
 		ID: a.ID, Kind: a.Kind, Call: a.Call, Reason: redact.Text(a.Reason), Hash: a.Hash,
 		Question: redact.Text(a.Question), Choices: a.Choices, Expires: a.Expires, State: bus.AskOpen,
@@ -35,7 +35,7 @@ func (t *TurnAsks) Begin(e sessions.Entry, use func(call string) sessions.ToolUs
 	waits, err := sessions.Decode[sessions.TurnParked](e)
 	for _, a := range waits.Asks {
 		if a.Kind != sessions.AskTask {
-			ask := Asked(a, use(a.Call), redact)
+			ask := ShowAsk(a, use(a.Call), redact)
 			ask.Turn, ask.Made = e.Turn, e.At.UTC()
 			t.all = append(t.all, ask)
 		}

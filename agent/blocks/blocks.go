@@ -58,9 +58,9 @@ func Show(data any, redact Redactor) (Block, bool) {
 	return b, true
 }
 
-// Operators returns a notice of what an operator said in the conversation as a block for watchers. Its Call is
+// ShowOperator returns a notice of what an operator said in the conversation as a block for watchers. Its Call is
 // the id of the message.
-func Operators(n sessions.Notice, redact Redactor) Block {
+func ShowOperator(n sessions.Notice, redact Redactor) Block {
 	b := Block{Kind: bus.KindOperator, Call: n.Of}
 	if len(n.Quotes) > 0 {
 		b.Name = redact.Text(n.Quotes[0].Name)
@@ -74,16 +74,16 @@ func shownOf(said string) (text string, cut bool) {
 	return strings.Clone(tools.Beginning(said, mostSaid)), len(said) > mostSaid
 }
 
-// Say sends watchers a whole block that is in the log: they discard what they have received of it before. emit
+// Emit sends watchers a whole block that is in the log: they discard what they have received of it before. emit
 // must keep the events in order.
-func (b Block) Say(emit func(bus.Event)) {
-	b.SayStart(emit)
-	b.SayText(b.Text, emit)
-	b.SayStop(emit)
+func (b Block) Emit(emit func(bus.Event)) {
+	b.EmitStart(emit)
+	b.EmitText(b.Text, emit)
+	b.EmitStop(emit)
 }
 
-// SayStart tells watchers that a block begins, or begins again.
-func (b Block) SayStart(emit func(bus.Event)) {
+// EmitStart tells watchers that a block begins, or begins again.
+func (b Block) EmitStart(emit func(bus.Event)) {
 	e := bus.Event{Type: bus.BlockStart, Block: b.Number, Kind: b.Kind, Tool: b.Tool, Call: b.Call}
 	if b.Cause != "" || b.Name != "" {
 		e.Detail = &bus.Detail{Cause: b.Cause, Name: b.Name}
@@ -91,15 +91,15 @@ func (b Block) SayStart(emit func(bus.Event)) {
 	emit(e)
 }
 
-// SayText sends watchers a piece of a block's text.
-func (b Block) SayText(piece string, emit func(bus.Event)) {
+// EmitText sends watchers a piece of a block's text.
+func (b Block) EmitText(piece string, emit func(bus.Event)) {
 	if piece != "" {
 		emit(bus.Event{Type: bus.BlockDelta, Block: b.Number, Kind: b.Kind, Delta: piece})
 	}
 }
 
-// SayStop tells watchers that a block is in the log.
-func (b Block) SayStop(emit func(bus.Event)) {
+// EmitStop tells watchers that a block is in the log.
+func (b Block) EmitStop(emit func(bus.Event)) {
 	e := bus.Event{Type: bus.BlockStop, Block: b.Number, Kind: b.Kind, Tool: b.Tool, Call: b.Call}
 	if b.Input != nil || b.Failed || b.Cut {
 		e.Detail = &bus.Detail{Input: b.Input, Failed: b.Failed, Cut: b.Cut}

@@ -89,7 +89,7 @@ func TestBlocksHaveNoSecretsAndAreBounded(t *testing.T) {
 func TestABlockIsSaidWhole(t *testing.T) {
 	var said []bus.Event
 	b := Block{Number: 3, Kind: "tool_result", Text: "{}", Tool: "x", Call: "c", Detail: bus.Detail{Failed: true}}
-	b.Say(func(e bus.Event) { said = append(said, e) })
+	b.Emit(func(e bus.Event) { said = append(said, e) })
 	if len(said) != 3 || said[0].Type != bus.BlockStart || said[0].Call != "c" || said[1].Delta != "{}" || said[2].Type != bus.BlockStop || !said[2].Failed || said[2].Block != 3 {
 		t.Errorf("%+v", said)
 	}

@@ -3,7 +3,7 @@
 //
 // A reservation belongs to a turn: a process that resumes the turn takes the reservation over, and the store
 // soon settles reservations that no process works on. budget.go holds what a turn has reserved, keeper.go tells
-// the store what this process works on, taken.go waits until other turns free what they have reserved, and
+// the store what this process works on, set_aside.go waits until other turns free what they have reserved, and
 // texts.go tells people how much of a budget is spent.
 package budget
 
@@ -108,9 +108,9 @@ func (e *OverError) most() int64 {
 	return e.Cap.Most
 }
 
-// Waits reports whether the call would fit if what is set aside for others were given back. They are likely to
-// use less than that, so it is worth waiting for them.
-func (e *OverError) Waits() bool { return e.Spent+e.Want <= e.most() }
+// FitsLater reports whether the call would fit if what is set aside for others were given back. They are likely
+// to use less than that, so it is worth waiting for them.
+func (e *OverError) FitsLater() bool { return e.Spent+e.Want <= e.most() }
 
 // Reservations hold what a turn has reserved: what its calls have used since then, and what the next call is
 // likely to use. They are not safe for concurrent use.

@@ -323,15 +323,15 @@ func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
 		other, mine := newPurse(s), newPurse(s)
 		take(t, other, "t1#1.1", call, bounds)
 		over := refuse(t, mine, "t2#1.1", call, bounds)
-		if !over.Waits() || over.Spent != 0 || over.Aside != 100*unit || over.Want != 100*unit {
+		if !over.FitsLater() || over.Spent != 0 || over.Aside != 100*unit || over.Want != 100*unit {
 			t.Errorf("%s are set aside: %+v", what, over)
 		}
 		other.Spend(llm.Usage{Input: 60, Cost: 600})
 		other.Settle(t.Context())
-		if over = refuse(t, mine, "t2#1.2", call, bounds); over.Waits() || over.Spent != 60*unit || over.Aside != 0 {
+		if over = refuse(t, mine, "t2#1.2", call, bounds); over.FitsLater() || over.Spent != 60*unit || over.Aside != 0 {
 			t.Errorf("%s are spent: %+v", what, over)
 		}
-		if over = refuse(t, mine, "t2#1.3", budget.Amount{Tokens: 200, Micro: 2000}, bounds); over.Waits() {
+		if over = refuse(t, mine, "t2#1.3", budget.Amount{Tokens: 200, Micro: 2000}, bounds); over.FitsLater() {
 			t.Errorf("%s are never enough: %+v", what, over)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"parley/sessions"
 )
 
-// A TakenError is returned when a budget would have room for a call if others had not set that room aside. It's
-// worth waiting until they give it back.
-type TakenError struct {
+// A SetAsideError is returned when a budget would have room for a call if others had not set that room aside.
+// It's worth waiting until they give it back.
+type SetAsideError struct {
 	Over   *OverError
 	After  time.Duration // how long to wait before the next try
 	Until  time.Time     // when to give up
@@ -17,7 +17,7 @@ type TakenError struct {
 }
 
 // Error returns the reason.
-func (e *TakenError) Error() string { return "what is left of a budget is set aside for others" }
+func (e *SetAsideError) Error() string { return "what is left of a budget is set aside for others" }
 
 const (
 	mostWait   = 15 * time.Minute // for what is set aside for others
@@ -26,17 +26,17 @@ const (
 	mostPoll   = 15 * time.Second
 )
 
-// IsTold reports whether the people who wait are told so. A short wait isn't worth a message.
-func (e *TakenError) IsTold() bool { return e.waited >= silentWait }
+// IsAnnounced reports whether the people who wait are told so. A short wait isn't worth a message.
+func (e *SetAsideError) IsAnnounced() bool { return e.waited >= silentWait }
 
-// Taken returns how to wait for a call that has been waiting since the given time; nil if waiting would not
+// WaitSince returns how to wait for a call that has been waiting since the given time; nil if waiting would not
 // help, or has taken too long.
-func (e *OverError) Taken(since time.Time) *TakenError {
+func (e *OverError) WaitSince(since time.Time) *SetAsideError {
 	waited := time.Since(since)
-	if !e.Waits() || waited >= mostWait {
+	if !e.FitsLater() || waited >= mostWait {
 		return nil
 	}
-	return &TakenError{Over: e, waited: waited, After: max(leastPoll, min(waited/4, mostPoll)), Until: since.Add(mostWait)}
+	return &SetAsideError{Over: e, waited: waited, After: max(leastPoll, min(waited/4, mostPoll)), Until: since.Add(mostWait)}
 }
 
 // Today returns how many tokens a person has spent today, and how many more are reserved.

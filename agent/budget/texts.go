@@ -83,7 +83,7 @@ func (e *OverError) Words() string {
 		return fmt.Sprintf("%s %s %s", strings.ToUpper(text[:1])+text[1:], then, raise)
 	case e.Want > e.most():
 		return fmt.Sprintf("One answer here %s, which is more than %s, so I can't answer. Waiting won't change that. %s", e.next(), b.size, raise)
-	case e.Waits():
+	case e.FitsLater():
 		return fmt.Sprintf("%s One more answer %s, and what's in progress isn't done yet. Ask again in a while. %s", used, e.next(), raise)
 	}
 	return fmt.Sprintf("%s One more answer %s. %s %s", used, e.next(), then, raise)

@@ -31,22 +31,22 @@ func failedWith(code tools.Code, format string, args ...any) outcome {
 // for it and drops its result, because nothing depends on it. It waits for any other call, because no other
 // process can find out what the call does. The result beside a failure is marked as untrusted if the failure
 // may quote strangers.
-func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
-	out := attempt(ctx, log, tool, use)
+func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) (tools.Result, *tools.Error) {
+	out := attempt(ctx, log, tool, call)
 	return out.result, out.failed
 }
 
 // attempt does the work of runOnce, and returns the result and the failure as one value.
-func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
-	limit := callTimeout(tool.Spec(), use.Args)
+func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) outcome {
+	limit := callTimeout(tool.Spec(), call.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if tools.EffectOf(tool, use) != tools.Pure {
-		return perform(ctx, log, tool, use, limit)
+	if tools.EffectOf(tool, call) != tools.Pure {
+		return perform(ctx, log, tool, call, limit)
 	}
 	var left atomic.Bool
-	if progress := use.Progress; progress != nil {
-		use.Progress = func(text string) {
+	if progress := call.Progress; progress != nil {
+		call.Progress = func(text string) {
 			if !left.Load() {
 				progress(text)
 			}
@@ -54,7 +54,7 @@ func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	}
 	came := make(chan outcome, 1)
 	go func() {
-		came <- perform(ctx, log, tool, use, limit)
+		came <- perform(ctx, log, tool, call, limit)
 	}()
 	select {
 	case out := <-came:
@@ -69,20 +69,20 @@ func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	case <-timer.C:
 	}
 	left.Store(true)
-	log.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
-	return failedWith(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
+	log.Warn("a tool did not come back in time and is left to itself", slog.String("tool", call.Name), slog.String("call", call.ID))
+	return failedWith(tools.Timeout, "%s took longer than %s and was given up.", call.Name, limit)
 }
 
 // perform runs a tool without a deadline of its own, and turns a panic or an error into
 // a failure.
-func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out outcome) {
+func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call, limit time.Duration) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
-			out = failedWith(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
+			log.Error("panic in a tool", slog.String("tool", call.Name), slog.String("stack", string(debug.Stack())))
+			out = failedWith(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", call.Name)
 		}
 	}()
-	result, err := tool.Run(ctx, use)
+	result, err := tool.Run(ctx, call)
 	if err == nil {
 		return outcome{result: result}
 	}
@@ -91,10 +91,10 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 		return outcome{failed: known}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		if tools.EffectOf(tool, use) == tools.Once {
-			return failedWith(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
+		if tools.EffectOf(tool, call) == tools.Once {
+			return failedWith(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", call.Name, limit)
 		}
-		return failedWith(tools.Timeout, "%s took longer than %s.", use.Name, limit)
+		return failedWith(tools.Timeout, "%s took longer than %s.", call.Name, limit)
 	}
 	return failedWith(tools.ExecutionFailed, "%v", err)
 }

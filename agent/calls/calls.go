@@ -32,17 +32,17 @@ type Runner struct {
 	*turn.Session
 	Tools *tools.Set // the turn's
 	// guard decides about each call before it runs; nil allows all calls.
-	guard  func(ctx context.Context, use tools.Call) tools.Verdict
-	before []func(ctx context.Context, use tools.Call) tools.Verdict
-	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
-	// held returns an error if the lease is lost. It is called right before a tool runs.
-	held func(ctx context.Context) error
+	guard  func(ctx context.Context, call tools.Call) tools.Verdict
+	before []func(ctx context.Context, call tools.Call) tools.Verdict
+	after  []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
+	// checkLease returns an error if the lease is lost. It is called right before a tool runs.
+	checkLease func(ctx context.Context) error
 	// redact takes secrets out of results, and out of what others are told about a call.
 	redact agent.Redactor
 	// keep stores a result that is too long for the model; if nil, such results are not stored.
-	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
-	// overtaken tells people that an approved call does not run because something has changed.
-	overtaken func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
+	keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	// notifyStaleApproval tells people that an approved call does not run because something has changed.
+	notifyStaleApproval func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 	// HandedOut are the tasks that were prepared, by the id of their call.
 	HandedOut map[string]sessions.Delegated
 	// PromptUntrusted reports that strangers may have written some of the memory that the model reads.
@@ -51,8 +51,8 @@ type Runner struct {
 
 // NewRunner makes a runner for a session's turns, with these tools. overtaken tells people that an approved
 // call does not run.
-func NewRunner(s *turn.Session, set *tools.Set, overtaken func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
-	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, held: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, overtaken: overtaken, HandedOut: map[string]sessions.Delegated{}}
+func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
+	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, notifyStaleApproval: notifyStaleApproval, HandedOut: map[string]sessions.Delegated{}}
 }
 
 // A Prepared is a call of a turn with everything that is known before it runs.
@@ -74,8 +74,8 @@ type Prepared struct {
 	// approved is the hash of what a person has approved; "" if no approval was needed.
 	approved string
 	approver string // who approved it
-	// overtaken reports that what was approved changed before the call could run.
-	overtaken bool
+	// approvalStale reports that what was approved changed before the call could run.
+	approvalStale bool
 }
 
 // addNote extends the note that tells the model how its arguments were changed.
@@ -209,8 +209,8 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // write no result: the next holder judges the call by its effect
 	}
-	if p.overtaken && p.Ask.IsApproved() {
-		if err := r.overtaken(ctx, t, p.Ask); err != nil {
+	if p.approvalStale && p.Ask.IsApproved() {
+		if err := r.notifyStaleApproval(ctx, t, p.Ask); err != nil {
 			return nil, err
 		}
 	}
@@ -262,7 +262,7 @@ func (r *Runner) recordFiles(ctx context.Context, p *Prepared) error {
 	if p.Effect == tools.Pure || r.Config.History == nil {
 		return nil
 	}
-	if err := r.held(ctx); err != nil { // forgotten content must not be copied again
+	if err := r.checkLease(ctx); err != nil { // forgotten content must not be copied again
 		return fmt.Errorf("before noting the files: %w", err)
 	}
 	err := r.Config.History.Begin(ctx, p.input)
@@ -302,7 +302,7 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 		if !ok {
 			return unknown, false, nil
 		}
-		if err := r.held(ctx); err != nil {
+		if err := r.checkLease(ctx); err != nil {
 			return nil, false, fmt.Errorf("before reconciling: %w", err)
 		}
 		result, done, err := tool.Reconcile(ctx, p.input)
@@ -339,7 +339,7 @@ func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (he
 	p.Started.Spends = started.Spends
 	r.Point("c4")
 	held = time.Now()
-	if err := r.held(ctx); err != nil {
+	if err := r.checkLease(ctx); err != nil {
 		return held, fmt.Errorf("before running %s: %w", p.input.Name, err)
 	}
 	r.Point("c4:held")
@@ -370,9 +370,9 @@ func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) 
 	if len(content) > limit {
 		where := ""
 		if r.keep != nil && o.Result.Kept == nil {
-			use := p.input
-			use.Untrusted = use.Untrusted || o.Result.Untrusted
-			path, err := r.keep(ctx, use, content)
+			call := p.input
+			call.Untrusted = call.Untrusted || o.Result.Untrusted
+			path, err := r.keep(ctx, call, content)
 			if err != nil {
 				r.Log.Warn("keeping a long result failed", slog.String("tool", p.input.Name), slog.Any("error", err))
 			}

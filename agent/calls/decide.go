@@ -108,7 +108,7 @@ func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *s
 	case r.Config.SubAgents == nil:
 		return tools.Errorf(tools.PermissionDenied, "There are no sub-agents here: do it yourself."), nil, nil
 	}
-	if err := r.held(ctx); err != nil {
+	if err := r.checkLease(ctx); err != nil {
 		return nil, nil, fmt.Errorf("before preparing a task: %w", err)
 	}
 	of, err := r.Config.SubAgents.Prepare(ctx, p.input, d)
@@ -319,7 +319,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 
 // errChanged marks the call as changed since its approval, and returns its failure.
 func (p *Prepared) errChanged() *tools.Error {
-	p.overtaken = true
+	p.approvalStale = true
 	return asks.Changed(p.input.Name)
 }
 

@@ -104,7 +104,7 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 			if len(c.Started.Args) > 0 {
 				args = c.Started.Args
 			}
-			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.Telling(m.Redact.JSON(args)), mostWith), Outcome: outcome})
+			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.KeyArgument(m.Redact.JSON(args)), mostWith), Outcome: outcome})
 		}
 	}
 	for len(e.Done(true)) > mostDone {

@@ -102,8 +102,8 @@ func IsPlausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
 
-// A Count estimates the requests of one conversation.
-type Count struct {
+// An Estimator estimates the requests of one conversation.
+type Estimator struct {
 	Ratios *Ratios
 
 	model     string
@@ -114,7 +114,7 @@ type Count struct {
 
 // Add records how many tokens a provider counted in a request, along with our estimate. It ignores a number
 // that can't be for the whole request.
-func (c *Count) Add(model string, estimated int, use llm.Usage) {
+func (c *Estimator) Add(model string, estimated int, use llm.Usage) {
 	if use.Estimated || !IsPlausible(estimated, use.Input) {
 		return
 	}
@@ -123,7 +123,7 @@ func (c *Count) Add(model string, estimated int, use llm.Usage) {
 }
 
 // Of returns how many tokens a request with that estimate is likely to have for a model.
-func (c *Count) Of(model string, estimated int) int {
+func (c *Estimator) Of(model string, estimated int) int {
 	ratio, _ := c.Ratios.Ratio(model)
 	if c.counted == 0 || c.model != model {
 		return int(float64(estimated) * ratio)
@@ -132,7 +132,7 @@ func (c *Count) Of(model string, estimated int) int {
 }
 
 // IsLearned reports whether a provider has counted requests of the model.
-func (c *Count) IsLearned(model string) bool {
+func (c *Estimator) IsLearned(model string) bool {
 	_, known := c.Ratios.Ratio(model)
 	return known
 }

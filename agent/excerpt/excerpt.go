@@ -29,18 +29,18 @@ const (
 // removed. The model is told the whole reason.
 const mostOfReason = 200
 
-// Gist returns the same as Telling, shortened to at most 60 characters.
+// Gist returns the same as KeyArgument, shortened to at most 60 characters.
 func Gist(args json.RawMessage) string {
-	text := Telling(args)
+	text := KeyArgument(args)
 	if r := []rune(text); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}
 	return text
 }
 
-// Telling returns the argument that says the most about what a call does, such as its path or its command, or
+// KeyArgument returns the argument that says the most about what a call does, such as its path or its command, or
 // "" if it has none of these.
-func Telling(args json.RawMessage) string {
+func KeyArgument(args json.RawMessage) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil {
 		return ""
@@ -195,9 +195,9 @@ func (c Call) Markdown() string {
 // IsLong reports whether the text that people are shown of a call is too long for a chat message.
 func IsLong(text string) bool { return len(text) > mostOfCall }
 
-// Ends returns the beginning and the end of a long text as code blocks, and says how many bytes are left out
-// between them.
-func Ends(text string) string {
+// BeginningAndEnd returns the beginning and the end of a long text as code blocks, and says how many bytes are
+// left out between them.
+func BeginningAndEnd(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	// Each run of invalid bytes became one character, so the text may be shorter than it was.
 	head := strings.ToValidUTF8(text[:min(headOfCall, len(text))], "")

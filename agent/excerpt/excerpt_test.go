@@ -62,7 +62,7 @@ func TestNoQuotationEndsEarly(t *testing.T) {
 		t.Errorf("the fence can be closed from inside: %s", got)
 	}
 	long := strings.Repeat("é", mostOfCall)
-	if got := Ends(long); !IsLong(long) || !strings.Contains(got, "… 1600 bytes are left out here …") || strings.Count(got, "é") != 600 {
+	if got := BeginningAndEnd(long); !IsLong(long) || !strings.Contains(got, "… 1600 bytes are left out here …") || strings.Count(got, "é") != 600 {
 		t.Errorf("of a long call is shown %s", got)
 	}
 	if got := Reason("no\n" + strings.Repeat("é", mostOfReason)); !strings.HasPrefix(got, "> no\n> é") || !strings.HasSuffix(got, "é …") {
@@ -123,7 +123,7 @@ func FuzzEnds(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		text, got := strings.ToValidUTF8(string(raw), "\uFFFD"), Ends(string(raw))
+		text, got := strings.ToValidUTF8(string(raw), "\uFFFD"), BeginningAndEnd(string(raw))
 		between := regexp.MustCompile("\n\n… (\\d+) bytes are left out here …\n\n").FindStringSubmatchIndex(got)
 		if between == nil {
 			t.Fatalf("%q is shown as %q", raw, got)

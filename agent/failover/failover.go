@@ -60,9 +60,9 @@ type lastAnswer struct {
 }
 
 const (
-	// stays is how long a session stays with the model that last answered it, even if an earlier model of the
+	// stickFor is how long a session stays with the model that last answered it, even if an earlier model of the
 	// chain works again. For about that long a provider may still have the session's prompt in its cache.
-	stays = 10 * time.Minute
+	stickFor = 10 * time.Minute
 	// mostRemembered limits for how many sessions a Chain remembers the link that answered.
 	mostRemembered = 4096
 )
@@ -126,8 +126,8 @@ func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			return nil, err
 		}
 	}
-	if a.short != nil {
-		return nil, a.errorOf(a.short)
+	if a.tooLong != nil {
+		return nil, a.errorOf(a.tooLong)
 	}
 	if a.part != nil {
 		return a.lastPart(), nil
@@ -194,7 +194,7 @@ func (c *Chain) rememberedLink(session string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, ok := c.last[session]
-	if !ok || time.Since(a.at) > stays {
+	if !ok || time.Since(a.at) > stickFor {
 		delete(c.last, session)
 		return 0, false
 	}

@@ -29,16 +29,16 @@ type requestState struct {
 	request *llm.Request
 	emit    func(llm.Delta)
 
-	tries  int           // how many so far, of all models
-	model  string        // the one that was asked last
-	began  time.Time     // when that was
-	first  time.Duration // from then until the first piece of its answer; 0 if none has arrived
-	failed *llm.Error    // the error to return if no model answers
-	short  *llm.Error    // the error of a model whose window is too small for the request; nil if there is none
-	soon   time.Duration // how soon a model that was merely busy may be asked again; 0 for any time
-	void   *llm.Answer   // the part of the last try's answer that arrived before it broke off; it is not used
-	part   *llm.Answer   // the last partial answer with text; used if no model gives a whole answer
-	paid   bool          // whether the caller has counted the usage of part
+	tries      int           // how many so far, of all models
+	model      string        // the one that was asked last
+	began      time.Time     // when that was
+	first      time.Duration // from then until the first piece of its answer; 0 if none has arrived
+	failed     *llm.Error    // the error to return if no model answers
+	tooLong    *llm.Error    // the error of a model whose window is too small for the request; nil if there is none
+	retryAfter time.Duration // how soon a model that was merely busy may be asked again; 0 for any time
+	void       *llm.Answer   // the part of the last try's answer that arrived before it broke off; it is not used
+	part       *llm.Answer   // the last partial answer with text; used if no model gives a whole answer
+	paid       bool          // whether the caller has counted the usage of part
 }
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
@@ -120,7 +120,7 @@ func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Dura
 func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	a.begin(l)
 	a.request.Restore()
-	answer, err := l.Model.Generate(ctx, a.request, a.hear)
+	answer, err := l.Model.Generate(ctx, a.request, a.emitPiece)
 	return a.judge(answer, err)
 }
 
@@ -130,8 +130,8 @@ func (a *requestState) begin(l *Link) {
 	a.model, a.began, a.first = l.Model.Info().Name, time.Now(), 0
 }
 
-// hear passes on a piece of the answer.
-func (a *requestState) hear(d llm.Delta) {
+// emitPiece passes on a piece of the answer.
+func (a *requestState) emitPiece(d llm.Delta) {
 	if a.first == 0 {
 		a.first = time.Since(a.began)
 	}
@@ -175,14 +175,14 @@ func (a *requestState) afterFailure(err error) error {
 	}
 	switch {
 	case errors.Is(fault, errTooLong): // a later model may read more
-		a.short = fault
+		a.tooLong = fault
 		return nil
 	case fault.Fault == llm.Overflow: // the caller has to send a shorter request
 		return a.errorOf(fault)
 	case fault.Fault == llm.Busy && (a.failed == nil || a.failed.Fault != llm.Busy):
-		a.soon = fault.RetryAfter
+		a.retryAfter = fault.RetryAfter
 	case fault.Fault == llm.Busy:
-		a.soon = min(a.soon, fault.RetryAfter)
+		a.retryAfter = min(a.retryAfter, fault.RetryAfter)
 	}
 	if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
 		a.failed = fault
@@ -213,7 +213,7 @@ func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error
 func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
 	if end.Tries, end.Void = a.tries, a.void; end.Fault == llm.Busy {
-		end.RetryAfter = a.soon
+		end.RetryAfter = a.retryAfter
 	}
 	return &end
 }

@@ -30,7 +30,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	close(r.ready)
 	looking, enough := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
-	beside.Go(func() { r.obey(looking) })
+	beside.Go(func() { r.endStopped(looking) })
 	err := bus.WhileHeld(ctx, r.cfg.Bus, watchName, func(held context.Context) error {
 		r.watch(held)
 		return nil
@@ -48,9 +48,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// obey ends those jobs of this process that somebody has asked to end, or whose session was erased, no matter
-// which process received the request.
-func (r *Runner) obey(ctx context.Context) {
+// endStopped ends those jobs of this process that somebody has asked to end, or whose session was erased, no
+// matter which process received the request.
+func (r *Runner) endStopped(ctx context.Context) {
 	tick := time.NewTicker(stopEvery)
 	defer tick.Stop()
 	for {

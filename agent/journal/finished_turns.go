@@ -6,20 +6,20 @@ import (
 	"parley/sessions"
 )
 
-// Over replaces the data of a turn's first record once the turn is over. From then on all that matters is where
-// the turn began.
-type Over struct{}
+// TurnOver replaces the data of a turn's first record once the turn is over. From then on all that matters is
+// where the turn began.
+type TurnOver struct{}
 
-// A finished is the beginning of a journal's records in which nothing is left to do: it contains no record of a
-// turn that has not ended, and none that withoutCourse would remove. Searches for such records can skip it, so
-// the work on a turn doesn't take longer the more turns there were before.
-type finished struct {
+// A finishedPrefix is the beginning of a journal's records in which nothing is left to do: it contains no
+// record of a turn that has not ended, and none that withoutProgress would remove. Searches for such records
+// can skip it, so the work on a turn doesn't take longer the more turns there were before.
+type finishedPrefix struct {
 	n    int // the number of its records
 	size int // their total size, by sizeOf
 }
 
 // grow adds as many of the following records as belong to it.
-func (f *finished) grow(records []Record) {
+func (f *finishedPrefix) grow(records []Record) {
 	open := map[string]bool{}
 	for _, id := range Unfinished(records[f.n:]) {
 		open[id] = true
@@ -33,12 +33,12 @@ func (f *finished) grow(records []Record) {
 	}
 }
 
-// withoutCourse removes records that only describe the progress of finished turns, because they make a journal
+// withoutProgress removes records that only describe the progress of finished turns, because they make a journal
 // grow. Of the records with which turns began and ended, it removes only the data. It also keeps the newest
 // record, whose number is the length of the log, and the newest usage of a turn, which is used to estimate the
 // next one. sessions.Peeker leaves out the same records. The slice is changed in place, so nobody but the
 // caller may use it. The first finished records are left as they are.
-func withoutCourse(records []Record, finished int) []Record {
+func withoutProgress(records []Record, finished int) []Record {
 	open := map[string]bool{"": true}
 	for _, id := range Unfinished(records[finished:]) {
 		open[id] = true
@@ -50,7 +50,7 @@ func withoutCourse(records []Record, finished int) []Record {
 		if !open[r.Turn] {
 			switch {
 			case r.Kind == sessions.KindTurnStarted:
-				r.Data, r.Size = Over{}, 0
+				r.Data, r.Size = TurnOver{}, 0
 			case r.Kind == sessions.KindTurnDone:
 				r.Data, r.Size = sessions.TurnDone{}, 0
 			case r.Kind.IsProgressOnly() && i != usage && i != len(records)-1:
@@ -108,7 +108,7 @@ func ReadTurn(entries iter.Seq2[sessions.Entry, error], turn string) ([]Record, 
 // first entry.
 func IsOver(records []Record, turn string) (from int64, is bool) {
 	for _, r := range records {
-		if _, over := r.Data.(Over); over && r.Turn == turn {
+		if _, over := r.Data.(TurnOver); over && r.Turn == turn {
 			return r.N, true
 		}
 	}

@@ -27,15 +27,15 @@ type Record struct {
 	Cause  string
 	Person string
 	Call   string
-	Data   any       // a type of package sessions; nil for a kind without data
-	Size   int       // size of the entry's Data as JSON, in bytes
-	micros int64     // when the entry was appended, in microseconds since 1970
-	made   *madeSlot // what was made from the record; nil for kinds for which nothing is cached
+	Data   any        // a type of package sessions; nil for a kind without data
+	Size   int        // size of the entry's Data as JSON, in bytes
+	micros int64      // when the entry was appended, in microseconds since 1970
+	cache  *cacheSlot // what was made from the record; nil for kinds for which nothing is cached
 }
 
 // NewRecord makes the record of an entry whose data is already decoded.
 func NewRecord(e sessions.Entry, data any) Record {
-	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro(), made: newSlot(e.Kind)}
+	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro(), cache: newCacheSlot(e.Kind)}
 }
 
 // At returns when the entry was appended.
@@ -56,14 +56,14 @@ type Journal struct {
 	log  sessions.Log
 	slog *slog.Logger
 
-	mu       sync.Mutex
-	next     int64
-	records  []Record
-	finished finished
-	fence    int64                          // the fence of the last call of ReopenLater
-	assumed  bool                           // nobody has checked yet whether the log still matches the records
-	owed     []sessions.Entry               // the newest records, which the next append writes first; see Owe
-	kept     map[string]sessions.ToolResult // by call: the logged results that ShowResult has replaced
+	mu              sync.Mutex
+	next            int64
+	records         []Record
+	finished        finishedPrefix
+	fence           int64                          // the fence of the last call of ReopenLater
+	unconfirmed     bool                           // nobody has checked yet whether the log still matches the records
+	owed            []sessions.Entry               // the newest records, which the next append writes first; see Owe
+	replacedResults map[string]sessions.ToolResult // by call: the logged results that ShowResult has replaced
 }
 
 // Open reads a log. It returns an *UnknownKindError if a newer release has written an entry of a kind that this
@@ -79,7 +79,7 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 		}
 		j.records = append(j.records, r)
 	}
-	j.records = withoutCourse(j.records, 0)
+	j.records = withoutProgress(j.records, 0)
 	j.finished.grow(j.records)
 	return j, nil
 }
@@ -93,15 +93,15 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	}, entries...)
 }
 
-// shortly is how long entries may wait to share a flush with those that follow.
-const shortly = 10 * time.Millisecond
+// maxFlushDelay is how long entries may wait to share a flush with those that follow.
+const maxFlushDelay = 10 * time.Millisecond
 
 // Soon returns a view of the log for appends that don't need to wait for the disk: their entries become durable
 // together with the next ones that are appended, or a moment later. A log that can't do that is returned
 // unchanged; see [sessions.SoonLog].
 func Soon(log sessions.Log) sessions.Log {
 	if s, ok := log.(sessions.SoonLog); ok {
-		return s.Soon(shortly)
+		return s.Soon(maxFlushDelay)
 	}
 	return log
 }
@@ -155,7 +155,7 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 		}
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen ||
 			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrUnpublished) ||
-			j.assumed && tries == openTries {
+			j.unconfirmed && tries == openTries {
 			return err
 		}
 		if tries == 0 {
@@ -169,7 +169,7 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 		wait = min(2*wait, 5*time.Second)
 	}
 	j.next += int64(owed)
-	j.owed, j.assumed = nil, false
+	j.owed, j.unconfirmed = nil, false
 	return j.add(entries[owed:])
 }
 
@@ -223,7 +223,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 	if err := log.EraseMessage(ctx, cause); err != nil {
 		return err
 	}
-	j.assumed = false
+	j.unconfirmed = false
 	blanked := slices.Clone(j.records) // others still read the old slice
 	for i, r := range blanked {
 		e, err := r.entry()
@@ -241,7 +241,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 			return err
 		}
 	}
-	j.records, j.finished = blanked, finished{}
+	j.records, j.finished = blanked, finishedPrefix{}
 	return nil
 }
 
@@ -293,7 +293,7 @@ func (j *Journal) Forget(s sessions.Summary) {
 			kept = append(kept, r)
 		}
 	}
-	j.records, j.finished = kept, finished{}
+	j.records, j.finished = kept, finishedPrefix{}
 }
 
 // Find returns the first entry that a message caused, given the message's id; false if no entry that was read
@@ -313,7 +313,7 @@ func decode(e sessions.Entry) (Record, error) {
 	if len(e.Data) == 0 { // sessions.Peeker leaves it out
 		switch e.Kind {
 		case sessions.KindTurnStarted:
-			return NewRecord(e, Over{}), nil
+			return NewRecord(e, TurnOver{}), nil
 		case sessions.KindTurnDone:
 			return NewRecord(e, sessions.TurnDone{}), nil
 		}

@@ -21,7 +21,7 @@ func Unfinished(records []Record) []string {
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
 		case sessions.TurnDone:
-			if open[r.Turn] { // most turns are known to be over from their first record; see Over
+			if open[r.Turn] { // most turns are known to be over from their first record; see TurnOver
 				open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
 			}
 		}
@@ -51,9 +51,9 @@ func (j *Journal) Rest() (size int, ok bool) {
 		return 0, false
 	}
 	log.Release()
-	j.records, j.kept = j.loggedRecords(), nil
+	j.records, j.replacedResults = j.loggedRecords(), nil
 	j.hideCovered()
-	j.records = withoutCourse(j.records, j.finished.n)
+	j.records = withoutProgress(j.records, j.finished.n)
 	j.finished.grow(j.records)
 	size = j.finished.size
 	for i := j.finished.n; i < len(j.records); i++ {
@@ -76,7 +76,7 @@ func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) 
 	if err != nil {
 		return false, fmt.Errorf("reopen the log: %w", err)
 	}
-	j.slog, j.next, j.assumed = logger, j.log.Next(), false
+	j.slog, j.next, j.unconfirmed = logger, j.log.Next(), false
 	return still, nil
 }
 
@@ -93,15 +93,15 @@ func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	if err := log.ReopenLater(fence); err != nil {
 		return false, fmt.Errorf("reopen the log: %w", err)
 	}
-	j.slog, j.next, j.assumed, j.fence = logger, j.log.Next(), true, fence
+	j.slog, j.next, j.unconfirmed, j.fence = logger, j.log.Next(), true, fence
 	return true, nil
 }
 
-// IsAssumed reports whether ReopenLater has reopened the log and nothing was appended since.
-func (j *Journal) IsAssumed() bool {
+// IsUnconfirmed reports whether ReopenLater has reopened the log and nothing was appended since.
+func (j *Journal) IsUnconfirmed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.assumed
+	return j.unconfirmed
 }
 
 // Confirm reopens the log now if ReopenLater left that to the first append. It returns sessions.ErrConflict if
@@ -109,7 +109,7 @@ func (j *Journal) IsAssumed() bool {
 func (j *Journal) Confirm(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.assumed {
+	if !j.unconfirmed {
 		return nil
 	}
 	switch still, err := j.log.(sessions.Reopener).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has checked the type
@@ -118,7 +118,7 @@ func (j *Journal) Confirm(ctx context.Context) error {
 	case !still:
 		return fmt.Errorf("reopen the log: %w", sessions.ErrConflict)
 	}
-	j.assumed = false
+	j.unconfirmed = false
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (j *Journal) hideCovered() {
 		return
 	}
 	if at >= j.finished.n { // it is new, and may hide any record
-		j.finished = finished{}
+		j.finished = finishedPrefix{}
 	}
 	open := map[string]bool{}
 	for _, id := range Unfinished(j.records[j.finished.n:]) {
@@ -153,7 +153,7 @@ func (j *Journal) hideCovered() {
 func sizeOf(r *Record) int {
 	const fields, made, frame = 250, 220, 160
 	size := fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
-	if r.made != nil { // counted even if nothing is cached yet: soon something will be
+	if r.cache != nil { // counted even if nothing is cached yet: soon something will be
 		size += made
 		if r.Kind != sessions.KindText { // others are shown in a frame, which copies their text
 			size += frame + r.Size

@@ -15,10 +15,10 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	j.records = slices.Clone(j.records) // others still read the old slice
 	for i, r := range j.records {
 		if d, ok := r.Data.(sessions.ToolResult); ok && r.Call == call {
-			if j.kept == nil {
-				j.kept = map[string]sessions.ToolResult{}
+			if j.replacedResults == nil {
+				j.replacedResults = map[string]sessions.ToolResult{}
 			}
-			j.kept[call] = d
+			j.replacedResults[call] = d
 			d.Content = content
 			j.records[i].Data = d
 		}
@@ -36,12 +36,12 @@ func (j *Journal) LoggedRecords() []Record {
 // loggedRecords does what LoggedRecords does, but keeps the spare room for further records. The caller holds
 // the lock.
 func (j *Journal) loggedRecords() []Record {
-	if j.kept == nil {
+	if j.replacedResults == nil {
 		return j.records
 	}
 	records := slices.Clone(j.records)
 	for i, r := range records {
-		if d, shown := j.kept[r.Call]; shown && r.Kind == sessions.KindToolResult {
+		if d, shown := j.replacedResults[r.Call]; shown && r.Kind == sessions.KindToolResult {
 			records[i].Data = d
 		}
 	}
@@ -53,5 +53,5 @@ func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.records = j.loggedRecords()
-	j.kept = nil
+	j.replacedResults = nil
 }

@@ -42,7 +42,7 @@ var ErrUnreserved = errors.New("what the call may use cannot be set aside")
 const answerTokens = 4096
 
 // reserve sets aside what a request is likely to cost, from all budgets that limit the turn. If a budget has
-// too little left, it returns a *turn.Ending that tells people so, or a *budget.TakenError if it is worth
+// too little left, it returns a *turn.Ending that tells people so, or a *budget.SetAsideError if it is worth
 // waiting.
 func (a *costs) reserve(ctx context.Context, t *turn.Turn, r *llm.Request) error {
 	return a.reserveAt(ctx, t, r, a.price())
@@ -54,11 +54,11 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 		return err
 	}
 	a.asked, a.came = a.countTokens(r), 0
-	a.Count.Ratios.NoteAsked(a.Key(), a.asked)
+	a.Estimator.Ratios.NoteAsked(a.Key(), a.asked)
 	want := budget.CallOf(a.asked, max(answerTokens, r.MaxTokens), price)
 	err := a.Reservations.Take(ctx, a.reservation(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
 	if over, ok := errors.AsType[*budget.OverError](err); ok {
-		if taken := over.Taken(t.Progress); taken != nil {
+		if taken := over.WaitSince(t.Progress); taken != nil {
 			return taken
 		}
 		end := turn.Failed("over_budget", "%s", over.Words())
@@ -139,7 +139,7 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 		if !ok || used.Model != a.modelName() || records[i].Turn == "" {
 			continue
 		}
-		input := max(int(used.Input), a.Count.Ratios.Asked(a.Key())) + int(used.Output)
+		input := max(int(used.Input), a.Estimator.Ratios.Asked(a.Key())) + int(used.Output)
 		input += input/16 + aheadTokens // otherwise the reservation is often slightly too small, and has to be renewed
 		input += said / transcript.BytesPerToken
 		a.account = a.Payer.Account
@@ -255,7 +255,7 @@ func (a *costs) AppendStep(ctx context.Context, t *turn.Turn, answer llm.Answer,
 
 // countTokens estimates how many tokens a request has.
 func (a *costs) countTokens(r *llm.Request) int {
-	return a.Count.Of(a.modelName(), transcript.Estimate(r))
+	return a.Estimator.Of(a.modelName(), transcript.Estimate(r))
 }
 
 // modelName returns the name of the model that is asked first.

@@ -78,7 +78,7 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 		estimate := transcript.Estimate(r) // while its messages are not released yet
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.Count.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // learns how the provider counts tokens
+			a.Estimator.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // learns how the provider counts tokens
 			return answer, nil
 		}
 		if err := a.afterOverflow(ctx, t, r, err, overflows, &guess); err != nil {

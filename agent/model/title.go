@@ -20,7 +20,7 @@ const (
 
 // NewForTitles returns an asker for the model that makes titles for the session's agent.
 func (m *Askers) NewForTitles(s *turn.Session) *Asker {
-	own := &turn.Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Audits: s.Audits, Count: s.Count, Payer: s.Payer}
+	own := &turn.Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Audits: s.Audits, Estimator: s.Estimator, Payer: s.Payer}
 	own.Agent.Model = s.Agent.Titles
 	return m.New(own)
 }

@@ -145,14 +145,14 @@ type summaryTries struct {
 	failed *llm.Error
 }
 
-// areOver reports whether no more summaries may be tried before the next step.
-func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
+// areExhausted reports whether no more summaries may be tried before the next step.
+func (s *summaryTries) areExhausted() bool { return s.failed != nil || s.made >= maxSummaries }
 
 // learnFromLog learns from the provider's number for the session's last request if nothing is known of this
 // model yet, for example after the process starts. If this process has made a request for the session before,
 // the log can't add anything.
 func (a *Asker) learnFromLog(asked *llm.Request) {
-	if _, known := a.Count.Ratios.Ratio(a.modelName()); known || a.Count.Ratios.Asked(a.Key()) > 0 {
+	if _, known := a.Estimator.Ratios.Ratio(a.modelName()); known || a.Estimator.Ratios.Asked(a.Key()) > 0 {
 		return
 	}
 	records := a.Journal.Records()
@@ -166,7 +166,7 @@ func (a *Asker) learnFromLog(asked *llm.Request) {
 			return // the number can't be used, and rendering a long log takes long
 		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn, a.Memory)
-		a.Count.Ratios.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
+		a.Estimator.Ratios.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
 		return
 	}
 }
@@ -190,7 +190,7 @@ func (a *Asker) requestLimit(r *llm.Request) int {
 // restOf estimates how many tokens of a request its prompt, its tools and the memory take. A summary doesn't
 // make these shorter.
 func (a *Asker) restOf(r *llm.Request) int {
-	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
 	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})+transcript.EstimateMemory(a.Memory)) * ratio)
 }
 
@@ -204,7 +204,7 @@ func (a *Asker) lengthOf(messages []llm.Message) int {
 // that of the current turn. What doesn't help is not tried again before the next step.
 func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	limit := a.requestLimit(r)
-	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
 	a.Room = int(float64(limit-a.restOf(r)) / ratio)
 	a.render(t, r)
 	for a.countTokens(r) > limit {
@@ -215,14 +215,14 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 		if done {
 			continue
 		}
-		if tries.areOver() {
+		if tries.areExhausted() {
 			break
 		}
 		if err := a.compact(ctx, t, r, tries); err != nil {
 			return err
 		}
 	}
-	if has := a.Agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.Count.IsLearned(a.modelName()) && a.countTokens(r) > max(has, limit) {
+	if has := a.Agent.Model.Info().ContextTokens; has > 0 && tries.areExhausted() && a.Estimator.IsLearned(a.modelName()) && a.countTokens(r) > max(has, limit) {
 		if tries.failed != nil {
 			return a.endOrWait(tries.failed, t)
 		}
@@ -338,7 +338,7 @@ func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets tr
 // summaryRoom returns roughly how many tokens of messages fit into a request for a summary. Such a request
 // contains neither the prompt nor the tools, which can be most of a request in a small window.
 func (a *Asker) summaryRoom() int {
-	ratio, _ := a.Count.Ratios.Ratio(a.modelName())
+	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
 	return max(a.Room, int(float64(a.requestLimit(&llm.Request{}))/ratio))
 }
 
@@ -390,7 +390,7 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 	sent := a.countTokens(r)
 	next := sent / 2
 	if fault.Window > 0 {
-		a.Count.Ratios.RaiseRatio(a.modelName(), transcript.Estimate(r), fault.Window)
+		a.Estimator.Ratios.RaiseRatio(a.modelName(), transcript.Estimate(r), fault.Window)
 		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
 			next = limit // otherwise the provider just counts differently
 		}
@@ -426,7 +426,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	if end, is := errors.AsType[*turn.Ending](err); is { // a budget may be spent
 		return a.Redactor().Text(end.Text), nil, nil
 	}
-	if taken, is := errors.AsType[*budget.TakenError](err); is { // a command doesn't wait
+	if taken, is := errors.AsType[*budget.SetAsideError](err); is { // a command doesn't wait
 		return taken.Over.Words(), nil, nil
 	}
 	if err != nil {

@@ -29,9 +29,9 @@ const (
 // Folders returns the names of all folders in a workspace to which Parley itself adds files.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
-// Unnamed returns the session's files that Parley itself put there and that none of the log's entries refers to
-// any longer. Such files may be removed.
-func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
+// Unreferenced returns the session's files that Parley itself put there and that none of the log's entries
+// refers to any longer. Such files may be removed.
+func Unreferenced(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
 	owners := map[string][]string{} // the key is what an entry would refer to
 	for _, file := range files {
 		if owner := ownerOf(file); owner != "" {

@@ -70,18 +70,18 @@ func TestUnnamedFiles(t *testing.T) {
 		".agent/todo.json":                       false,
 		"workspace/attachments/70-elsewhere.txt": false,
 	} {
-		got, err := ownfiles.Unnamed([]string{file}, entries(log, nil))
+		got, err := ownfiles.Unreferenced([]string{file}, entries(log, nil))
 		if err != nil || slices.Equal(got, []string{file}) != goes || len(got) > 1 {
 			t.Errorf("%s: %q go, %v", file, got, err)
 		}
 	}
 	unread := errors.New("unread")
-	if got, err := ownfiles.Unnamed([]string{"attachments/70-other.txt"}, entries(log, unread)); !errors.Is(err, unread) || got != nil {
+	if got, err := ownfiles.Unreferenced([]string{"attachments/70-other.txt"}, entries(log, unread)); !errors.Is(err, unread) || got != nil {
 		t.Errorf("of a log that cannot be read: %q go, %v", got, err)
 	}
 	broken := entry(t, 1, sessions.KindFetched, "", nil)
 	broken.Data = []byte("no JSON")
-	if got, err := ownfiles.Unnamed([]string{"attachments/70-other.txt"}, entries([]sessions.Entry{broken}, nil)); err == nil || got != nil {
+	if got, err := ownfiles.Unreferenced([]string{"attachments/70-other.txt"}, entries([]sessions.Entry{broken}, nil)); err == nil || got != nil {
 		t.Errorf("of an entry that cannot be read: %q go, %v", got, err)
 	}
 }

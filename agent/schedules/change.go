@@ -174,7 +174,7 @@ func (c *Scheduler) Say(ctx context.Context, id, run string) (message string, s 
 		return "", s, err
 	}
 	message = schedules.RunID(s.ID, run)
-	if err := c.say(ctx, s, at, caller, message, time.Now()); err != nil {
+	if err := c.publish(ctx, s, at, caller, message, time.Now()); err != nil {
 		return "", s, err
 	}
 	c.Log.Info("a schedule is said because somebody asks for it", slog.String("schedule", s.ID), slog.String("session", s.Session), slog.String("message", message))
@@ -182,8 +182,8 @@ func (c *Scheduler) Say(ctx context.Context, id, run string) (message string, s 
 	return message, s, nil
 }
 
-// say publishes a schedule's text to its session, under an id that is the same for each attempt.
-func (c *Scheduler) say(ctx context.Context, s schedules.Schedule, at bus.Address, caller bus.Caller, id string, due time.Time) error {
+// publish publishes a schedule's text to its session, under an id that is the same for each attempt.
+func (c *Scheduler) publish(ctx context.Context, s schedules.Schedule, at bus.Address, caller bus.Caller, id string, due time.Time) error {
 	return bus.PublishInbound(ctx, c.Bus, s.Session, caller.Mail(bus.Inbound{
 		ID: id, Kind: bus.Scheduled, At: at, Text: s.Text, SentAt: due, Schedule: s.ID,
 	}), false)

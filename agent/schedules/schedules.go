@@ -242,7 +242,7 @@ func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) (resu
 	if err := c.tellMissed(ctx, s, at); err != nil {
 		return "", err
 	}
-	err = c.say(ctx, s, at, caller, s.SlotID(), s.Slot)
+	err = c.publish(ctx, s, at, caller, s.SlotID(), s.Slot)
 	if errors.Is(err, bus.ErrInvalid) {
 		log.Error("a schedule can never be said", slog.Any("error", err))
 		return Failed, nil

@@ -53,10 +53,10 @@ type keptJournal struct {
 	rested  time.Time
 }
 
-// Within returns the bounds for a process that may use that many bytes of memory: a sixteenth of it, and at
+// BoundsFor returns the bounds for a process that may use that many bytes of memory: a sixteenth of it, and at
 // most 512 MB, because the garbage collector has to scan what is kept. If usable is 0, the bounds are the
 // defaults.
-func Within(usable int64) Bounds {
+func BoundsFor(usable int64) Bounds {
 	if usable <= 0 {
 		return Bounds{}
 	}

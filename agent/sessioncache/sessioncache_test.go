@@ -397,7 +397,7 @@ func (w *writer) summary(random *rand.Rand, j *journal.Journal) []sessions.Entry
 // The bound follows the memory that the process may use.
 func TestTheBoundFollowsTheMemory(t *testing.T) {
 	for usable, want := range map[int64]int{0: 0, 1 << 20: 2 << 20, 512 << 20: 32 << 20, 8 << 30: 512 << 20, 1 << 50: 512 << 20} {
-		if got := sessioncache.Within(usable).Bytes; got != want {
+		if got := sessioncache.BoundsFor(usable).Bytes; got != want {
 			t.Errorf("of %d MB it is %d MB, want %d", usable>>20, got>>20, want>>20)
 		}
 	}

@@ -82,9 +82,9 @@ func pauseText(fault *llm.Error, format string) string {
 	return fmt.Sprintf(format, clock(time.Now().Add(fault.RetryAfter)))
 }
 
-// Waits tells people that a turn waits for a model until a certain time, and asks it again after a while. asked
-// is how long the provider asks to be left alone. prefix is what commands begin with.
-func Waits(asked, after time.Duration, until time.Time, prefix string) string {
+// WaitText tells people that a turn waits for a model until a certain time, and asks it again after a while.
+// asked is how long the provider asks to be left alone. prefix is what commands begin with.
+func WaitText(asked, after time.Duration, until time.Time, prefix string) string {
 	free := clock(time.Now().Add(asked))
 	text := fmt.Sprintf("I can't reach the model, or it's too busy. I'll keep trying until %s, and answer as soon as I can", clock(until))
 	switch {

@@ -183,10 +183,10 @@ func (s *Stream) Written(logged []blocks.Block) {
 		rest, goesOn := was.restOf(b.Text)
 		switch {
 		case was.kind == "" || !goesOn && was.kind != llm.BlockToolUse:
-			b.Say(s.emit)
+			b.Emit(s.emit)
 		default:
-			b.SayText(rest, s.emit)
-			b.SayStop(s.emit)
+			b.EmitText(rest, s.emit)
+			b.EmitStop(s.emit)
 		}
 	}
 	if len(s.shown) > len(logged) {

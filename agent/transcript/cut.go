@@ -74,7 +74,7 @@ func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	answered, last := true, int64(0)
 	for _, r := range shown {
 		switch r.Data.(type) {
-		case sessions.TurnStarted, journal.Over:
+		case sessions.TurnStarted, journal.TurnOver:
 			at = append(at, r.N-1)
 		case sessions.Thinking, sessions.Text, sessions.ToolUse:
 			if r.Turn != own {

@@ -123,7 +123,7 @@ func hasAnswered(records []journal.Record, turn string) bool {
 			if r.Turn == turn {
 				return true
 			}
-		case sessions.TurnStarted, journal.Over:
+		case sessions.TurnStarted, journal.TurnOver:
 			if r.Turn == turn {
 				return false
 			}
@@ -137,7 +137,7 @@ func beginningOf(records []journal.Record, v view, turn string) int64 {
 	for i := range records {
 		r := &records[i]
 		switch r.Data.(type) {
-		case sessions.TurnStarted, journal.Over:
+		case sessions.TurnStarted, journal.TurnOver:
 			if r.Turn == turn && v.shows(r) {
 				return r.N
 			}
@@ -162,7 +162,7 @@ func placesOfMarks(records []journal.Record, v view) map[int64]int64 {
 				places[r.N] = r.N
 				marks[r.Turn] = append(marks[r.Turn], r.N)
 			}
-		case sessions.TurnStarted, journal.Over:
+		case sessions.TurnStarted, journal.TurnOver:
 			if v.shows(r) {
 				for _, n := range marks[r.Turn] {
 					places[n] = r.N

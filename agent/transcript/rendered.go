@@ -11,16 +11,16 @@ import (
 // else is made each time: results, which may be emptied or still be missing, messages with files, pictures, and
 // the memory.
 
-// A settled is what the model is shown of one record, whatever else the log contains. Messages share its list
-// of one block. Nobody changes that list, and appending to it makes a copy.
-type settled struct{ block [1]llm.Block }
+// A renderedRecord is what the model is shown of one record, whatever else the log contains. Messages share its
+// list of one block. Nobody changes that list, and appending to it makes a copy.
+type renderedRecord struct{ block [1]llm.Block }
 
-// settledOf returns what the model is shown of the record of a message without files, a text or a notice.
-func settledOf(rec *journal.Record) []llm.Block {
-	if s, ok := rec.Made().(*settled); ok {
+// renderedBlocks returns what the model is shown of the record of a message without files, a text or a notice.
+func renderedBlocks(rec *journal.Record) []llm.Block {
+	if s, ok := rec.Cached().(*renderedRecord); ok {
 		return s.block[:]
 	}
-	s := &settled{block: [1]llm.Block{{Kind: llm.BlockText}}}
+	s := &renderedRecord{block: [1]llm.Block{{Kind: llm.BlockText}}}
 	b := &s.block[0]
 	switch d := rec.Data.(type) {
 	case sessions.User:
@@ -30,6 +30,6 @@ func settledOf(rec *journal.Record) []llm.Block {
 	case sessions.Text:
 		b.Text, b.Provider = d.Text, d.Provider
 	}
-	rec.Keep(s)
+	rec.Cache(s)
 	return s.block[:]
 }

@@ -1,6 +1,6 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages from the log's entries; settled.go caches those parts that depend on one entry
+// transcript.go makes messages from the log's entries; rendered.go caches those parts that depend on one entry
 // alone; size.go estimates how large they are, and cut.go decides which of them to drop if they are too large;
 // pictures.go decides which pictures are shown and which are only named; frames.go marks in the text who said
 // what, so that nobody can speak for somebody else; memory.go places what the agent remembers; lately.go shows
@@ -118,7 +118,7 @@ func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bo
 			continue
 		}
 		switch rec.Data.(type) {
-		case sessions.TurnStarted, journal.Over:
+		case sessions.TurnStarted, journal.TurnOver:
 			began[rec.Turn] = true
 			left[rec.Turn] = rec.N <= s.Covers
 		case sessions.TurnDone:
@@ -153,12 +153,12 @@ func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 
 // A rendering is the state of Render while it makes a list of messages.
 type rendering struct {
-	messages []llm.Message
-	calls    []llm.Block          // the calls of the last answer, in the order in which the model made them
-	results  map[string]llm.Block // results of all calls, by call id
-	numbers  map[string]int64     // the entry numbers of these results, by call id
-	waiting  map[string]bool      // calls that wait for people
-	came     bool                 // a result was added since the last answer
+	messages   []llm.Message
+	calls      []llm.Block          // the calls of the last answer, in the order in which the model made them
+	results    map[string]llm.Block // results of all calls, by call id
+	numbers    map[string]int64     // the entry numbers of these results, by call id
+	waiting    map[string]bool      // calls that wait for people
+	hasResults bool                 // a result was added since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
 	files    *fileLists
@@ -195,7 +195,7 @@ func (r *rendering) addEntry(rec *journal.Record) {
 		r.addResults()
 		files := r.files.filesOf(rec.Cause)
 		if len(files) == 0 {
-			r.addList(llm.RoleUser, settledOf(rec))
+			r.addList(llm.RoleUser, renderedBlocks(rec))
 			return
 		}
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, files)})
@@ -211,20 +211,20 @@ func (r *rendering) addEntry(rec *journal.Record) {
 			return
 		}
 		r.addResults()
-		r.addList(llm.RoleUser, settledOf(rec))
+		r.addList(llm.RoleUser, renderedBlocks(rec))
 	case sessions.Thinking:
 		r.addAnswerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		if r.came {
+		if r.hasResults {
 			r.addResults()
 		}
-		r.addList(llm.RoleAssistant, settledOf(rec))
+		r.addList(llm.RoleAssistant, renderedBlocks(rec))
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
 		r.addAnswerBlock(b)
 		r.calls, r.turn = append(r.calls, b), rec.Turn
 	case sessions.ToolResult:
-		r.came = true
+		r.hasResults = true
 	}
 }
 
@@ -264,7 +264,7 @@ func (r *rendering) addList(role llm.Role, blocks []llm.Block) {
 
 // addAnswerBlock adds a block that the model wrote. If results came before it, it begins a new answer.
 func (r *rendering) addAnswerBlock(b llm.Block) {
-	if r.came {
+	if r.hasResults {
 		r.addResults()
 	}
 	r.add(llm.RoleAssistant, b)
@@ -294,5 +294,5 @@ func (r *rendering) addResults() {
 			r.addPicture(p, r.shown[r.turn])
 		}
 	}
-	r.calls, r.came = nil, false
+	r.calls, r.hasResults = nil, false
 }

@@ -33,8 +33,8 @@ type Session struct {
 	// Room is roughly how many tokens of messages fit into a request to the model.
 	Room int
 	// Ceiling is the most tokens that a request may have, as learned from a refusal; 0 if nothing was learned.
-	Ceiling int
-	Count   estimate.Count
+	Ceiling   int
+	Estimator estimate.Estimator
 	// Trusted is the id of the turn for which it was found that strangers have written nothing that the agent
 	// remembers.
 	Trusted string
@@ -85,14 +85,14 @@ func (s *Session) Fold(id string) (*Turn, error) {
 // NewSession makes a leased session, without its journal and its agent. What it learns about how models count
 // goes into the ratios.
 func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
-	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Count: estimate.Count{Ratios: learned}}
+	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Estimator: estimate.Estimator{Ratios: learned}}
 	s.Audits = audit.New(s.writeAudit)
 	return s
 }
 
 // Aside returns a copy of the session without what its turn has counted and audited.
 func (s *Session) Aside() *Session {
-	return &Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Count: estimate.Count{Ratios: s.Count.Ratios}}
+	return &Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Estimator: estimate.Estimator{Ratios: s.Estimator.Ratios}}
 }
 
 // Key returns the session's key.

@@ -25,7 +25,7 @@ func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, failed *
 	}
 	b, _ := blocks.Show(d, s.Redactor())
 	b.Number, b.Call, b.Tool = number, c.ID, c.Use.Name
-	b.Say(func(e bus.Event) { s.Emit(t, e) })
+	b.Emit(func(e bus.Event) { s.Emit(t, e) })
 }
 
 // ShowFrom shows watchers those blocks of a turn that are in the log and are numbered from or higher.
@@ -50,7 +50,7 @@ func (s *Session) ShowFrom(t *Turn, from int) {
 			continue
 		}
 		b.Number, b.Call, b.Tool, b.Cause = number, r.Call, names[r.Call], r.Cause
-		b.Say(func(e bus.Event) { s.Emit(t, e) })
+		b.Emit(func(e bus.Event) { s.Emit(t, e) })
 	}
 }
 
@@ -94,13 +94,13 @@ func (s *Session) ShowDeleted(at Place) {
 	left, _ := sessions.DataAfterDeletion(sessions.Entry{Kind: sessions.KindUser, Cause: at.message}, at.message)
 	b, _ := blocks.Show(left, s.Redactor())
 	b.Number, b.Cause = at.block, at.message
-	b.Say(func(event bus.Event) { s.Emit(&Turn{ID: at.turn}, event) })
+	b.Emit(func(event bus.Event) { s.Emit(&Turn{ID: at.turn}, event) })
 }
 
 // ShowOperators shows watchers what an operator has said in the conversation, once it is in the log. They
 // recognize it by the message's id, so it does no harm to tell them again.
 func (s *Session) ShowOperators(n sessions.Notice) {
-	said := blocks.Operators(n, s.Redactor())
+	said := blocks.ShowOperator(n, s.Redactor())
 	s.Config.Events.Emit(bus.Event{
 		Type: bus.Spoken, Session: s.Key(), Kind: said.Kind, Call: said.Call, Delta: said.Text,
 		Detail: &bus.Detail{Name: said.Name, Cut: said.Cut},

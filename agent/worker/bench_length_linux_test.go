@@ -73,7 +73,7 @@ func conversation(entries int) []journal.Record {
 			records = append(records, journal.NewRecord(e, data))
 			return &records[len(records)-1]
 		}
-		add(1, sessions.KindTurnStarted, journal.Over{})
+		add(1, sessions.KindTurnStarted, journal.TurnOver{})
 		said := add(2, sessions.KindUser, sessions.User{Name: "Alex Example", Text: fmt.Sprint("what is to be said in message ", n), Sent: time.Unix(1_800_000_000+at, 0)})
 		said.Cause, said.Person = turn, "telegram:12345"
 		add(3, sessions.KindText, sessions.Text{Text: fmt.Sprint("you said what is to be said in message ", n)})

@@ -102,8 +102,8 @@ func (c *commander) run(ctx context.Context, it *item) error {
 			return err
 		}
 		if it.in.Text == turn.CommandStop {
-			c.stop.stop()                                          // after the entry: with it, a process that resumes the turn stops it too
-			if _, err := c.stopBeside(ctx, it.in.ID); err != nil { // what the turn has just begun
+			c.stop.stop()                                                    // after the entry: with it, a process that resumes the turn stops it too
+			if _, err := c.stopJobsAndSubAgents(ctx, it.in.ID); err != nil { // what the turn has just begun
 				c.Log.Warn("a job or a sub-agent may go on that a turn began as it was stopped", slog.Any("error", err))
 			}
 		}
@@ -192,7 +192,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		}
 		return text, nil
 	case turn.CommandStop:
-		beside, err := c.stopBeside(ctx, it.in.ID)
+		beside, err := c.stopJobsAndSubAgents(ctx, it.in.ID)
 		if err != nil {
 			return "", err
 		}
@@ -251,9 +251,9 @@ func (c *commander) link(ctx context.Context, in bus.Inbound) (string, error) {
 	return cmp.Or(answer, textOnlyInPrivate), err
 }
 
-// stopBeside asks the session's background jobs and sub-agents to end, and says in words how many there were,
-// or "" for none.
-func (c *commander) stopBeside(ctx context.Context, cause string) (string, error) {
+// stopJobsAndSubAgents asks the session's background jobs and sub-agents to end, and says in words how many
+// there were, or "" for none.
+func (c *commander) stopJobsAndSubAgents(ctx context.Context, cause string) (string, error) {
 	var stopped []string
 	if c.Config.Jobs != nil {
 		n, err := c.Config.Jobs.StopAll(ctx, c.Key(), cause)
@@ -282,7 +282,7 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.History == nil {
 		return textNoCopies, nil
 	}
-	u := agent.UndoCommand{Session: c.Key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.CommandPrefix(in.At), Held: c.Lease.Held}
+	u := agent.UndoCommand{Session: c.Key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.CommandPrefix(in.At), CheckLease: c.Lease.Held}
 	account, err := c.AccountOf(ctx, in.From.ID)
 	if err != nil {
 		return "", err
@@ -425,7 +425,7 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	}
 	of, err := c.Config.Asks.Answer(ctx, id, answer)
 	if err == nil || errors.Is(err, bus.ErrDecided) {
-		if err := c.endDouble(ctx, in, of); err != nil {
+		if err := c.removeDuplicateButtons(ctx, in, of); err != nil {
 			return "", err
 		}
 	}
@@ -441,9 +441,10 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	return fmt.Sprintf(textRequestEnded, of.ID, of.Ending()), nil
 }
 
-// endDouble removes the buttons from the message on which somebody has pressed one, if that isn't the ask's own
-// message: a send that was cut off and repeated may have shown the ask twice. The channel knows whether it did.
-func (c *commander) endDouble(ctx context.Context, in bus.Inbound, of bus.Ask) error {
+// removeDuplicateButtons removes the buttons from the message on which somebody has pressed one, if that isn't
+// the ask's own message: a send that was cut off and repeated may have shown the ask twice. The channel knows
+// whether it did.
+func (c *commander) removeDuplicateButtons(ctx context.Context, in bus.Inbound, of bus.Ask) error {
 	if !in.Pressed || in.ReplyTo == "" || of.State == bus.AskOpen {
 		return nil
 	}

@@ -8,11 +8,11 @@ import (
 
 // The reasons why a run ends before it has handled all of its mail.
 var (
-	errShutdown = errors.New("shutting down")
-	errLater    = errors.New("the person has enough turns at once")
-	errStopped  = errors.New("stopped by /stop")
-	errTooLong  = errors.New("the turn took too long")
-	errParked   = errors.New("the turn waits for people")
+	errShutdown     = errors.New("shutting down")
+	errTooManyTurns = errors.New("the person has enough turns at once")
+	errStopped      = errors.New("stopped by /stop")
+	errTooLong      = errors.New("the turn took too long")
+	errParked       = errors.New("the turn waits for people")
 	// errUnsendable is returned for a turn that is over and whose answer no bus accepts.
 	errUnsendable = errors.New("the answer can never be sent")
 )

@@ -78,7 +78,7 @@ const noticeDelivery = "delivery"
 func noticeEntry(in *bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, noticeOf(in))
 	e.Cause = in.ID
-	if isTold(in) {
+	if isSaidThroughBot(in) {
 		e.Person = in.Quotes[0].From.ID // who said the words: if that person is forgotten, the entry is, too
 	}
 	return e
@@ -90,14 +90,16 @@ func noticeOf(in *bus.Inbound) sessions.Notice {
 	switch {
 	case in.IsOperators():
 		n.Code, n.Of = sessions.NoticeOperator, in.Of
-	case isTold(in):
+	case isSaidThroughBot(in):
 		n.Code = transcript.NoticeTold
 	}
 	return n
 }
 
-// isTold reports whether a message quotes what somebody has said here through the bot.
-func isTold(in *bus.Inbound) bool { return len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told }
+// isSaidThroughBot reports whether a message quotes what somebody has said here through the bot.
+func isSaidThroughBot(in *bus.Inbound) bool {
+	return len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
+}
 
 // quotes returns the parts of a message that its sender did not write in it, such as what was forwarded, in the
 // form that the log keeps.

@@ -114,7 +114,7 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	if err != nil {
 		s.Log.Error("the addresses of a request cannot be read", slog.Any("error", err))
 	}
-	v := asks.View{Ask: blocks.Asked(a.Ask, a.Of.Use, s.Redactor())}
+	v := asks.View{Ask: blocks.ShowAsk(a.Ask, a.Of.Use, s.Redactor())}
 	v.Session, v.Turn, v.Person, v.Made = s.Key(), t.ID, t.Person, t.ParkedAt
 	v.At, v.Asked = t.Route.People(), places
 	if t.Parent() != "" {
@@ -181,11 +181,11 @@ func (s lifecycle) showEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, of bu
 	return nil
 }
 
-// showOvertaken changes the messages of an ask: they say that the approved call doesn't run because something
+// showStaleApproval changes the messages of an ask: they say that the approved call doesn't run because something
 // has changed.
-func (s lifecycle) showOvertaken(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
+func (s lifecycle) showStaleApproval(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	of := bus.Ask{Kind: a.Kind, State: a.Ended.State, Answer: bus.Answer{Text: a.Ended.Answer, By: bus.Person{ID: a.By, Name: a.Ended.Name}}}
-	return s.addToAsk(ctx, t, a, "overtaken", asks.OvertakenText(of))
+	return s.addToAsk(ctx, t, a, "overtaken", asks.StaleApprovalText(of))
 }
 
 // addToAsk publishes the messages of an ask again, with more text at the end. They replace the earlier ones.

@@ -94,7 +94,7 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	if err := r.open(ctx, soon); err != nil {
 		return &openError{err}
 	}
-	r.tellReceived(items, true)
+	r.announceReceived(items, true)
 	r.receive(ctx, items)
 	return nil
 }
@@ -126,7 +126,7 @@ func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCause
 			return
 		}
 		items := readItems(mail)
-		r.tellReceived(items, false)
+		r.announceReceived(items, false)
 		r.receive(ctx, items)
 	}
 }
@@ -450,7 +450,7 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 // assumedWrongly reports whether a run ended with err because this process wrongly assumed that it was the last
 // to work on the session. Then nothing was done.
 func (r *sessionRun) assumedWrongly(err error) bool {
-	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsAssumed()
+	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsUnconfirmed()
 }
 
 // agentFresh is how long an agent that was looked up counts as current.
@@ -468,7 +468,7 @@ func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnR
 		}
 		granted = agent.Tools
 	}
-	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: calls.NewRunner(r.Session, granted, r.showOvertaken), model: model}, nil
+	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: calls.NewRunner(r.Session, granted, r.showStaleApproval), model: model}, nil
 }
 
 // delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that
@@ -493,8 +493,8 @@ func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) erro
 
 // shared holds what all sessions of a process share.
 type shared struct {
-	quota  *quota.Quota
-	ratios *estimate.Ratios
-	askers *model.Askers
-	told   told
+	quota     *quota.Quota
+	ratios    *estimate.Ratios
+	askers    *model.Askers
+	announced announcedMail
 }

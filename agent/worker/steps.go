@@ -71,7 +71,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 	if away, waits := errors.AsType[*model.UnavailableError](err); waits && tctx.Err() == nil {
 		return r.awaitModel(ctx, t, away)
 	}
-	if taken, waits := errors.AsType[*budget.TakenError](err); waits && tctx.Err() == nil {
+	if taken, waits := errors.AsType[*budget.SetAsideError](err); waits && tctx.Err() == nil {
 		return r.awaitBudget(ctx, t, taken)
 	}
 	end, ends := errors.AsType[*turn.Ending](err)
@@ -439,11 +439,11 @@ func (r *turnRun) replyWithFiles(ctx context.Context, t *turn.Turn, text string)
 // A file that was fetched but is not in the log is fetched again, to the same place.
 func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn.Turn, error) {
 	t, err := r.Fold(id)
-	if err != nil || !t.Files.AreOpen() {
+	if err != nil || !t.Files.HasUnfetched() {
 		return t, err
 	}
 	r.recordChanges(ctx, id) // the files that people sent don't count as the turn's changes
-	if err := t.Files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
+	if err := t.Files.EachUnfetched(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -458,7 +458,7 @@ func (r *turnRun) fetch(ctx context.Context, t *turn.Turn, f attached.File) erro
 	got := sessions.Fetched{Problem: "files cannot be fetched here"}
 	if r.Agent.Fetch != nil {
 		var err error
-		if got, err = r.Agent.Fetch(ctx, agent.FileToFetch{Session: r.Key(), Turn: t.ID, At: t.Route.At, File: f, Held: r.Lease.Held}); err != nil {
+		if got, err = r.Agent.Fetch(ctx, agent.FileToFetch{Session: r.Key(), Turn: t.ID, At: t.Route.At, File: f, CheckLease: r.Lease.Held}); err != nil {
 			return fmt.Errorf("fetch what came with a message: %w", err)
 		}
 	}
@@ -491,7 +491,7 @@ func (r *turnRun) awaitModel(ctx context.Context, t *turn.Turn, away *model.Unav
 	r.suspend(ctx, t) // first, so that the wait doesn't count as a crash even if nobody can be told now
 	err := r.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(t.ID, "#away"), To: t.Route.At, ReplyTo: t.Route.ReplyTo, // the same each time, so it arrives once
-		Text: shortfall.Waits(away.Asked, away.After, away.Until, r.CommandPrefix(t.Route.At)),
+		Text: shortfall.WaitText(away.Asked, away.After, away.Until, r.CommandPrefix(t.Route.At)),
 	})
 	if err != nil && !errors.Is(err, bus.ErrInvalid) {
 		return err
@@ -501,9 +501,9 @@ func (r *turnRun) awaitModel(ctx context.Context, t *turn.Turn, away *model.Unav
 
 // awaitBudget makes a turn wait until a budget has something left, and tells the person once, unless that takes
 // only a moment. It returns an error that postpones the session's mail. No worker is occupied meanwhile.
-func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.TakenError) error {
+func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.SetAsideError) error {
 	r.suspend(ctx, t)
-	if !taken.IsTold() {
+	if !taken.IsAnnounced() {
 		return taken
 	}
 	err := r.publish(ctx, bus.Outbound{

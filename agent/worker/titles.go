@@ -107,6 +107,6 @@ func (r *sessionRun) title(ctx context.Context) error {
 func isNoTitle(err error) bool {
 	_, failed := errors.AsType[*llm.Error](err)
 	_, ended := errors.AsType[*turn.Ending](err)
-	_, taken := errors.AsType[*budget.TakenError](err)
+	_, taken := errors.AsType[*budget.SetAsideError](err)
 	return failed || ended || taken || errors.Is(err, model.ErrUnreserved) || errors.Is(err, errors.ErrUnsupported)
 }

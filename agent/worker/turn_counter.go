@@ -17,9 +17,9 @@ type turnCounter struct {
 	quota *quota.Quota
 }
 
-// countTurn counts a turn of a person as running until release is called. It returns errLater if the person has
-// enough turns running, and a refusal, which ends the turn, if the person has begun enough turns in this hour
-// or Admit refuses the message. These limits don't apply to owners.
+// countTurn counts a turn of a person as running until release is called. It returns errTooManyTurns if the
+// person has enough turns running, and a refusal, which ends the turn, if the person has begun enough turns in
+// this hour or Admit refuses the message. These limits don't apply to owners.
 func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release func(), refusal *turn.Ending, err error) {
 	account := in.From.Account // as the gate has just read it
 	if account == "" && !in.From.Owner {
@@ -101,7 +101,7 @@ func (c *turnCounter) resumeCount(ctx context.Context, t *turn.Turn) (release fu
 func countError(err error) error {
 	switch {
 	case errors.Is(err, quota.ErrBusy):
-		return errLater
+		return errTooManyTurns
 	case err == nil, errors.Is(err, bus.ErrFenced):
 		return err
 	}

@@ -101,7 +101,7 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
 	end := bus.End{Done: run.inbox.handledUpTo()}
 	if end.Done > 0 && end.Done == run.inbox.newestSeq() {
-		w.shared.told.forget(run.Key())
+		w.shared.announced.forgetSession(run.Key())
 	}
 	switch {
 	case err == nil:
@@ -113,7 +113,7 @@ func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
 		end = w.endAfter(ctx, run.Lease, run.Log, end, err)
 	}
 	// The work is over; settling must not be cut off with it.
-	bus.RetrySettle(context.WithoutCancel(ctx), run.Lease, end, settleTry, func(err error) {
+	bus.RetrySettle(context.WithoutCancel(ctx), run.Lease, end, settleTimeout, func(err error) {
 		run.Log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
 	})
 	w.cfg.Point("settled")
@@ -125,7 +125,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	var bury *buryError
 	var unknown *journal.UnknownKindError
 	var away *model.UnavailableError
-	var taken *budget.TakenError
+	var taken *budget.SetAsideError
 	switch {
 	case errors.As(err, &unknown):
 		end.Uncounted, end.After = true, newerReleaseRetry
@@ -141,7 +141,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.As(err, &taken):
 		end.Uncounted, end.After = true, taken.After
 		log.Info("session waits until a budget has something left", slog.Duration("after", taken.After), slog.Time("until", taken.Until))
-	case errors.Is(err, errLater):
+	case errors.Is(err, errTooManyTurns):
 		end.Uncounted, end.After = true, time.Second
 	case errors.Is(err, bus.ErrFull):
 		end.Uncounted, end.After = true, outboundRetry
@@ -149,13 +149,13 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 		end.Uncounted, end.After = true, time.Second
 		log.Warn("the store refuses the fence; trying again")
 	case errors.Is(err, turn.ErrBusAway):
-		end.Uncounted, end.After = true, outage
+		end.Uncounted, end.After = true, outageRetry
 		log.Warn("session waits until the bus is back", slog.Any("error", err))
 	case errors.Is(err, model.ErrUnreserved): // a budget is unavailable, like a store that is away
-		end.Uncounted, end.After = true, outage
+		end.Uncounted, end.After = true, outageRetry
 		log.Warn("session waits until a model's call can be paid for", slog.Any("error", err))
 	case w.isStoreAway(ctx):
-		end.Uncounted, end.After = true, outage
+		end.Uncounted, end.After = true, outageRetry
 		log.Warn("session waits until its store is back", slog.Any("error", err))
 	case errors.Is(err, sessions.ErrInvalidKey): // the key will never be valid
 		end = w.giveUp(ctx, lease, log, end, err)
@@ -176,9 +176,9 @@ const (
 	// newerReleaseRetry is the delay for a session that contains something that only a newer release
 	// understands.
 	newerReleaseRetry = 5 * time.Second
-	outage            = 2 * time.Second // how long a session waits while the bus or its store is unavailable
+	outageRetry       = 2 * time.Second // how long a session waits while the bus or its store is unavailable
 	healthTimeout     = 5 * time.Second
-	settleTry         = 30 * time.Second // limits one try to settle a session
+	settleTimeout     = 30 * time.Second // limits one try to settle a session
 )
 
 // isStoreAway reports whether something that sessions need is unavailable now.

@@ -104,7 +104,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
 	s.answerer = &answerer{
 		foundation: on, limits: &limits{foundation: on}, endpoints: c.endpoints, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,
-		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.Within(process.Memory())),
+		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.BoundsFor(process.Memory())),
 		agents: &agents{
 			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, skills: s.skills, prompts: s.prompts,
 			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.fileCopies, s.guard}, undoing: s.undoing, guard: s.guard,

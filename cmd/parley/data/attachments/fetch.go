@@ -164,7 +164,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (ses
 // session's lease.
 func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.Dir, error) {
 	held := time.Now()
-	if err := f.Held(ctx); err != nil {
+	if err := f.CheckLease(ctx); err != nil {
 		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
 	}
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})

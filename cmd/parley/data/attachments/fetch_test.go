@@ -44,7 +44,7 @@ func fails(err error) func() (io.ReadCloser, error) {
 func held(context.Context) error { return nil }
 
 func fetching(a sessions.Attached) agent.FileToFetch {
-	return agent.FileToFetch{Session: session, Turn: "m1", At: bus.Address{Channel: "test", Chat: "c"}, File: attached.File{Attached: a, N: 3}, Held: held}
+	return agent.FileToFetch{Session: session, Turn: "m1", At: bus.Address{Channel: "test", Chat: "c"}, File: attached.File{Attached: a, N: 3}, CheckLease: held}
 }
 
 func (s *shelf) fetch(t *testing.T, a sessions.Attached, answers ...func() (io.ReadCloser, error)) sessions.Fetched {
@@ -189,7 +189,7 @@ func TestWhoHasLostTheSessionKeepsNothing(t *testing.T) {
 	f := fetches{gives("hello")}
 	s.from = &f
 	lost := fetching(sessions.Attached{Name: "a.txt"})
-	lost.Held = func(context.Context) error { return bus.ErrFenced }
+	lost.CheckLease = func(context.Context) error { return bus.ErrFenced }
 	if _, err := s.Fetch(t.Context(), lost); !errors.Is(err, bus.ErrFenced) {
 		t.Errorf("%v", err)
 	}

@@ -45,7 +45,7 @@ func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (
 	if len(old) == 0 {
 		return 0, nil
 	}
-	unnamed, err := ownfiles.Unnamed(old, e.cfg.Store.Read(ctx, key, 1))
+	unnamed, err := ownfiles.Unreferenced(old, e.cfg.Store.Read(ctx, key, 1))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return 0, nil // erased whole meanwhile, with its directory
 	}
