@@ -109,7 +109,7 @@ func contentOf(raw json.RawMessage) (text string, pictures []string) {
 // Said returns the text of the last user message, without the frame that the prompt puts around people's words,
 // and without quotes of earlier messages.
 func (r Request) Said() string {
-	raw, _ := r.newest()
+	raw, _ := r.lastUserMessage()
 	text := messageOf(raw).Content
 	if said := transcript.Words(text); len(said) > 0 {
 		return strings.Join(said, "\n\n")
@@ -120,13 +120,13 @@ func (r Request) Said() string {
 // Results returns the contents of the tool messages after the last user message.
 func (r Request) Results() []string {
 	var out []string
-	_, rest := r.newest()
+	_, rest := r.lastUserMessage()
 	for len(rest) > 0 {
 		at := bytes.Index(rest, []byte(`{"role":"tool"`))
 		if at < 0 {
 			break
 		}
-		raw := first(rest[at:])
+		raw := firstValue(rest[at:])
 		out = append(out, messageOf(raw).Content)
 		rest = rest[at+len(raw):]
 	}
@@ -135,24 +135,24 @@ func (r Request) Results() []string {
 
 // Rounds returns how many times the model has called tools since the last user message.
 func (r Request) Rounds() int {
-	_, rest := r.newest()
+	_, rest := r.lastUserMessage()
 	return bytes.Count(rest, []byte(`{"role":"assistant"`))
 }
 
-// newest returns the last user message, and the bytes that follow it. It searches the bytes instead of decoding
-// the whole request, which would slow benchmarks down too much. The search can't match inside a text, because a
-// message begins with its role and quotation marks in texts are escaped.
-func (r Request) newest() (message, rest []byte) {
+// lastUserMessage returns the last user message, and the bytes that follow it. It searches the bytes instead of
+// decoding the whole request, which would slow benchmarks down too much. The search can't match inside a text,
+// because a message begins with its role and quotation marks in texts are escaped.
+func (r Request) lastUserMessage() (message, rest []byte) {
 	at := bytes.LastIndex(r.Body, []byte(`{"role":"user"`))
 	if at < 0 {
 		return nil, nil
 	}
-	message = first(r.Body[at:])
+	message = firstValue(r.Body[at:])
 	return message, r.Body[at+len(message):]
 }
 
-// first returns the JSON value at the beginning of a text.
-func first(text []byte) json.RawMessage {
+// firstValue returns the JSON value at the beginning of a text.
+func firstValue(text []byte) json.RawMessage {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw); err != nil {
 		return text

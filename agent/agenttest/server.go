@@ -81,7 +81,7 @@ func (s *Server) Requests() []Request {
 // ServeHTTP lists the models, or plays the script's response to a request for an answer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/models") {
-		s.list(w)
+		s.writeModels(w)
 		return
 	}
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") && !strings.HasSuffix(r.URL.Path, "/responses") && !strings.HasSuffix(r.URL.Path, "/api/chat") {
@@ -115,8 +115,8 @@ func (s *Server) note(r *http.Request, body []byte) Request {
 	return q
 }
 
-// list writes the list of models as the response.
-func (s *Server) list(w http.ResponseWriter) {
+// writeModels writes the list of models as the response.
+func (s *Server) writeModels(w http.ResponseWriter) {
 	type model struct {
 		ID     string `json:"id"`
 		Window int    `json:"context_length,omitempty"`

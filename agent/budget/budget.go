@@ -134,7 +134,7 @@ type Reservations struct {
 // the reservation, or makes a new one, whose id begins with name. It returns an *OverError if a budget has too
 // little left; then nothing is reserved.
 func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bounds) error {
-	next = p.counted(next, b)
+	next = p.limitedPart(next, b)
 	if next.All == (Amount{}) {
 		return nil // no budget limits the call
 	}
@@ -207,9 +207,9 @@ func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error
 	return over
 }
 
-// counted returns what a call uses, without its tokens if b doesn't limit tokens, and without its money if b
+// limitedPart returns what a call uses, without its tokens if b doesn't limit tokens, and without its money if b
 // doesn't limit money.
-func (p *Reservations) counted(next Call, b Bounds) Call {
+func (p *Reservations) limitedPart(next Call, b Bounds) Call {
 	if b.TokensDay <= 0 {
 		next.All.Tokens, next.Sent.Tokens = 0, 0
 	}
@@ -239,19 +239,19 @@ func (p *Reservations) reservations(id string, next Call, b Bounds, now time.Tim
 	return tokens, money
 }
 
-// hold remembers what is reserved.
-func (p *Reservations) hold(tokens *sessions.Reservation, money *bill.Reservation) {
+// setReserved remembers what is reserved.
+func (p *Reservations) setReserved(tokens *sessions.Reservation, money *bill.Reservation) {
 	if p.tokens, p.money = tokens != nil, money != nil; p.tokens {
 		p.ofTokens, p.reserved.Tokens = *tokens, tokens.Tokens
 	}
 	if p.money {
 		p.ofMoney, p.reserved.Micro = *money, money.Cost
 	}
-	p.keep()
+	p.startKeeping()
 }
 
-// keep adds the reservations to the Keeper, which tells the store that somebody works on them.
-func (p *Reservations) keep() {
+// startKeeping adds the reservations to the Keeper, which tells the store that somebody works on them.
+func (p *Reservations) startKeeping() {
 	if p.tokens {
 		p.Keeper.hold(p.Tokens, p.ofTokens.ID)
 	}
@@ -285,7 +285,7 @@ func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Boun
 			return fmt.Errorf("reserve money: %w", err)
 		}
 	}
-	p.hold(tokens, money)
+	p.setReserved(tokens, money)
 	return nil
 }
 
@@ -350,7 +350,7 @@ func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds
 			return err
 		}
 	}
-	p.hold(tokens, money)
+	p.setReserved(tokens, money)
 	return nil
 }
 
@@ -387,14 +387,14 @@ func (p *Reservations) Spend(u llm.Usage) {
 // Reservations. The change is sent along with an append, and what the append reports as done is then passed to
 // Keep.
 func (p *Reservations) ReservationAhead(name string, next Call, b Bounds) (c bill.Change) {
-	c.Tokens, c.Money = p.reservations(p.nextID(name), p.counted(next, b), b, time.Now())
+	c.Tokens, c.Money = p.reservations(p.nextID(name), p.limitedPart(next, b), b, time.Now())
 	return c
 }
 
 // RenewalAhead returns the change that adjusts the reservation to what the next call is likely to use, as Take
 // would. It is empty if there is no reservation made today of each kind that the call needs.
 func (p *Reservations) RenewalAhead(next Call, b Bounds) (c bill.Change) {
-	next = p.counted(next, b)
+	next = p.limitedPart(next, b)
 	if !p.holdsFor(next, time.Now()) {
 		return c
 	}
@@ -436,7 +436,7 @@ func (p *Reservations) Keep(c bill.Change, done bill.Done) {
 		money = nil
 	}
 	if !c.Renew {
-		p.hold(tokens, money)
+		p.setReserved(tokens, money)
 		return
 	}
 	if tokens != nil {

@@ -45,7 +45,7 @@ func (q request) resultText(result json.RawMessage) string {
 func (o outcome) text() string {
 	lines := []string{strings.TrimSuffix(o.Content, "\n")}
 	for _, raw := range append(o.Entries, o.Matches...) {
-		lines = append(lines, line(raw))
+		lines = append(lines, entryText(raw))
 	}
 	if o.Truncated != "" {
 		lines = append(lines, "… and more")
@@ -53,8 +53,8 @@ func (o outcome) text() string {
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
-// line returns the text for an entry of a directory, a line of a file, or a paragraph of the memory.
-func line(raw json.RawMessage) (text string) {
+// entryText returns the text for an entry of a directory, a line of a file, or a paragraph of the memory.
+func entryText(raw json.RawMessage) (text string) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}

@@ -39,7 +39,7 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	said, done := current(r.Messages)
+	said, done := currentTurn(r.Messages)
 	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
 		return say(digest(r.Messages), emit), nil
 	}
@@ -69,9 +69,9 @@ type finishedCall struct {
 	result llm.Block
 }
 
-// current returns what people have said since the last answer, and the tool calls that followed.
-func current(messages []llm.Message) (said []string, done []finishedCall) {
-	for _, m := range messages[start(messages):] {
+// currentTurn returns what people have said since the last answer, and the tool calls that followed.
+func currentTurn(messages []llm.Message) (said []string, done []finishedCall) {
+	for _, m := range messages[firstToAnswer(messages):] {
 		for _, b := range m.Blocks {
 			words := wordsOf(m, b)
 			switch {
@@ -92,9 +92,9 @@ func current(messages []llm.Message) (said []string, done []finishedCall) {
 	return said, done
 }
 
-// start returns the index of the first message to answer: the one after the model's last message without a tool
-// call.
-func start(messages []llm.Message) int {
+// firstToAnswer returns the index of the first message to answer: the one after the model's last message
+// without a tool call.
+func firstToAnswer(messages []llm.Message) int {
 	isUse := func(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
 	for i, m := range slices.Backward(messages) {
 		if m.Role == llm.RoleAssistant && !slices.ContainsFunc(m.Blocks, isUse) {

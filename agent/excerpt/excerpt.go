@@ -116,9 +116,9 @@ type Call struct {
 // An argument is a call's argument with its name.
 type argument struct{ name, value string }
 
-// others returns the arguments that Shown doesn't include, sorted by name. It returns false if the arguments
-// are not an object, or if a name occurs twice, because then nobody can tell which of the two counts.
-func (c Call) others() (list []argument, ok bool) {
+// remainingArguments returns the arguments that Shown doesn't include, sorted by name. It returns false if the
+// arguments are not an object, or if a name occurs twice, because then nobody can tell which of the two counts.
+func (c Call) remainingArguments() (list []argument, ok bool) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(c.Arguments, &all) != nil || countNames(c.Arguments) != len(all) {
 		return nil, false
@@ -153,7 +153,7 @@ func countNames(object json.RawMessage) (n int) {
 
 // Text returns what the call would do, and the arguments that this doesn't include, as lines of text.
 func (c Call) Text() string {
-	others, ok := c.others()
+	others, ok := c.remainingArguments()
 	if !ok {
 		return strings.ToValidUTF8(string(c.Arguments), "\uFFFD")
 	}
@@ -170,7 +170,7 @@ func (c Call) Text() string {
 
 // Markdown returns the same as Text, as code blocks and a list, which no text in them can end early.
 func (c Call) Markdown() string {
-	others, ok := c.others()
+	others, ok := c.remainingArguments()
 	if !ok || c.Shown == "" && len(others) == 0 {
 		return fenced(strings.ToValidUTF8(string(c.Arguments), "\uFFFD"))
 	}
@@ -214,7 +214,7 @@ type Part struct {
 // Parts returns the same as Text in pieces: what the call would do, then each of the other arguments. If nobody
 // can tell which arguments count, there is only one piece, with the arguments as they were written.
 func (c Call) Parts() []Part {
-	others, ok := c.others()
+	others, ok := c.remainingArguments()
 	if !ok || c.Shown == "" && len(others) == 0 {
 		return []Part{{Text: ShowHidden(string(c.Arguments))}}
 	}

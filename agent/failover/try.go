@@ -121,7 +121,7 @@ func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	a.begin(l)
 	a.request.Restore()
 	answer, err := l.Model.Generate(ctx, a.request, a.emitPiece)
-	return a.judge(answer, err)
+	return a.checkAnswer(answer, err)
 }
 
 // begin records that a try of a model begins.
@@ -138,8 +138,8 @@ func (a *requestState) emitPiece(d llm.Delta) {
 	a.emit(d)
 }
 
-// judge returns the answer of a try, or an error if the provider broke it off.
-func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error) {
+// checkAnswer returns the answer of a try, or an error if the provider broke it off.
+func (a *requestState) checkAnswer(answer *llm.Answer, err error) (*llm.Answer, error) {
 	done := Try{Model: a.model, Result: "ok", Took: time.Since(a.began), First: a.first}
 	if err != nil {
 		fault := faultOf(err)

@@ -167,7 +167,7 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	if err != nil {
 		return nil, err
 	}
-	base, err := r.enter(ctx)
+	base, err := r.joinRun(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -225,9 +225,9 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 // maxCommand is how many bytes of a job's command line are kept in its record.
 const maxCommand = 1000
 
-// enter waits until Run has started, adds a job to those that Run waits for when it ends, and returns the
+// joinRun waits until Run has started, adds a job to those that Run waits for when it ends, and returns the
 // context of all jobs.
-func (r *Runner) enter(ctx context.Context) (context.Context, error) {
+func (r *Runner) joinRun(ctx context.Context) (context.Context, error) {
 	select {
 	case <-r.ready:
 	case <-ctx.Done():

@@ -26,7 +26,7 @@ func Up(states map[string]bool) map[string]float64 {
 // Add makes each scrape look up these gauges, too.
 func (m *Metrics) Add(gauges ...Gauge) {
 	for _, g := range gauges {
-		m.registry.MustRegister(lookUp{g, g.describe()})
+		m.registry.MustRegister(gaugeCollector{g, g.describe()})
 	}
 }
 
@@ -38,17 +38,17 @@ func (g Gauge) describe() *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", g.Name), g.Help, labels, nil)
 }
 
-// A lookUp is the collector for a Gauge.
-type lookUp struct {
+// A gaugeCollector is the collector for a Gauge.
+type gaugeCollector struct {
 	Gauge
 	desc *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
-func (l lookUp) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
+func (l gaugeCollector) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
 
 // Collect implements prometheus.Collector: it looks up the values and sends them.
-func (l lookUp) Collect(out chan<- prometheus.Metric) {
+func (l gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	for value, figure := range l.Values() {
 		var labels []string
 		if l.Label != "" {

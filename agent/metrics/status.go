@@ -26,7 +26,7 @@ type Sources struct {
 
 // LookUp has each scrape look up the figures of these sources. It is called once, before the first scrape.
 func (m *Metrics) LookUp(s Sources) {
-	m.registry.MustRegister(&status{Sources: s, log: m.log, descriptions: describe()})
+	m.registry.MustRegister(&statusCollector{Sources: s, log: m.log, descriptions: describe()})
 	if s.Dropped != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
 			counterOptions("events_dropped_total", "Events dropped because a watcher was too slow."), func() float64 { return float64(s.Dropped()) }))
@@ -61,15 +61,15 @@ type Book interface {
 // lookUpTimeout is how long a scrape waits for the bus and the book.
 const lookUpTimeout = 5 * time.Second
 
-// status is a collector that looks up at each scrape how full the queues are, and how many sends have an
+// statusCollector is a collector that looks up at each scrape how full the queues are, and how many sends have an
 // unknown outcome.
-type status struct {
+type statusCollector struct {
 	Sources
 	log *slog.Logger
 	descriptions
 }
 
-// descriptions are the metrics that status exports.
+// descriptions are the metrics that statusCollector exports.
 type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
 	unknown, asks                 *prometheus.Desc
@@ -93,17 +93,16 @@ func describe() descriptions {
 	}
 }
 
-// Describe implements prometheus.Collector: it sends the descriptions of all metrics of
-// status.
-func (s *status) Describe(out chan<- *prometheus.Desc) {
+// Describe implements prometheus.Collector: it sends the descriptions of all its metrics.
+func (s *statusCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.asks, s.reserved} {
 		out <- d
 	}
 }
 
 // Collect implements prometheus.Collector: it looks up the values and sends them.
-func (s *status) Collect(out chan<- prometheus.Metric) {
-	gauge := gauges(func(d *prometheus.Desc, v float64, label string) {
+func (s *statusCollector) Collect(out chan<- prometheus.Metric) {
+	gauge := exporter(func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
 	})
 	var channels []string
@@ -135,12 +134,12 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// A gauges function exports one value of a metric, with a label unless that is "".
-type gauges func(d *prometheus.Desc, v float64, label string)
+// An exporter function exports one value of a metric, with a label unless that is "".
+type exporter func(d *prometheus.Desc, v float64, label string)
 
 // exportTopics exports the queues of every topic that exists, and of those that the configured channels will
 // have, because an alert on a missing series would never fire.
-func (s *status) exportTopics(ctx context.Context, channels []string, gauge gauges) {
+func (s *statusCollector) exportTopics(ctx context.Context, channels []string, gauge exporter) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
 		s.log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
@@ -165,7 +164,7 @@ func (s *status) exportTopics(ctx context.Context, channels []string, gauge gaug
 }
 
 // exportSends exports for each channel how many messages may or may not have been sent, even if there are none.
-func (s *status) exportSends(ctx context.Context, channels []string, gauge gauges) {
+func (s *statusCollector) exportSends(ctx context.Context, channels []string, gauge exporter) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {
 		s.log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))

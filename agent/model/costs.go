@@ -56,7 +56,7 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	a.asked, a.came = a.countTokens(r), 0
 	a.Estimator.Ratios.NoteAsked(a.Key(), a.asked)
 	want := budget.CallOf(a.asked, max(answerTokens, r.MaxTokens), price)
-	err := a.Reservations.Take(ctx, a.reservation(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
+	err := a.Reservations.Take(ctx, a.reservationName(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
 	if over, ok := errors.AsType[*budget.OverError](err); ok {
 		if taken := over.WaitSince(t.Progress); taken != nil {
 			return taken
@@ -86,7 +86,7 @@ func (a *costs) TakeOver(ctx context.Context, t *turn.Turn) error {
 	if err := a.findAccount(ctx, t); err != nil {
 		return err
 	}
-	if err := a.Reservations.TakeOver(ctx, a.reservation(t.ID, t.ModelCalls+1), t.ID, a.bounds(t.Person, t.Parent())); err != nil {
+	if err := a.Reservations.TakeOver(ctx, a.reservationName(t.ID, t.ModelCalls+1), t.ID, a.bounds(t.Person, t.Parent())); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreserved, err)
 	}
 	return nil
@@ -114,10 +114,10 @@ func (a *costs) bounds(person, parent string) budget.Bounds {
 	return b
 }
 
-// reservation returns the name under which budgets hold what is reserved for a model call. It contains the
+// reservationName returns the name under which budgets hold what is reserved for a model call. It contains the
 // fence of the session's lease: otherwise another holder that resumes the turn would mistake the first holder's
 // reservation for its own.
-func (a *costs) reservation(turn string, call int) string {
+func (a *costs) reservationName(turn string, call int) string {
 	return fmt.Sprintf("%s#%d.%d", turn, a.Lease.Claim().Fence, call)
 }
 
@@ -143,7 +143,7 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 		input += input/16 + aheadTokens // otherwise the reservation is often slightly too small, and has to be renewed
 		input += said / transcript.BytesPerToken
 		a.account = a.Payer.Account
-		return a.Reservations.ReservationAhead(a.reservation(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
+		return a.Reservations.ReservationAhead(a.reservationName(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
 	}
 	return bill.Change{}
 }

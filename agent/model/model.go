@@ -91,7 +91,7 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 // request is too long, or may be. Any other failure of the model is returned as a *turn.Ending, which ends the
 // turn with a message to people.
 func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
-	events := stream.New(a.streams, t.Blocks.Next(), func(e bus.Event) { a.Emit(t, e) }, a.cleanerOf)
+	events := stream.New(a.streams, t.Blocks.Next(), func(e bus.Event) { a.Emit(t, e) }, a.redactorFor)
 	defer events.Close()
 	if t.Resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
@@ -116,8 +116,8 @@ func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Ans
 	return answer, nil
 }
 
-// cleanerOf returns a function that takes secrets out of a block of that kind while it grows.
-func (a *Asker) cleanerOf(kind llm.BlockKind) func(piece string, last bool) string {
+// redactorFor returns a function that takes secrets out of a block of that kind while it grows.
+func (a *Asker) redactorFor(kind llm.BlockKind) func(piece string, last bool) string {
 	if kind == llm.BlockToolUse {
 		return a.Redactor().JSONStream()
 	}

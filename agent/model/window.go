@@ -94,7 +94,7 @@ func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request,
 func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *lengthGuess) error {
 	r.Restore()
 	if !guess.made && !fault.Explained {
-		taken, err := a.takesLess(ctx, t, r)
+		taken, err := a.acceptsWithoutPast(ctx, t, r)
 		if err != nil {
 			return err
 		}
@@ -114,13 +114,13 @@ func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, 
 // errAccepted stops an answer that nobody needs: its first piece shows that the model accepts the request.
 var errAccepted = errors.New("the model takes the request")
 
-// takesLess reports whether the model accepts a request without the past of the conversation. It tries that
-// only if the request gets much shorter. What people say in this turn stays in it, and so does what the model
-// has not read yet, because that is probably the reason if the length is not. The log stays unchanged.
-func (a *Asker) takesLess(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
-	less, length := *r, a.lengthOf(r.Messages)
+// acceptsWithoutPast reports whether the model accepts a request without the past of the conversation. It tries
+// that only if the request gets much shorter. What people say in this turn stays in it, and so does what the
+// model has not read yet, because that is probably the reason if the length is not. The log stays unchanged.
+func (a *Asker) acceptsWithoutPast(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
+	less, length := *r, a.messageTokens(r.Messages)
 	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, a.Memory, length/4)
-	if length < leastLong || a.lengthOf(less.Messages) > length/2 {
+	if length < leastLong || a.messageTokens(less.Messages) > length/2 {
 		return false, nil
 	}
 	a.showPictures(ctx, less.Messages)
@@ -184,18 +184,18 @@ func (a *Asker) requestLimit(r *llm.Request) int {
 		lower(has - min(answerTokens, has/4))
 	}
 	lower(a.Ceiling)
-	return max(limit, a.restOf(r)+limit/8)
+	return max(limit, a.fixedTokens(r)+limit/8)
 }
 
-// restOf estimates how many tokens of a request its prompt, its tools and the memory take. A summary doesn't
+// fixedTokens estimates how many tokens of a request its prompt, its tools and the memory take. A summary doesn't
 // make these shorter.
-func (a *Asker) restOf(r *llm.Request) int {
+func (a *Asker) fixedTokens(r *llm.Request) int {
 	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
 	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})+transcript.EstimateMemory(a.Memory)) * ratio)
 }
 
-// lengthOf estimates how many tokens the messages of a request have, not counting the memory.
-func (a *Asker) lengthOf(messages []llm.Message) int {
+// messageTokens estimates how many tokens the messages of a request have, not counting the memory.
+func (a *Asker) messageTokens(messages []llm.Message) int {
 	return max(0, transcript.EstimateMessages(messages)-transcript.EstimateMemory(a.Memory))
 }
 
@@ -205,7 +205,7 @@ func (a *Asker) lengthOf(messages []llm.Message) int {
 func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	limit := a.requestLimit(r)
 	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
-	a.Room = int(float64(limit-a.restOf(r)) / ratio)
+	a.Room = int(float64(limit-a.fixedTokens(r)) / ratio)
 	a.render(t, r)
 	for a.countTokens(r) > limit {
 		done, err := a.clearResults(ctx, t, r)
@@ -249,7 +249,7 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	records := a.Journal.Records()
 	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)
 	view, _ := transcript.NewestSummary(records)
-	if upTo <= view.Cleared || a.lengthOf(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
+	if upTo <= view.Cleared || a.messageTokens(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
 		return false, nil
 	}
 	view.Cleared = upTo
@@ -285,9 +285,9 @@ func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	if err != nil || !ok {
 		return err
 	}
-	before, length := a.countTokens(r), a.lengthOf(r.Messages)
+	before, length := a.countTokens(r), a.messageTokens(r.Messages)
 	shorter := transcript.Render(transcript.WithSummary(a.Journal.Records(), s), t.ID, a.Memory)
-	if a.lengthOf(shorter) > length*4/5 {
+	if a.messageTokens(shorter) > length*4/5 {
 		a.reportCompacted(t, compactTooLittle, before, before)
 		return nil
 	}
@@ -395,7 +395,7 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 			next = limit // otherwise the provider just counts differently
 		}
 	}
-	if next-a.restOf(r) < leastRoom && a.lengthOf(r.Messages) <= leastRoom {
+	if next-a.fixedTokens(r) < leastRoom && a.messageTokens(r.Messages) <= leastRoom {
 		return false
 	}
 	if a.Ceiling <= 0 || next < a.Ceiling {

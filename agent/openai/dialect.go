@@ -78,7 +78,7 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
-	case !d.needsBridge && r.ordersMessages():
+	case !d.needsBridge && r.requiresMessageOrder():
 		next.needsBridge, about = true, "user after tool"
 	case !d.noPictures && r.refusesPictures():
 		next.noPictures, about = true, "pictures"
@@ -193,13 +193,13 @@ const leastDescribed = 100
 // It returns false if the refusal is about something else, or says nothing new.
 func (d dialect) learnBounds(r *refusal) (lesson, bool) {
 	next := d
-	n := r.bound()
+	n := r.statedMaximum()
 	most := d.maxTools
 	if most == 0 {
 		most = toollist.DefaultMost
 	}
 	switch {
-	case n <= 0 || !r.mayBeOfTool():
+	case n <= 0 || !r.mayConcernTool():
 	case r.concerns("description") && (r.concerns("tools") || r.concerns("function")):
 		if n >= leastDescribed && (d.maxDescription == 0 || n < d.maxDescription) {
 			next.maxDescription = n

@@ -48,7 +48,7 @@ func (x *exchange) encode() (body []byte, err error) {
 
 // Do sends the exchange's request instead of req's body, and returns the rewritten stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	x.fill(req)
+	x.fillRequest(req)
 	resp, err := x.send(req)
 	if err = failureOf(req, resp, err); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (r *redirectTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return r.then.RoundTrip(req)
 }
 
-// fill makes the library's request the exchange's own. The body is released once it is sent.
-func (x *exchange) fill(req *http.Request) {
+// fillRequest makes the library's request the exchange's own. The body is released once it is sent.
+func (x *exchange) fillRequest(req *http.Request) {
 	req.Body, req.ContentLength = newReleasedBody(x.body, &x.server.bodies), int64(len(x.body))
 	x.body = nil                                  // it may be large, and the model may take long
 	req.GetBody = func() (io.ReadCloser, error) { // after a redirect or a lost connection

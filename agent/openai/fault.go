@@ -127,8 +127,8 @@ func (r *refusal) isMalformedOutput() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
-// mayBeOfTool reports whether a refusal may be about a tool, judging by its status.
-func (r *refusal) mayBeOfTool() bool {
+// mayConcernTool reports whether a refusal may be about a tool, judging by its status.
+func (r *refusal) mayConcernTool() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, 0:
 		return r.fault() != llm.Overflow && !r.isMalformedOutput()
@@ -167,9 +167,9 @@ func (r *refusal) refusesReasoning() bool {
 	) && !r.mentions("is not supported with this model")
 }
 
-// ordersMessages reports whether a refusal says that a person's message must not directly follow a tool's
+// requiresMessageOrder reports whether a refusal says that a person's message must not directly follow a tool's
 // result. Servers say that, and so do the templates of models, which fail with status 500.
-func (r *refusal) ordersMessages() bool {
+func (r *refusal) requiresMessageOrder() bool {
 	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
 }
 

@@ -245,8 +245,8 @@ func (r *refusal) concerns(word string) bool {
 	return strings.Contains(strings.ToLower(r.param+" "+r.message), word)
 }
 
-// bound returns the number that a refusal states as the maximum; 0 if it states none.
-func (r *refusal) bound() int {
+// statedMaximum returns the number that a refusal states as the maximum; 0 if it states none.
+func (r *refusal) statedMaximum() int {
 	form := `(?:max(?:imum|\.)?(?: allowed)?(?: length| number| size)?(?: of)?(?: characters| tools| functions)?(?: is)?|at most|up to|limit of|not exceed|exceeds?(?: the)?|less than or equal to) ?:? ?(\d+)`
 	found := regexp.MustCompile(form).FindStringSubmatch(strings.ToLower(r.message))
 	if found == nil {

@@ -26,7 +26,7 @@ type suspectTools struct {
 // false if there are none.
 func (d *suspectTools) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	r, ok := errors.AsType[*refusal](err)
-	if !ok || !r.mayBeOfTool() {
+	if !ok || !r.mayConcernTool() {
 		return false
 	}
 	if _, bounds := x.dialect.learnBounds(r); bounds {
@@ -74,7 +74,7 @@ func (r *refusal) gist() string {
 func findLocated(r *refusal, x *exchange) (places []int, said bool) {
 	if places, _ = placesIn(r.param); len(places) == 0 {
 		form := ""
-		if places, form = r.saidPlaces(); x.contains(form) {
+		if places, form = r.placesInMessage(); x.contains(form) {
 			return nil, true // the message repeats what was asked
 		}
 		said = true

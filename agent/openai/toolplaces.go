@@ -12,14 +12,14 @@ import (
 func (r *refusal) toolPlaces() []int {
 	places, _ := placesIn(r.param)
 	if len(places) == 0 {
-		places, _ = r.saidPlaces()
+		places, _ = r.placesInMessage()
 	}
 	return places
 }
 
-// saidPlaces returns the positions of tools that a refusal's message states, if it is about how tools are
+// placesInMessage returns the positions of tools that a refusal's message states, if it is about how tools are
 // declared. It also returns the form of the first.
-func (r *refusal) saidPlaces() ([]int, string) {
+func (r *refusal) placesInMessage() ([]int, string) {
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity ||
 		!r.mentions("function", "schema", "declar", "parameter", "descri", "toolspec", "input tag") {
 		return nil, ""

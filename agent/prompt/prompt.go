@@ -173,13 +173,13 @@ func (l *Cache) find(toolless bool, instructions string, files []File) string {
 func (f File) Shown() string {
 	text, more := frames.Cut(clean(f.Text), MaxFile)
 	if more > 0 {
-		text += f.remark()
+		text += f.cutNote()
 	}
 	return unique.Make(text).Value() // as write does
 }
 
-// remark returns a note, to be put after the text of a file, that there is more.
-func (f File) remark() string {
+// cutNote returns a note, to be put after the text of a file, that there is more.
+func (f File) cutNote() string {
 	return "\n[" + f.Name + " is longer than fits here and was cut; the rest is not shown]"
 }
 
@@ -196,7 +196,7 @@ func (f File) write(out *strings.Builder, left int) int {
 	frames.WriteAttribute(out, "from", f.From)
 	out.WriteString(">\n" + frames.Escape(text))
 	if more > 0 {
-		out.WriteString(f.remark())
+		out.WriteString(f.cutNote())
 	}
 	out.WriteString("\n</" + frames.File + ">")
 	return utf8.RuneCountInString(text)

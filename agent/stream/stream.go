@@ -44,7 +44,7 @@ type Stream struct {
 	open  bool
 	block int
 	clean func(piece string, last bool) string // takes secrets out of the text of the open block
-	shown []shown                              // what watchers were told about each block so far
+	shown []shownBlock                         // what watchers were told about each block so far
 	// Text that is not sent yet.
 	text  strings.Builder
 	flush *time.Timer
@@ -52,8 +52,8 @@ type Stream struct {
 	last time.Time
 }
 
-// A shown records what watchers were told about a block.
-type shown struct {
+// A shownBlock records what watchers were told about a block.
+type shownBlock struct {
 	kind llm.BlockKind // "" if they were told nothing
 	tool string
 	size int    // bytes of its text
@@ -87,7 +87,7 @@ func (s *Stream) Delta(d llm.Delta) {
 		}
 		s.beginBlock(d)
 	}
-	if d.Text == "" || s.isEnough() {
+	if d.Text == "" || s.isShownEnough() {
 		return
 	}
 	s.text.WriteString(s.clean(d.Text, false))
@@ -108,23 +108,23 @@ func (s *Stream) Delta(d llm.Delta) {
 func (s *Stream) beginBlock(d llm.Delta) {
 	s.closeBlock()
 	s.open, s.block, s.clean = true, d.Block, s.begin(d.Kind)
-	s.shown = append(s.shown, make([]shown, d.Block+1-len(s.shown))...)
-	s.shown[d.Block] = shown{kind: d.Kind, tool: d.Name, sum: fnvBasis}
-	s.tell(bus.BlockStart, d.Name, "")
+	s.shown = append(s.shown, make([]shownBlock, d.Block+1-len(s.shown))...)
+	s.shown[d.Block] = shownBlock{kind: d.Kind, tool: d.Name, sum: fnvBasis}
+	s.emitEvent(bus.BlockStart, d.Name, "")
 }
 
-// isEnough reports whether watchers are shown nothing more of the open block while it grows, because it is the
-// input of a call and already long.
-func (s *Stream) isEnough() bool {
+// isShownEnough reports whether watchers are shown nothing more of the open block while it grows, because it is
+// the input of a call and already long.
+func (s *Stream) isShownEnough() bool {
 	b := &s.shown[s.block]
 	return b.kind == llm.BlockToolUse && b.size+s.text.Len() >= blocks.MostOfCall
 }
 
-// tell sends an event about the open block. It is not inlined, because an event is large, and copies of it in
-// the callers would grow the stack of each turn that reads an answer.
+// emitEvent sends an event about the open block. It is not inlined, because an event is large, and copies of it
+// in the callers would grow the stack of each turn that reads an answer.
 //
 //go:noinline
-func (s *Stream) tell(event, tool, text string) {
+func (s *Stream) emitEvent(event, tool, text string) {
 	s.emit(bus.Event{Type: event, Block: s.first + s.block, Kind: string(s.shown[s.block].kind), Tool: tool, Delta: text})
 }
 
@@ -145,7 +145,7 @@ func (s *Stream) send() {
 		}
 	}
 	b.size, b.sum = b.size+len(text), addSum(b.sum, text)
-	s.tell(bus.BlockDelta, "", text)
+	s.emitEvent(bus.BlockDelta, "", text)
 	s.last = time.Now()
 }
 
@@ -172,13 +172,13 @@ func (s *Stream) Written(logged []blocks.Block) {
 	defer s.mu.Unlock()
 	for i, b := range logged {
 		b.Number = s.first + i
-		var was shown
+		var was shownBlock
 		if i < len(s.shown) {
 			was = s.shown[i]
 		}
 		if was.kind != "" && (string(was.kind) != b.Kind || was.tool != b.Tool) {
 			s.emit(bus.Event{Type: bus.BlockReset, Block: b.Number})
-			s.shown, was = s.shown[:i], shown{}
+			s.shown, was = s.shown[:i], shownBlock{}
 		}
 		rest, goesOn := was.restOf(b.Text)
 		switch {
@@ -196,7 +196,7 @@ func (s *Stream) Written(logged []blocks.Block) {
 
 // restOf returns the part of a text that follows what watchers were shown; false if the text begins with
 // something else.
-func (b shown) restOf(text string) (string, bool) {
+func (b shownBlock) restOf(text string) (string, bool) {
 	if len(text) < b.size || addSum(fnvBasis, text[:b.size]) != b.sum {
 		return "", false
 	}

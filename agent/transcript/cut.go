@@ -138,7 +138,7 @@ func sizeAfter(shown []journal.Record, n, cleared int64) int {
 func sizeOf(r journal.Record, cleared int64) int {
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
-		if r.N <= cleared && clearable(d.Content) {
+		if r.N <= cleared && isClearable(d.Content) {
 			return len(clearedResult)
 		}
 		return len(d.Content)
@@ -252,7 +252,7 @@ func Clear(records []journal.Record, own string, budget int) (upTo int64, saves 
 			continue
 		}
 		upTo = max(upTo, r.N)
-		if r.N > v.summary.Cleared && clearable(d.Content) {
+		if r.N > v.summary.Cleared && isClearable(d.Content) {
 			bytes += len(d.Content) - len(clearedResult)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // the tokens of a request.
 const BytesPerToken = 4
 
-// clearable reports whether emptying a result would save room.
-func clearable(content json.RawMessage) bool { return len(content) > 2*len(clearedResult) }
+// isClearable reports whether emptying a result would save room.
+func isClearable(content json.RawMessage) bool { return len(content) > 2*len(clearedResult) }
 
 // Estimate estimates how many tokens a request has.
 func Estimate(r *llm.Request) int {

@@ -277,7 +277,7 @@ func (r *rendering) addResults() {
 		b, ok := r.results[c.Call]
 		switch {
 		case ok:
-			if r.numbers[c.Call] <= r.cleared && clearable(b.Content) {
+			if r.numbers[c.Call] <= r.cleared && isClearable(b.Content) {
 				b.Content = json.RawMessage(clearedResult)
 			}
 		case r.waiting[c.Call]:

@@ -46,7 +46,7 @@ func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more 
 		if a != nil {
 			c = a.ReservationAhead(&b.items[0].in, b.textSize())
 		}
-		done, err := s.AppendWith(ctx, c, s.howToBegin(entries, more), append(entries, more...)...)
+		done, err := s.AppendWith(ctx, c, s.logForBeginning(entries, more), append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}
@@ -340,11 +340,11 @@ func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// howToBegin returns the log to which the beginning of a turn is written. Normally nothing waits for the disk:
-// after a crash the messages come again, and the model is asked again as it would be anyway. There are three
-// exceptions: if more ends the turn, that is final; files are stored under the numbers of their entries; and a
-// turn that kills its process must be known to have begun.
-func (s lifecycle) howToBegin(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
+// logForBeginning returns the log to which the beginning of a turn is written. Normally nothing waits for the
+// disk: after a crash the messages come again, and the model is asked again as it would be anyway. There are
+// three exceptions: if more ends the turn, that is final; files are stored under the numbers of their entries;
+// and a turn that kills its process must be known to have begun.
+func (s lifecycle) logForBeginning(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
 	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
 	if len(more) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
 		return turn.AtOnce

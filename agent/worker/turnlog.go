@@ -24,7 +24,7 @@ func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
-	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.took(t).Milliseconds(), Again: again}
+	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.workingTime(t).Milliseconds(), Again: again}
 	if t.Done.Refused {
 		record.Kind, record.Result = sessions.AuditRefusal, t.Done.Code
 		record.Address, record.Messages = t.Route.At.String(), t.Causes
@@ -34,8 +34,10 @@ func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	s.Config.Note(record)
 }
 
-// took returns how long a turn has worked, not counting the time that it waited for people.
-func (s lifecycle) took(t *turn.Turn) time.Duration { return t.Ended.Sub(t.Started) - t.WaitingTime() }
+// workingTime returns how long a turn has worked, not counting the time that it waited for people.
+func (s lifecycle) workingTime(t *turn.Turn) time.Duration {
+	return t.Ended.Sub(t.Started) - t.WaitingTime()
+}
 
 // reportEnd logs how a turn has just ended, and has that recorded in the audit.
 func (s lifecycle) reportEnd(t *turn.Turn) {
@@ -54,7 +56,7 @@ func (s lifecycle) logEnd(t *turn.Turn, used sessions.AuditUse) {
 	attrs := []slog.Attr{
 		slog.String("turn", t.ID), slog.String("state", t.Done.State), slog.String("agent", s.Agent.Name), slog.String("model", used.Model),
 		slog.Int("model_calls", used.ModelCalls), slog.Int("calls", used.Calls), slog.Int64("input", used.Input), slog.Int64("output", used.Output),
-		slog.Duration("took", s.took(t).Round(time.Millisecond)),
+		slog.Duration("took", s.workingTime(t).Round(time.Millisecond)),
 	}
 	if used.Cost != nil {
 		attrs = append(attrs, slog.Int64("microdollars", *used.Cost))

@@ -53,17 +53,17 @@ func (s *Splitter) splitHarmony(text string) (thought, said string) {
 	for {
 		at, token := firstOf(text, tokens())
 		if at < 0 {
-			s.harmony.take(s.holdBack(text, tokens()), &thought, &said)
+			s.harmony.addText(s.holdBack(text, tokens()), &thought, &said)
 			return thought, said
 		}
-		s.harmony.take(text[:at], &thought, &said)
-		s.harmony.pass(token)
+		s.harmony.addText(text[:at], &thought, &said)
+		s.harmony.handleToken(token)
 		text = text[at+len(token):]
 	}
 }
 
-// take adds a text without tokens to the header, to the thinking, or to what is said.
-func (h *harmony) take(text string, thought, said *string) {
+// addText adds a text without tokens to the header, to the thinking, or to what is said.
+func (h *harmony) addText(text string, thought, said *string) {
 	switch {
 	case h.where == inHeader:
 		h.header += text[:min(len(text), maxHeader-min(len(h.header), maxHeader))]
@@ -74,8 +74,8 @@ func (h *harmony) take(text string, thought, said *string) {
 	}
 }
 
-// pass moves on after a token.
-func (h *harmony) pass(token string) {
+// handleToken moves on after a token.
+func (h *harmony) handleToken(token string) {
 	switch token {
 	case bodyToken:
 		if h.where == inBody {
@@ -104,6 +104,6 @@ func (h *harmony) flush(held string) (thought, said string) {
 	if h.where == inHeader {
 		return "", ""
 	}
-	h.take(held, &thought, &said)
+	h.addText(held, &thought, &said)
 	return thought, said
 }

@@ -25,17 +25,17 @@ func fitDescription(text, note string, most int) string {
 	if note != "" {
 		note = "\n\n" + note
 	}
-	if most <= 0 || units(text)+units(note) <= most {
+	if most <= 0 || utf16Length(text)+utf16Length(note) <= most {
 		return strings.TrimSpace(text + note)
 	}
-	cut := fmt.Sprintf(" … [%d characters more are left out]", units(text))
-	room := most - units(note) - units(cut)
+	cut := fmt.Sprintf(" … [%d characters more are left out]", utf16Length(text))
+	room := most - utf16Length(note) - utf16Length(cut)
 	if room < most/2 {
-		note, room = "", most-units(cut)
+		note, room = "", most-utf16Length(cut)
 	}
 	at, n := 0, 0
 	for i, r := range text {
-		if n += units(string(r)); n > room {
+		if n += utf16Length(string(r)); n > room {
 			break
 		}
 		at = i + len(string(r))
@@ -45,12 +45,12 @@ func fitDescription(text, note string, most int) string {
 		kept = kept[:space]
 	}
 	kept = strings.TrimSpace(kept)
-	return kept + fmt.Sprintf(" … [%d characters more are left out]", units(text)-units(kept)) + note
+	return kept + fmt.Sprintf(" … [%d characters more are left out]", utf16Length(text)-utf16Length(kept)) + note
 }
 
-// units counts the characters of a text. Those that need two code units in UTF-16 count twice, because servers
-// may count them that way.
-func units(text string) (n int) {
+// utf16Length counts the characters of a text. Those that need two code units in UTF-16 count twice, because
+// servers may count them that way.
+func utf16Length(text string) (n int) {
 	for _, r := range text {
 		if n++; r > 0xffff {
 			n++

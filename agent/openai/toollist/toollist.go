@@ -101,7 +101,7 @@ func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err er
 		}
 	}
 	l = &List{specs: slices.Clone(specs), form: f}
-	l.Sent, l.Left = w.choose(specs, f)
+	l.Sent, l.Left = w.selectTools(specs, f)
 	if l.JSON, err = encode(l.Sent, f); err != nil {
 		return nil, nil, fmt.Errorf("encode the tools: %w", err)
 	}
@@ -159,7 +159,7 @@ func (w *Writer) Left() (all []Left) {
 	defer w.mu.Unlock()
 	for i, l := range w.kept {
 		for _, one := range l.Left {
-			if !slices.Contains(all, one) && !slices.ContainsFunc(w.kept[i+1:], func(later *List) bool { return later.mends(l, one.Name) }) {
+			if !slices.Contains(all, one) && !slices.ContainsFunc(w.kept[i+1:], func(later *List) bool { return later.readmits(l, one.Name) }) {
 				all = append(all, one)
 			}
 		}
@@ -168,8 +168,8 @@ func (w *Writer) Left() (all []Left) {
 	return all
 }
 
-// mends reports whether a tool that an earlier list had to leave out has changed and is in this list.
-func (l *List) mends(earlier *List, name string) bool {
+// readmits reports whether a tool that an earlier list had to leave out has changed and is in this list.
+func (l *List) readmits(earlier *List, name string) bool {
 	named := func(s tools.Spec) bool { return s.Name == name }
 	is, was := slices.IndexFunc(l.Sent, named), slices.IndexFunc(earlier.specs, named)
 	return is >= 0 && was >= 0 && !looksLike(l.Sent[is], earlier.specs[was])
@@ -184,9 +184,9 @@ func (w *Writer) refusal(spec tools.Spec) string {
 	return w.refused[i].why
 }
 
-// choose returns the tools to send, in order, and those to leave out: the tools that the server has refused,
+// selectTools returns the tools to send, in order, and those to leave out: the tools that the server has refused,
 // and those beyond its maximum. The program's own tools come before those of MCP servers and skills.
-func (w *Writer) choose(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
+func (w *Writer) selectTools(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
 	own := 0
 	for _, s := range specs {
 		if why := w.refusal(s); why != "" {

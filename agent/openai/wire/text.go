@@ -24,7 +24,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if first+last != 0 {
-		*t = Text(half(first)) + *t + Text(half(last))
+		*t = Text(encodeHalf(first)) + *t + Text(encodeHalf(last))
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 // escape at its end (last); 0 means that there is none.
 func cutHalves(b []byte) (first, last rune, rest []byte) {
 	const size = len(`\udc00`)
-	if r := escaped(b[1 : len(b)-1]); isSecond(r) {
+	if r := escaped(b[1 : len(b)-1]); isLowSurrogate(r) {
 		first, b = r, append([]byte{'"'}, b[1+size:]...)
 	}
 	at := len(b) - 1 - size
@@ -44,7 +44,7 @@ func cutHalves(b []byte) (first, last rune, rest []byte) {
 	for i := at; i >= 1 && b[i] == '\\'; i-- {
 		slashes++
 	}
-	if r := escaped(b[at : len(b)-1]); slashes%2 == 1 && isFirst(r) {
+	if r := escaped(b[at : len(b)-1]); slashes%2 == 1 && isHighSurrogate(r) {
 		last, b = r, append(append([]byte{}, b[:at]...), '"')
 	}
 	return first, last, b
@@ -62,14 +62,14 @@ func escaped(b []byte) rune {
 	return rune(n)
 }
 
-func isFirst(r rune) bool  { return r >= 0xd800 && r < 0xdc00 }
-func isSecond(r rune) bool { return r >= 0xdc00 && r < 0xe000 }
+func isHighSurrogate(r rune) bool { return r >= 0xd800 && r < 0xdc00 }
+func isLowSurrogate(r rune) bool  { return r >= 0xdc00 && r < 0xe000 }
 
 // lead is the first byte of an encoded half, and of some characters.
 const lead = 0xed
 
-// half returns the three bytes that encode a half; "" for 0.
-func half(r rune) string {
+// encodeHalf returns the three bytes that encode a half; "" for 0.
+func encodeHalf(r rune) string {
 	if r == 0 {
 		return ""
 	}
@@ -96,7 +96,7 @@ func (j *Joiner) Add(piece Text) string {
 	if piece == "" {
 		return ""
 	}
-	text := half(j.held) + string(piece)
+	text := encodeHalf(j.held) + string(piece)
 	j.held = 0
 	var whole strings.Builder
 	for text != "" {
@@ -107,13 +107,13 @@ func (j *Joiner) Add(piece Text) string {
 			text = text[n:]
 			continue
 		}
-		text = text[len(half(r)):]
+		text = text[len(encodeHalf(r)):]
 		next := halfAt(text)
 		switch {
-		case isFirst(r) && isSecond(next):
+		case isHighSurrogate(r) && isLowSurrogate(next):
 			whole.WriteRune(utf16.DecodeRune(r, next))
-			text = text[len(half(next)):]
-		case isFirst(r) && text == "":
+			text = text[len(encodeHalf(next)):]
+		case isHighSurrogate(r) && text == "":
 			j.held = r
 		default:
 			whole.WriteRune(utf8.RuneError)
