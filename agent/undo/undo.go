@@ -97,7 +97,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 		return why, err
 	}
 	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.UndoRequest{
-		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, CheckLease: w.Held,
+		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, CheckLease: w.CheckLease,
 		May: func(r snapshots.Record) bool { return w.May(r.Person) },
 	})
 	switch {

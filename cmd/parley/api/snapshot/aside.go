@@ -75,6 +75,6 @@ func (c *builder) asideOf(e sessions.Entry) (Aside, error) {
 		return Aside{Call: id, Kind: bus.Command, Turn: e.Cause, Command: cmd.Name, Text: c.redact.Text(cmd.Reply.Text)}, err
 	}
 	n, err := sessions.Decode[sessions.Notice](e)
-	b := blocks.Operators(n, c.redact)
+	b := blocks.ShowOperator(n, c.redact)
 	return Aside{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}, err
 }
