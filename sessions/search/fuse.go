@@ -53,8 +53,8 @@ func newness(c candidate, now time.Time) float64 {
 	return 1 + worthNew*math.Exp2(-float64(max(0, now.Sub(c.At)))/float64(halfLife))
 }
 
-// keepStandingOut sets the likeness of those candidates to 0 that are not much more like the query than
-// an average entry is. The range of likenesses between texts differs from model to model.
+// keepStandingOut subtracts the average likeness from that of each candidate, and sets it to 0 for those
+// that do not stand out. The range of likenesses between texts differs from model to model.
 func keepStandingOut(found []candidate, average float64) {
 	best := 0.0
 	for i := range found {

@@ -307,8 +307,6 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 	return nil, nil
 }
 
-// embedOne asks for the vector of a text. As long as the provider refuses the text with an error that shorten accepts,
-// it asks again with half of the text.
 func (m *Meanings) embedOne(ctx context.Context, e Embedding, text string, shorten func(error) bool) ([]vectors.Packed, error) {
 	for {
 		got, err := m.embed(ctx, e, []string{text})
@@ -393,8 +391,8 @@ func embedded(e sessions.Entry) string {
 	return s.text
 }
 
-// cut returns the first bytes of a text, at most this many. It must be called after secrets were removed, because it
-// could cut a secret in half.
+// cut returns the part of a text from which a vector is made. It must be called after secrets were
+// removed, because it could cut a secret in half.
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // put writes the vectors of a session, and returns whether the session is unchanged; see [Table.put].
