@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	maxItems      = 4096                  // how many events the hub keeps
-	readMost  = 256                   // how many a watcher reads at once
-	gatherTime    = 25 * time.Millisecond // how long events gather before watchers are woken
-	wokenMost = 4                     // how many watchers are woken at once
-	wakePause = time.Millisecond      // between one such group and the next
+	maxItems   = 4096                  // how many events the hub keeps
+	readMost   = 256                   // how many a watcher reads at once
+	gatherTime = 25 * time.Millisecond // how long events gather before watchers are woken
+	wokenMost  = 4                     // how many watchers are woken at once
+	wakePause  = time.Millisecond      // between one such group and the next
 )
 
 // An Item is an event with its Frame, the form in which watchers send it on. The frame is made once for
