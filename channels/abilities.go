@@ -346,16 +346,16 @@ type Utterance struct {
 // AsHistorian returns the channel as a Historian; false if it isn't one.
 func AsHistorian(ch Channel) (Historian, bool) { return ability[Historian](ch) }
 
-// A ThreadKeeper has threads that only some of a chat's members read.
-type ThreadKeeper interface {
+// A ThreadAccess knows which threads only some of a chat's members read.
+type ThreadAccess interface {
 	// IsClosed reports whether the address is in such a thread. An error means that it is unknown now.
 	IsClosed(ctx context.Context, at bus.Address) (bool, error)
 }
 
 // IsClosed reports whether an address is in a thread that only some of the chat's members read. On a channel that
-// isn't a ThreadKeeper there are no such threads.
+// isn't a ThreadAccess, there are no such threads.
 func IsClosed(ctx context.Context, ch Channel, at bus.Address) (bool, error) {
-	if k, ok := ability[ThreadKeeper](ch); ok && at.Thread != "" {
+	if k, ok := ability[ThreadAccess](ch); ok && at.Thread != "" {
 		return k.IsClosed(ctx, at)
 	}
 	return false, nil

@@ -25,13 +25,13 @@ type UsageReporter struct {
 	Linked func(ctx context.Context, person string) ([]string, error)
 	// Caps returns how much models may cost now; nil if no price is known.
 	Caps func() Caps
-	// Money says what is reserved, and how much of each cap is used.
-	Money Money
+	// Budget says what is reserved, and how much of each cap is used.
+	Budget Budget
 	// Prices is the date of the price list from which costs are computed.
 	Prices string
 }
 
-// Money is the budget that limits what models may cost; see [bill.Budget].
+// A Budget limits what models may cost; see [bill.Budget].
 type Money interface {
 	SetAside(ctx context.Context) (bill.OpenReservations, error)
 	CapState(ctx context.Context, aside bill.OpenReservations, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
@@ -51,7 +51,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 		return "", err
 	}
 	same = append(same, in.From.ID)
-	aside, err := d.Money.SetAside(ctx)
+	aside, err := d.Budget.SetAside(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func money(t *testing.T) *bill.Budget {
 
 // How the caps stand says of those on people and sessions only what is set aside for them now.
 func TestHowTheCapsStand(t *testing.T) {
-	reporter := &billing.UsageReporter{Money: money(t), Caps: func() billing.Caps {
+	reporter := &billing.UsageReporter{Budget: money(t), Caps: func() billing.Caps {
 		return billing.Caps{UserDay: 2_000_000, SessionDay: 1_000_000, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 5_000_000, "main": 0}}
 	}}
 	got, err := reporter.CapStates(t.Context())
@@ -80,7 +80,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 			return nil, nil
 		},
 		Caps:   func() billing.Caps { return billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000} },
-		Money:  money(t),
+		Budget: money(t),
 		Prices: "2026-06-20",
 	}
 	said := func(in bus.Inbound) string {

@@ -108,7 +108,7 @@ func (d *UsageReporter) CapStates(ctx context.Context) ([]bill.CapState, error) 
 		return nil, nil
 	}
 	now, caps := time.Now(), d.Caps()
-	aside, err := d.Money.SetAside(ctx)
+	aside, err := d.Budget.SetAside(ctx)
 	if err != nil {
 		return nil, err
 	}

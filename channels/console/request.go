@@ -15,9 +15,9 @@ const (
 	answersHelp = "y runs it · n denies it, n WHY says why · s runs it, now and whenever this exact call comes up again in this conversation"
 )
 
-// requests are the approvals that the person at the terminal is asked for. The person decides about the first one,
-// then about the next.
-type requests struct {
+// approvalRequests are the approvals that the person at the terminal is asked for. The person decides about the
+// first one, then about the next.
+type approvalRequests struct {
 	open []bus.Ask
 	// replaced says that the request on the screen was decided elsewhere and replaced by another one: the next
 	// typed line may still be meant for the old one.
@@ -25,7 +25,7 @@ type requests struct {
 }
 
 // add adds a request, if people are asked about it in this chat.
-func (r *requests) add(a *bus.Ask, here bus.Address) {
+func (r *approvalRequests) add(a *bus.Ask, here bus.Address) {
 	if a == nil || a.Kind != bus.AskApproval || len(a.Asked) > 0 && !slices.Contains(a.Asked, here) {
 		return
 	}
@@ -35,7 +35,7 @@ func (r *requests) add(a *bus.Ask, here bus.Address) {
 }
 
 // remove removes a request that has ended.
-func (r *requests) remove(id string) {
+func (r *approvalRequests) remove(id string) {
 	at := slices.IndexFunc(r.open, func(a bus.Ask) bool { return a.ID == id })
 	if at < 0 {
 		return
@@ -45,7 +45,7 @@ func (r *requests) remove(id string) {
 }
 
 // question returns the question that the terminal is asking; "" if no request is open.
-func (r *requests) question() string {
+func (r *approvalRequests) question() string {
 	if len(r.open) == 0 {
 		return ""
 	}
@@ -54,7 +54,7 @@ func (r *requests) question() string {
 
 // command returns the command for a typed line that decides about the current request; wrong says why a line that
 // looks like a decision is not accepted as one. Both are "" for any other line.
-func (r *requests) command(text string) (command, wrong string) {
+func (r *approvalRequests) command(text string) (command, wrong string) {
 	if len(r.open) == 0 {
 		return "", ""
 	}

@@ -70,7 +70,7 @@ type screen struct {
 	change      chan struct{}    // closed when a turn has ended
 
 	here     bus.Address
-	requests requests
+	requests approvalRequests
 }
 
 // A callLine is the line that shows one running tool call.

@@ -81,7 +81,7 @@ const maxWaiting = 20000
 type Channel struct {
 	*api
 	*sender
-	*downloads
+	*downloader
 	*historian
 	*examiner
 	*channels.Unaddressed
@@ -150,7 +150,7 @@ func New(c Config) (*Channel, error) {
 		api:         a,
 		Unaddressed: t.unaddressed,
 		sender:      &sender{api: a, sendsOnly: c.SendsOnly},
-		downloads:   &downloads{api: a, client: clients.fileClient},
+		downloader:  &downloader{api: a, client: clients.fileClient},
 		historian:   &historian{api: a, translator: t, directory: t.directory, book: book},
 		examiner:    &examiner{api: a, sendsOnly: c.SendsOnly},
 		name:        c.Name, token: token, sendsOnly: c.SendsOnly, paced: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,

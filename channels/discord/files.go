@@ -60,15 +60,15 @@ func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	return bus.Document
 }
 
-// downloads fetches files that came with messages.
-type downloads struct {
+// A downloader fetches files that came with messages.
+type downloader struct {
 	*api
 	client *http.Client // has no token
 }
 
 // Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes can be read. It fetches
 // the message again, to get an address of the file that is valid now.
-func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+func (d *downloader) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
 		return nil, rejectedError("bad_ref", errors.New("this names no file of Discord's"))
@@ -102,7 +102,7 @@ func fileURL(m *message, id string) string {
 }
 
 // openFile opens a file on Discord's file hosts. They do not need the bot's token, so it is not sent.
-func (d *downloads) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
+func (d *downloader) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	if !d.isFileURL(address) {
 		return nil, rejectedError("bad_address", errors.New("the file is not where Discord keeps files"))
 	}
@@ -130,7 +130,7 @@ func (d *downloads) openFile(ctx context.Context, address string, most int64) (i
 
 // isFileURL reports whether an address belongs to Discord's file hosts, or to the server that is configured in
 // place of Discord.
-func (d *downloads) isFileURL(address string) bool {
+func (d *downloader) isFileURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
 		return false

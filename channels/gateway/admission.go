@@ -57,7 +57,7 @@ func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked ch
 		return
 	}
 	asked.Name = in.From.Name
-	text, buttons := describe(asked)+textAsksToTalk, requestButtons(asked.Code)
+	text, buttons := describePerson(asked)+textAsksToTalk, requestButtons(asked.Code)
 	if len(channels.ShownButtons(d.Channel, buttons)) == 0 {
 		text += fmt.Sprintf(textApproveCommand, asked.Code)
 	}

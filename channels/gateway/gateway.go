@@ -259,7 +259,7 @@ func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	in.From = who
 	d.rememberOwner(in)
 	if v, is := readDecision(in); is && who.Owner {
-		return d.decide(ctx, in, v)
+		return d.handleDecision(ctx, in, v)
 	}
 	return d.publish(ctx, in)
 }

@@ -98,7 +98,7 @@ func (w *whispering) Whisper(_ context.Context, to bus.Address, user string, par
 	return nil
 }
 
-func (*whispering) Alone(_ context.Context, person string) (bus.Address, error) {
+func (*whispering) PrivateChat(_ context.Context, person string) (bus.Address, error) {
 	return bus.Address{Channel: "c", Chat: person}, nil
 }
 

@@ -55,10 +55,10 @@ func requestButtons(code string) []bus.Button {
 	}
 }
 
-// decide carries out an owner's decision, and tells all owners of the channel, in place of the request. Only after
-// that is the platform told that the button press has arrived. If the press comes again, decide does nothing; to
-// another process, the press is about a request that is over.
-func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) (err error) {
+// handleDecision carries out an owner's decision, and tells all owners of the channel, in place of the request.
+// Only after that is the platform told that the button press has arrived. If the press comes again, handleDecision
+// does nothing; to another process, the press is about a request that is over.
+func (d *receiver) handleDecision(ctx context.Context, in bus.Inbound, v ownerDecision) (err error) {
 	if !d.decided.add(in.ID, d.Now()) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) 
 			d.decided.forget(in.ID)
 		}
 	}()
-	person, done, err := d.carryOut(ctx, v)
+	person, done, err := d.carryOutDecision(ctx, v)
 	if was, known := d.untoldOutcomes.Load(in.ID); known && errors.Is(err, channels.ErrNoCode) {
 		told := was.(outcome)
 		person, done, err = told.person, told.done, nil
@@ -86,7 +86,7 @@ func (d *receiver) decide(ctx context.Context, in bus.Inbound, v ownerDecision) 
 		return fmt.Errorf("decide about a person: %w", err)
 	}
 	if _, known := d.untoldOutcomes.LoadOrStore(in.ID, outcome{person, done}); !known {
-		d.report(ctx, in, v, person)
+		d.reportDecision(ctx, in, v, person)
 	}
 	if err := d.tellOwners(ctx, in, v, person, done); err != nil {
 		return err // the press will come again
@@ -104,8 +104,8 @@ type outcome struct {
 	done   string
 }
 
-// report reports a decision to operators.
-func (d *Gateway) report(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing) {
+// reportDecision reports a decision to operators.
+func (d *Gateway) reportDecision(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing) {
 	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
 		slog.String("person", person.Person), slog.String("by", in.From.ID))
 	if d.Decided != nil {
@@ -121,7 +121,7 @@ func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecisi
 	}
 	for _, at := range owners {
 		out := bus.Outbound{ID: bus.DerivedID(at.String()+" "+in.ID, "#people"), To: at, At: d.Now(),
-			Text: describe(person) + " " + done + fmt.Sprintf(" by %s.", markup.Verbatim(in.From.ID))}
+			Text: describePerson(person) + " " + done + fmt.Sprintf(" by %s.", markup.Verbatim(in.From.ID))}
 		if v.command != removeCommand {
 			out.Subject = requestSubject(v.about)
 		}
@@ -135,9 +135,9 @@ func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecisi
 	return nil
 }
 
-// carryOut admits, refuses or removes a person on this channel, and returns them and what was done. It returns
-// channels.ErrNoCode if there is no such person or request. It does not remove owners.
-func (d *receiver) carryOut(ctx context.Context, v ownerDecision) (channels.Pairing, string, error) {
+// carryOutDecision admits, refuses or removes a person on this channel, and returns them and what was done. It
+// returns channels.ErrNoCode if there is no such person or request. It does not remove owners.
+func (d *receiver) carryOutDecision(ctx context.Context, v ownerDecision) (channels.Pairing, string, error) {
 	all, err := d.Pairings.Pairings(ctx)
 	if err != nil {
 		return channels.Pairing{}, "", err
@@ -178,8 +178,8 @@ func (d *receiver) replyOwn(ctx context.Context, out bus.Outbound) error {
 // replaces the one with the request.
 func requestSubject(code string) string { return "admission " + strings.ToUpper(code) }
 
-// describe returns a Markdown text that says who a person is.
-func describe(p channels.Pairing) string {
+// describePerson returns a Markdown text that says who a person is.
+func describePerson(p channels.Pairing) string {
 	name := []rune(p.Name)
 	id := markup.Verbatim(p.Person)
 	if len(name) == 0 {

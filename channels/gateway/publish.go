@@ -37,7 +37,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 			d.explain(in, textOwnersOnly)
 			return nil
 		}
-		return d.decide(ctx, in, v)
+		return d.handleDecision(ctx, in, v)
 	}
 	to, err := d.Route(ctx, in)
 	if err == nil {

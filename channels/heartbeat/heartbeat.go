@@ -30,8 +30,8 @@ const Name = "heartbeat"
 // Person returns the id of the person in whose name an agent's heartbeat speaks.
 func Person(agent string) string { return Name + ":" + agent }
 
-// Nothing is an agent's answer if it has found nothing that people need to be told.
-const Nothing = "HEARTBEAT_OK"
+// NothingToReport is an agent's answer if it has found nothing that people need to be told.
+const NothingToReport = "HEARTBEAT_OK"
 
 const (
 	lookEvery   = time.Minute // how often the settings are checked for changes
@@ -165,7 +165,7 @@ func (d *Service) beat(ctx context.Context, c Settings, slot time.Time) error {
 func messageText(list string) string {
 	return "This is a look at a checklist, which comes round every so often. Go through it with your tools. " +
 		"If there is something that people have to know and that you have not told them today, answer with that alone: your answer is sent to them, and nobody can answer you here. " +
-		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list
+		"If there is nothing, answer with " + NothingToReport + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
 // readChecklist returns the text of the checklist; "" if it contains only headings and comments, or does not exist.
@@ -237,10 +237,10 @@ func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	return part.Key, nil
 }
 
-// isNothing reports whether an answer is the word Nothing, ignoring case and everything around it that is not a
+// isNothing reports whether an answer is NothingToReport, ignoring case and everything around it that is not a
 // letter.
 func isNothing(text string) bool {
-	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
+	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), NothingToReport)
 }
 
 // noteFailure notes that a turn failed, if it did, and reports whether a failure of another turn has been noted for

@@ -20,8 +20,8 @@ func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Out
 	}
 	from, _ := bus.ParseAddress(r.From)
 	who := bus.Person{ID: r.Person, Name: r.Called, Owner: r.Owner}
-	if out.Text = onBehalf(who, from, "tell you"); markup.Blank(r.Content) {
-		out.Text = onBehalf(who, from, "send you this")
+	if out.Text = attributionText(who, from, "tell you"); markup.Blank(r.Content) {
+		out.Text = attributionText(who, from, "send you this")
 	} else {
 		out.Text += "\n\n" + quoteMarkdown(r.Content)
 	}
@@ -29,9 +29,10 @@ func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Out
 	return out
 }
 
-// onBehalf says, for the people who receive a message, who asked the bot to send it. Only the id proves who that
-// is, so the name is written in such a way that nobody can mistake it for an id or for words of the bot.
-func onBehalf(who bus.Person, from bus.Address, what string) string {
+// attributionText returns words that tell the people who receive a message who asked the bot to send it. Only the
+// id proves who that is, so the name is written in such a way that nobody can mistake it for an id or for words of
+// the bot.
+func attributionText(who bus.Person, from bus.Address, what string) string {
 	id := codeSpan(who.ID)
 	if name := plainName(who.Name); name != "" {
 		id = name + " (" + id + ")"

@@ -81,7 +81,7 @@ func (o *Outbox) status(ctx context.Context, p channels.Submission) (Status, err
 // lookUp reads the state of one message from the book into d. If the book does not have the message, it is still
 // waiting, unless it has expired, or the Dispatcher could not read it and has made it a dead letter.
 func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
-	send, err := o.newest(ctx, id)
+	send, err := o.newestSend(ctx, id)
 	switch {
 	case errors.Is(err, channels.ErrNoSend):
 		if err := o.findDead(ctx, p, id, to, d); err != nil {
@@ -106,9 +106,9 @@ func (o *Outbox) hasExpired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
-// newest returns the book's record of a message; if the message was replayed from the dead letters, the record of
+// newestSend returns the book's record of a message; if the message was replayed from the dead letters, the record of
 // its last replay.
-func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
+func (o *Outbox) newestSend(ctx context.Context, id string) (channels.Send, error) {
 	send, err := o.Book.Lookup(ctx, id)
 	for n := 1; err == nil && send.State() == channels.Failed; n++ {
 		again, missing := o.Book.Lookup(ctx, id+"~"+strconv.Itoa(n))
@@ -150,7 +150,7 @@ func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) er
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
 	for n := 0; n < places || best > 0; n++ {
-		send, err := o.newest(ctx, bus.FallbackID(id, n))
+		send, err := o.newestSend(ctx, bus.FallbackID(id, n))
 		if errors.Is(err, channels.ErrNoSend) {
 			if n >= places {
 				return nil

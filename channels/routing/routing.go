@@ -48,15 +48,16 @@ type Router struct {
 	Prefix string         // what commands begin with
 	Book   Book
 	Store  Store
-	// MayPart reports whether all running processes can handle sessions of single people; an older release can't.
-	MayPart func(ctx context.Context) (bool, error)
-	Log     *slog.Logger
+	// MaySplitByPerson reports whether all running processes can handle sessions of single people; an older release
+	// can't.
+	MaySplitByPerson func(ctx context.Context) (bool, error)
+	Log              *slog.Logger
 }
 
 // Route returns where a message goes. It is the Route of a gateway.Gateway.
 func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 	if r.Scope == byUser && in.Group {
-		if able, err := r.MayPart(ctx); err != nil || !able {
+		if able, err := r.MaySplitByPerson(ctx); err != nil || !able {
 			r.Log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
 				slog.String("channel", in.At.Channel), slog.Any("error", err))
 			return gateway.RouteResult{}, gateway.ErrNotNow

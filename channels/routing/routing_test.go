@@ -35,8 +35,8 @@ func router(t *testing.T, scope string, routes ...routing.Route) (*routing.Route
 	t.Cleanup(func() { must(t, store.Close()) })
 	return &routing.Router{
 		Agent: "main", Scope: scope, Prefix: "!", Book: book, Store: store, Log: slog.New(slog.DiscardHandler),
-		MayPart: func(context.Context) (bool, error) { return true, nil },
-		Routes:  func() []routing.Route { return routes },
+		MaySplitByPerson: func(context.Context) (bool, error) { return true, nil },
+		Routes:           func() []routing.Route { return routes },
 	}, book
 }
 
@@ -181,7 +181,7 @@ func TestEachPersonsSessionsAreApartByAgent(t *testing.T) {
 	if to := routed(t, r, said("g", "5", "ops hello")); to.Session != "ops:c:g::5" || strings.Join(to.Others, " ") != "main:c:g::5" {
 		t.Errorf("routed %+v", to)
 	}
-	r.MayPart = func(context.Context) (bool, error) { return false, nil }
+	r.MaySplitByPerson = func(context.Context) (bool, error) { return false, nil }
 	if _, err := r.Route(t.Context(), said("g", "5", "ops hello")); !errors.Is(err, gateway.ErrNotNow) {
 		t.Errorf("before all know such sessions: %v", err)
 	}

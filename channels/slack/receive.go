@@ -42,7 +42,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	}
 	var working sync.WaitGroup
 	if c.ReceivesHTTP() {
-		working.Go(func() { r.handleRequests(ctx, c.requests.deliveries) })
+		working.Go(func() { r.handleRequests(ctx, c.requestReceiver.deliveries) })
 	} else {
 		for range socketCount {
 			working.Go(func() {

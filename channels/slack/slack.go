@@ -101,7 +101,7 @@ type Channel struct {
 	*sender
 	*reactor
 	*panes
-	*requests
+	*requestReceiver
 	*socketAddresses
 	*channels.Unaddressed
 
@@ -203,7 +203,7 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is also returned
 	)
 	reachability := new(channels.Reachability)
-	rs := &requests{secret: c.SigningSecret, deliveries: make(chan events.Delivery)}
+	rs := &requestReceiver{secret: c.SigningSecret, deliveries: make(chan events.Delivery)}
 	self := &identity{api: api, receives: c.AppToken != "" || rs.ReceivesHTTP(), reachability: reachability, log: c.Log}
 	team := func(ctx context.Context) (string, error) {
 		me, err := self.current(ctx)
@@ -226,7 +226,7 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 		},
 		reactor:         &reactor{api},
 		panes:           &panes{surfaces: surfaces, conversations: chats, joins: c.Joins, log: c.Log},
-		requests:        rs,
+		requestReceiver: rs,
 		socketAddresses: &socketAddresses{api: api, hasAppToken: c.AppToken != ""},
 		name:            c.Name, api: api, translator: t, files: fetcher, paced: c.RateLimit != NoPace,
 		cursors: c.Cursors, timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,

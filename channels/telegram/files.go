@@ -55,12 +55,12 @@ func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachme
 	return []bus.Attachment{{Kind: kind, Name: markup.OneLine(name, 200), Type: typ, Size: size, Ref: id}}
 }
 
-// downloads fetches files that people have sent.
-type downloads struct{ *api }
+// A downloader fetches files that people have sent.
+type downloader struct{ *api }
 
 // Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads up to `most` bytes of it.
 // The file's address contains the bot's token.
-func (d *downloads) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+func (d *downloader) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most || a.Size > maxDownload && d.isOfficialServer {
 		return nil, channels.ErrTooLarge
 	}

@@ -72,7 +72,7 @@ type Channel struct {
 	*identity
 	*movedGroups
 	*sender
-	*downloads
+	*downloader
 	*pollReceiver
 	*webhookReceiver
 	*channels.Unaddressed
@@ -135,7 +135,7 @@ func New(c Config) (*Channel, error) {
 		Unaddressed:     unaddressed,
 		movedGroups:     moves,
 		sender:          &sender{api: a, moves: moves, forums: forums, sendsOnly: c.SendsOnly},
-		downloads:       &downloads{a},
+		downloader:      &downloader{a},
 		pollReceiver:    &pollReceiver{api: a},
 		webhookReceiver: &webhookReceiver{identity: self, webhook: c.Webhook, deliveries: make(chan webhook.Delivery), book: book},
 		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, unaddressed: unaddressed, moves: moves, forums: forums},

@@ -23,7 +23,7 @@ func escapeCostly(md string) string {
 		if i := strings.IndexByte(md[start:], '\n'); i >= 0 {
 			end = start + i + 1
 		}
-		if at := tooDeep(md[start:end]); at >= 0 {
+		if at := tooDeepAt(md[start:end]); at >= 0 {
 			if b == nil {
 				b = &strings.Builder{}
 			}
@@ -47,9 +47,9 @@ func escapeCostly(md string) string {
 // leadingSpace returns how many spaces and tabs a text begins with.
 func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// tooDeep returns the byte position in a line where the nesting or the indentation becomes too deep; -1 if it
+// tooDeepAt returns the byte position in a line where the nesting or the indentation becomes too deep; -1 if it
 // doesn't.
-func tooDeep(line string) int {
+func tooDeepAt(line string) int {
 	nested, spaces := 0, 0
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {

@@ -23,7 +23,7 @@ type conversations struct {
 // router returns what decides to which sessions a channel's messages belong.
 func (c *conversations) router(l *endpoint) *routing.Router {
 	return &routing.Router{
-		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MayPart: c.home.MayPart, Log: c.log,
+		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MaySplitByPerson: c.home.MayPart, Log: c.log,
 		Routes: func() []routing.Route {
 			var routes []routing.Route
 			for _, r := range c.settings.Load().Channels[l.name].Routes {

@@ -29,7 +29,7 @@ type costs struct {
 // newCosts makes the costs of these models. What they may cost is known only if some price is.
 func newCosts(on foundation, o *owners, of *modelChains) *costs {
 	c := &costs{foundation: on, owners: o}
-	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Money: on.home.Store.Money()}
+	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Budget: on.home.Store.Money()}
 	for _, model := range of.byAgent {
 		if model.Info().Price != (llm.Price{}) {
 			c.Caps = c.currentCaps
