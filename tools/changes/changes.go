@@ -1,7 +1,7 @@
-// Package changes is the tool that lists the files that turns have changed in a session's
+// Package changes provides the tool that lists the files that turns have changed in a session's
 // workspace.
 //
-// The tool keeps nothing itself: the function that New gets knows what was changed, and by which
+// The tool stores nothing itself: the function passed to New knows what was changed, and by which
 // turn. Only people can undo changes, by saying /undo.
 package changes
 
@@ -21,12 +21,12 @@ const (
 
 // A Turn is one turn that has changed files, or one undo.
 type Turn struct {
-	Number int    `json:"number"` // the number by which people name the turn to undo it
+	Number int    `json:"number"` // the number that people give to undo the turn
 	At     string `json:"at"`
-	// Current says that the turn is the one that makes this call.
+	// Current says that this call is part of the turn.
 	Current bool `json:"current,omitempty"`
 	Undone  bool `json:"undone,omitempty"`
-	// Undoes is the number of the turn that this entry has undone; 0 if it is not an undo.
+	// Undoes is the number of the turn that this entry undid; 0 if it is not an undo.
 	Undoes  int    `json:"undoes,omitempty"`
 	Files   []File `json:"files"`
 	More    int    `json:"more_files,omitempty"`
@@ -39,7 +39,7 @@ type File struct {
 	Change string `json:"change"`
 }
 
-// A List holds what was changed, the newest turn first.
+// A List holds changes, the newest turn first.
 type List struct {
 	Turns []Turn `json:"turns"`
 	Older int    `json:"older,omitempty"` // how many turns are kept but not listed
@@ -70,7 +70,7 @@ func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.
 	})
 }
 
-// selectTurns returns the turns for which a call asked, limited to as many turns and files as a
+// selectTurns returns the turns that a call asked for, limited to as many turns and files as a
 // model can read.
 func selectTurns(all []Turn, a args) (List, error) {
 	l := List{Turns: []Turn{}}

@@ -1,8 +1,8 @@
-// Package code is the tools with which an agent finds its way through source code: code_search finds symbols
+// Package code provides the tools with which an agent finds its way through source code: code_search finds symbols
 // and lines, and code_map shows what a project consists of.
 //
-// They read a session's directory as the file tools do, and keep an index of its symbols in memory. The index is
-// made by the first call, brought up to date by each one, and forgotten when nobody asks for a while.
+// They read a session's directory as the file tools do, and keep an index of its symbols in memory. The first call
+// builds the index, each call brings it up to date, and a timer drops it when it hasn't been used for a while.
 //
 // The files: code.go has the tools; index.go keeps the indexes, and refresh.go brings one up to date; search.go
 // searches, rank.go says which match comes first, and lines.go reads lines; outline.go makes the map. The package
@@ -20,15 +20,16 @@ import (
 	"parley/tools/code/symbols"
 )
 
-// A Dir is a session's directory, as far as it is read. It should also be an fs.ReadDirFS and an fs.StatFS.
+// A Dir is the part of a session's directory that these tools need. It should also be an fs.ReadDirFS and an
+// fs.StatFS.
 type Dir interface {
 	fs.FS
 	// Name turns a path that a model gives into a name for fs.FS.
 	Name(path string) (string, error)
 }
 
-// New makes the tools code_search and code_map. open returns the directory of a call's session, and held keeps
-// their indexes.
+// New makes the tools code_search and code_map. open returns the directory of a call's session, and held stores the
+// indexes.
 func New[D Dir](open func(ctx context.Context, call tools.Call) (D, error), held *Indexes) []tools.Tool {
 	c := codeTools{held: held, open: func(ctx context.Context, call tools.Call) (Dir, error) { return open(ctx, call) }}
 	return []tools.Tool{c.codeSearch(), c.codeMap()}
@@ -97,7 +98,7 @@ func (c codeTools) codeMap() tools.Tool {
 	})
 }
 
-// look brings the index of a call's session up to date below a path, and returns what lies there.
+// look brings the index of a call's session up to date below a path, and returns the files there.
 func (c codeTools) look(ctx context.Context, call tools.Call, path string, ignored bool) (listing, Dir, error) {
 	dir, err := c.open(ctx, call)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c codeTools) look(ctx context.Context, call tools.Call, path string, ignor
 	return list, dir, err
 }
 
-// languageNamed returns the language that a model names; "" stands for all.
+// languageNamed returns the language that a model names. "" means all languages.
 func languageNamed(name string) (string, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for of, others := range map[string]string{

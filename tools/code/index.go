@@ -8,7 +8,7 @@ import (
 	"parley/tools/code/symbols"
 )
 
-// Bounds of all indexes together, and how long one is kept that nobody uses.
+// Limits for all indexes together, and how long an unused index is kept.
 const (
 	maxIndexes = 16
 	maxHeld    = 500_000 // symbols
@@ -16,7 +16,7 @@ const (
 )
 
 // Indexes keeps the indexes of sessions' directories in memory. Its zero value is ready for use. It has no
-// goroutine: a timer forgets what is not used any more.
+// goroutine: a timer drops indexes that are no longer used.
 type Indexes struct {
 	mu     sync.Mutex
 	of     map[string]*index // by session
@@ -24,27 +24,28 @@ type Indexes struct {
 	timer  *time.Timer // set while there is an index
 }
 
-// An index has the symbols of one directory.
+// An index contains the symbols of one directory.
 type index struct {
 	turn    chan struct{}    // holds one value while a call works with files
 	files   map[string]*file // by name
-	symbols int              // how many the files have
+	symbols int              // how many symbols the files contain
 
-	used time.Time // guarded by Indexes.mu, as is held
+	used time.Time // guarded by Indexes.mu, like held
 	held int       // symbols, as of the last refresh
 }
 
-// A file is what is known of one file of source code. It is not changed once others may see it.
+// A file holds what is known about one source file. It isn't changed once other goroutines can see it.
 type file struct {
 	size     int64
 	modified time.Time
 	inode    uint64
-	changed  time.Time // as identityOf returns it
+	changed  time.Time // as returned by identityOf
 	read     time.Time // when it was read
 	symbols  []symbols.Symbol
 }
 
-// lock returns the index of a session, which it makes if there is none, for this call alone; unlock gives it back.
+// lock returns the index of a session, which it creates if necessary, for the exclusive use of this call. The call
+// returns it with unlock.
 func (x *Indexes) lock(ctx context.Context, session string) (*index, error) {
 	x.mu.Lock()
 	if x.of == nil {
@@ -68,7 +69,7 @@ func (x *Indexes) lock(ctx context.Context, session string) (*index, error) {
 	}
 }
 
-// unlock gives an index back, and forgets others if there are too many.
+// unlock ends a call's use of an index, and drops other indexes if there are too many.
 func (x *Indexes) unlock(i *index) {
 	x.mu.Lock()
 	i.used, i.held = time.Now(), i.symbols
@@ -77,7 +78,7 @@ func (x *Indexes) unlock(i *index) {
 	<-i.turn
 }
 
-// trim forgets the indexes that were not used for longest until the rest is within its bounds. The caller holds mu.
+// trim drops the least recently used indexes until the others are within the limits. The caller holds mu.
 func (x *Indexes) trim() {
 	for {
 		held := 0
@@ -95,7 +96,7 @@ func (x *Indexes) trim() {
 	}
 }
 
-// forgetIdle forgets the indexes that nobody has used for long. The timer calls it.
+// forgetIdle drops the indexes that haven't been used for keptIdle. The timer calls it.
 func (x *Indexes) forgetIdle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

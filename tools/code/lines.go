@@ -9,20 +9,20 @@ import (
 	"parley/tools"
 )
 
-// Bounds of the lines that are searched and shown.
+// Limits for the lines that are searched and shown.
 const (
 	maxSearched = 1 << 20 // bytes of a file
-	maxLine     = 4 << 10 // bytes of a line, of which the rest is not searched
+	maxLine     = 4 << 10 // bytes of a line that are searched
 	maxShown    = 300     // bytes of a line
-	maxSteps    = 1 << 22 // of matching, after which it is checked whether the call has ended
+	maxSteps    = 1 << 22 // of matching, between two checks whether the call has ended
 )
 
-// A lineMatcher finds lines with a text. A text without capitals matches in any case.
+// A lineMatcher finds lines that contain a text. A text without capitals matches in any case.
 type lineMatcher struct {
 	text    string
 	folds   bool
-	pattern *regexp.Regexp // instead of text
-	steps   int            // how many steps the pattern takes at most for each byte
+	pattern *regexp.Regexp // used instead of text
+	steps   int            // the most steps that the pattern takes for each byte
 }
 
 func newLineMatcher(text string) lineMatcher {
@@ -32,7 +32,7 @@ func newLineMatcher(text string) lineMatcher {
 	return lineMatcher{text: text, folds: true}
 }
 
-// each calls found for each line of a text that matches, until that returns false.
+// each calls found for each matching line of a text, until found returns false.
 func (m lineMatcher) each(ctx context.Context, content string, found func(number int, line string) bool) error {
 	if m.pattern == nil && !m.folds && !strings.Contains(content, m.text) {
 		return nil
@@ -65,7 +65,7 @@ func (m lineMatcher) matches(line string) bool {
 	return strings.Contains(line, m.text)
 }
 
-// containsFold reports whether a line contains a text without capitals, in any case.
+// containsFold reports whether a line contains a text that has no capitals, ignoring case.
 func containsFold(line, text string) bool {
 	first := text[0]
 	if first >= 0x80 {
@@ -83,7 +83,7 @@ func containsFold(line, text string) bool {
 	return false
 }
 
-// showLines adds to each match the line where it is.
+// showLines adds to each match the line that it is in.
 func showLines(ctx context.Context, dir Dir, found []match) error {
 	contents := map[string][]string{}
 	for i, m := range found {

@@ -14,12 +14,12 @@ import (
 	"parley/tools/code/symbols"
 )
 
-// Bounds of a map.
+// Limits of a map.
 const (
 	maxMap      = 4 << 10 // bytes
 	usualDepth  = 2
 	maxMapDepth = 6
-	maxEntries  = 8 // places where programs begin
+	maxEntries  = 8 // files in which programs begin
 )
 
 // A folder is a line of a map.
@@ -32,7 +32,7 @@ type folder struct {
 	members   map[string]int   // how many symbols each container has
 }
 
-// outline returns the map of what a listing has. If it is too long, it shows fewer symbols and then fewer levels.
+// outline returns the map of a listing. If that is too long, it shows fewer symbols and then fewer levels.
 func outline(dir Dir, list listing, depth int) string {
 	if depth = min(depth, maxMapDepth); depth == 0 {
 		depth = usualDepth
@@ -59,7 +59,7 @@ func outline(dir Dir, list listing, depth int) string {
 	return text
 }
 
-// foldersOf returns the folders of a listing down to a depth. What lies deeper counts for the folder above it.
+// foldersOf returns the folders of a listing down to a depth. Deeper files count for their ancestor at that depth.
 func foldersOf(list listing, depth int) []*folder {
 	all := map[string]*folder{}
 	add := func(name string, level int) *folder {
@@ -83,12 +83,12 @@ func foldersOf(list listing, depth int) []*folder {
 		}
 	}
 	return slices.SortedFunc(maps.Values(all), func(a, b *folder) int {
-		// A slash sorts before what else a name may have, so that a folder's own come behind it.
+		// A NUL sorts before any character of a name, so a folder's subfolders come right after it.
 		return strings.Compare(strings.ReplaceAll(a.name, "/", "\x00"), strings.ReplaceAll(b.name, "/", "\x00"))
 	})
 }
 
-// draw writes folders, a line each, with at most most symbols.
+// draw writes one line for each folder, with at most most symbols in each.
 func draw(folders []*folder, most int) string {
 	var b strings.Builder
 	for _, f := range folders {
@@ -105,7 +105,7 @@ func draw(folders []*folder, most int) string {
 	return b.String()
 }
 
-// counts says how many files a folder has, by language.
+// counts says how many files a folder contains, by language.
 func (f *folder) counts() string {
 	names := slices.SortedFunc(maps.Keys(f.languages), func(a, b string) int {
 		return cmp.Or(f.languages[b]-f.languages[a], strings.Compare(a, b))
@@ -158,7 +158,7 @@ func (f *folder) main(most int) []string {
 	return names
 }
 
-// isInner returns 1 for a name that begins with a small letter: in many languages it is not for others.
+// isInner returns 1 for a name that begins with a lowercase letter: in many languages that means it isn't exported.
 func isInner(name string) int {
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsLower(r) {
 		return 1
@@ -166,7 +166,7 @@ func isInner(name string) int {
 	return 0
 }
 
-// readmeTitle returns the first line of a project's README that says something, with its end.
+// readmeTitle returns the first line of a project's README that says something, and a line end.
 func readmeTitle(dir Dir, list listing) string {
 	for _, f := range list.files {
 		name := cmp.Or(tools.RelativeTo(list.from, f.name), path.Base(f.name)) // from may be the file itself

@@ -9,11 +9,11 @@ import (
 	"parley/tools/code/symbols"
 )
 
-// A rank says which of two symbols is shown first.
+// A rank decides which of two symbols is shown first.
 type rank struct {
 	class  int // how well the name matches; 0 is best
-	minor  int // whether it is a symbol of lesser interest
-	length int // of the name, and then of the path
+	minor  int // higher for symbols of lesser interest: variables and constants, and above all those of tests
+	length int // of the name
 	path   string
 	line   int
 }
@@ -21,10 +21,10 @@ type rank struct {
 // How well a name matches.
 const (
 	exact    = iota
-	sameName // but for the case of letters, or the underscores
+	sameName // except for case and separators
 	prefix
-	subWord  // a word within the name begins with it
-	contains // or a part of the name
+	subWord  // a word within the name begins with the query
+	contains // the name contains the query elsewhere
 )
 
 func (r rank) compare(with rank) int {
@@ -44,7 +44,7 @@ func rankOf(class int, s symbols.Symbol, path string) rank {
 	return r
 }
 
-// isTest reports whether a file has tests, going by its path.
+// isTest reports whether a file contains tests, judging by its path.
 func isTest(path string) bool {
 	path = strings.ToLower(path)
 	for _, mark := range []string{"_test.", ".test.", ".spec.", "test_", "tests/", "test/", "testdata/", "fixtures/"} {
@@ -62,7 +62,7 @@ type nameMatcher struct {
 	pattern       *regexp.Regexp // instead of a name
 }
 
-// A wanted is a name that is looked for.
+// A wanted is a name to look for.
 type wanted struct{ name, simplified string }
 
 func newNameMatcher(query string) nameMatcher {
@@ -73,7 +73,7 @@ func newNameMatcher(query string) nameMatcher {
 	return n
 }
 
-// match returns how well a symbol's name matches; ok is false if it does not.
+// match returns how well a symbol's name matches; ok is false if it doesn't match.
 func (n nameMatcher) match(name, container string) (class int, ok bool) {
 	if n.pattern != nil {
 		return subWord, n.pattern.MatchString(name)
@@ -96,7 +96,7 @@ func splitQuery(query string) (owner, member string, ok bool) {
 	return "", "", false
 }
 
-// match returns how well a name matches; ok is false if it does not.
+// match returns how well a name matches; ok is false if it doesn't match.
 func (w wanted) match(name string) (class int, ok bool) {
 	if w.name == name {
 		return exact, true
@@ -119,7 +119,7 @@ func (w wanted) match(name string) (class int, ok bool) {
 	return contains, true
 }
 
-// simplified returns a name in lower case, without what only separates its words.
+// simplified returns a name in lower case, without characters such as underscores that only separate its words.
 func simplified(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' || r == '$' {
@@ -129,8 +129,8 @@ func simplified(name string) string {
 	}, name)
 }
 
-// hasWord reports whether one of the words of a name, such as readFile or read_file, and those behind it begin
-// with a simplified query.
+// hasWord reports whether a simplified query matches the name from the beginning of one of its words on. Words are
+// separated as in readFile or read_file.
 func hasWord(name, query string) bool {
 	previous := ' '
 	for i, r := range name {

@@ -14,30 +14,30 @@ import (
 	"parley/tools/ignore"
 )
 
-// Bounds of one index, and of one call that brings it up to date.
+// Limits of one index, and of one call that brings it up to date.
 const (
 	maxFiles   = 20_000
-	maxBytes   = 64 << 20 // of the files of source code
+	maxBytes   = 64 << 20 // of source files
 	maxSymbols = 200_000
 	maxTime    = 2 * time.Second
 )
 
-// granularity is how long after a file was modified it may be modified again and keep its time. A file that was
-// read within it is read again.
+// granularity is the resolution that file timestamps are assumed to have: two changes of a file closer together
+// than this may leave the same timestamp. A file that was read that soon after a change is read again.
 const granularity = 2 * time.Second
 
 // errCut ends a walk early.
 var errCut = errors.New("the index was cut")
 
-// A listing is what lies below a path.
+// A listing is the list of the files below a path.
 type listing struct {
 	from    string
 	files   []listed
-	cut     string // if not all of it was looked at: why, in words for the model
+	cut     string // why some files were not looked at, worded for the model; "" if all were
 	skipped bool   // ignored files were left out
 }
 
-// A listed is one file of a listing.
+// A listed is one file in a listing.
 type listed struct {
 	name     string
 	size     int64
@@ -56,7 +56,7 @@ type refresh struct {
 	list   listing
 }
 
-// refresh brings the index of a session's directory up to date below from, and returns what lies there.
+// refresh brings the index of a session's directory up to date below from, and returns the files there.
 func (x *Indexes) refresh(ctx context.Context, session string, dir fs.FS, from string, ignored bool) (listing, error) {
 	i, err := x.lock(ctx, session)
 	if err != nil {
@@ -97,7 +97,7 @@ func (x *Indexes) refresh(ctx context.Context, session string, dir fs.FS, from s
 	return r.list, nil
 }
 
-// visit lists one file, and reads it if it is source code that is not in the index as it is now.
+// visit lists one file. It reads the file if that is source code and the index isn't up to date for it.
 func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	if len(r.list.files) == maxFiles {
 		return r.cut("there are more than %d files", maxFiles)
@@ -135,7 +135,7 @@ func (r *refresh) cut(format string, args ...any) error {
 	return errCut
 }
 
-// isCurrent reports whether a file is as it was when it was read.
+// isCurrent reports whether a file is unchanged since it was read.
 func (f *file) isCurrent(info fs.FileInfo) bool {
 	inode, changed := identityOf(info)
 	return f.size == info.Size() && f.modified.Equal(info.ModTime()) && f.inode == inode && f.changed.Equal(changed) && f.read.Sub(f.modified) > granularity
@@ -145,7 +145,7 @@ func (f *file) isCurrent(info fs.FileInfo) bool {
 func (r *refresh) read(ctx context.Context, name string, info fs.FileInfo) (*file, error) {
 	r.index.drop(name)
 	if r.index.symbols >= maxSymbols {
-		r.dropUnseen() // what other calls have searched makes room
+		r.dropUnseen() // forget files that only earlier calls have searched, to make room
 	}
 	if r.index.symbols >= maxSymbols {
 		return nil, r.cut("they declare more than %d symbols", maxSymbols)
@@ -153,7 +153,7 @@ func (r *refresh) read(ctx context.Context, name string, info fs.FileInfo) (*fil
 	read := time.Now()
 	content, ok := readText(r.dir, name, symbols.MaxFile)
 	if !ok {
-		return nil, ctx.Err() // it has gone, or is no text
+		return nil, ctx.Err() // the file has gone, or is not text
 	}
 	known := &file{size: info.Size(), modified: info.ModTime(), read: read, symbols: r.finder.Find(name, content)}
 	known.inode, known.changed = identityOf(info)
@@ -170,7 +170,7 @@ func (i *index) drop(name string) {
 	}
 }
 
-// dropUnseen removes what the walk has not come to yet.
+// dropUnseen removes from the index the files that the walk hasn't come to yet.
 func (r *refresh) dropUnseen() {
 	for name := range r.index.files {
 		if !r.seen[name] {
@@ -179,7 +179,7 @@ func (r *refresh) dropUnseen() {
 	}
 }
 
-// dropGone removes what the walk did not find any more.
+// dropGone removes from the index the files that no longer exist.
 func (r *refresh) dropGone() {
 	for name := range r.index.files {
 		if !r.seen[name] && (r.list.from == "." || name == r.list.from || strings.HasPrefix(name, r.list.from+"/")) {
@@ -188,7 +188,8 @@ func (r *refresh) dropGone() {
 	}
 }
 
-// readText reads a text of at most most bytes; false if it is longer, cannot be read or is no text.
+// readText reads a text of at most most bytes. It returns false if the file is longer, cannot be read or is not
+// text.
 func readText(dir fs.FS, name string, most int64) (string, bool) {
 	f, err := dir.Open(name)
 	if err != nil {
@@ -199,7 +200,7 @@ func readText(dir fs.FS, name string, most int64) (string, bool) {
 	if err != nil || info.Size() > most {
 		return "", false
 	}
-	content := make([]byte, info.Size()) // what is added meanwhile is for the next call
+	content := make([]byte, info.Size()) // the next call reads what is added meanwhile
 	n, err := io.ReadFull(f, content)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || tools.IsBinary(content[:min(n, tools.SniffBytes)]) {
 		return "", false

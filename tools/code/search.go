@@ -10,19 +10,19 @@ import (
 	"parley/tools"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	usualLimit = 20
 	maxLimit   = 100
 	maxQuery   = 500
-	maxRanked  = 20_000 // symbols that match, of which the best are shown
+	maxRanked  = 20_000 // matching symbols, of which the best are shown
 )
 
 // A match is one symbol or line that was found.
 type match struct {
 	Path      string `json:"path"`
 	Line      int    `json:"line"`
-	Kind      string `json:"kind"` // of the symbol; text for a line
+	Kind      string `json:"kind"` // the kind of symbol; "text" for a line
 	Name      string `json:"name,omitempty"`
 	Container string `json:"container,omitempty"`
 	Text      string `json:"text"`
@@ -78,7 +78,7 @@ func newSearch(args searchArgs) (*search, error) {
 	return s, nil
 }
 
-// run searches what a listing has.
+// run searches the files of a listing.
 func (s *search) run(ctx context.Context, dir Dir, list listing) (searchResult, error) {
 	s.early = list.cut
 	if s.symbols {
@@ -136,7 +136,7 @@ func (s *search) keepBest() {
 	s.found = s.found[:min(len(s.found), s.limit)]
 }
 
-// findLines finds lines with the text, as far as there is room for more matches.
+// findLines finds lines that contain the text, until there is no room for more matches.
 func (s *search) findLines(ctx context.Context, dir Dir, list listing) error {
 	known := map[string]map[int]bool{}
 	for _, m := range s.found {
@@ -175,7 +175,7 @@ func (s *search) findLines(ctx context.Context, dir Dir, list listing) error {
 	return nil
 }
 
-// findInFile finds lines of one file; full says that there is no room for more.
+// findInFile finds lines in one file; full says that there is no room for more.
 func (s *search) findInFile(ctx context.Context, name, content string, known map[int]bool) (full bool, err error) {
 	err = s.texts.each(ctx, content, func(number int, line string) bool {
 		switch {

@@ -23,12 +23,11 @@ import (
 // a document there. Nobody types it.
 const childCommand = "read-document"
 
-// maxMemory is the number of bytes of memory below which the Go runtime of that process tries to
-// stay.
+// maxMemory is the memory limit, in bytes, that the Go runtime of that process tries to stay below.
 const maxMemory = 320 << 20
 
-// Main parses a document, if args (as in os.Args) say that this process was started for that:
-// asked reports so, and code is the process's exit code.
+// Main parses a document if args (in the form of os.Args) say that this process was started for
+// that, which asked reports. code is the process's exit code.
 func Main(args []string) (code int, asked bool) {
 	if len(args) < 2 || args[1] != childCommand {
 		return 0, false
@@ -105,7 +104,7 @@ func read(ask request, content []byte) (answer, error) {
 	return got, nil
 }
 
-// openDocument parses a document of that kind.
+// openDocument parses a document of the given kind.
 func openDocument(kind pages.Kind, content []byte) (pages.Document, error) {
 	switch kind {
 	case pages.PDF:
@@ -113,7 +112,7 @@ func openDocument(kind pages.Kind, content []byte) (pages.Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		return engine.Open(content) // both end with this process
+		return engine.Open(content) // the engine and the document end with this process
 	case pages.Office:
 		return office.Open(content)
 	case pages.Old:

@@ -2,10 +2,10 @@
 //
 // Code that parses a stranger's file can be turned against the process that runs it, so none of
 // it runs in the server: the file goes to a child, which is this program run once more inside the
-// sandbox (see Main), with no workspace, no network and bounds of time and memory; the child
+// sandbox (see Main), with no workspace, no network, and limits on time and memory; the child
 // answers with text. Where there is no sandbox, no document is read.
 //
-// The files: documents.go is the server's side, and child.go the child's. The package pages has
+// The files: documents.go is the server's side, and child.go the child's. The package pages defines
 // the types that both use; pdf, office and table each parse some kinds.
 package documents
 
@@ -42,13 +42,13 @@ type Reader struct {
 	Time    time.Duration // how long reading one document may take; 0 means 25 s
 }
 
-// A request is what the child is asked to do, as JSON in the first line that it reads. The
+// A request tells the child what to do. The child reads it as JSON in its first line of input; the
 // document follows.
 type request struct {
 	Kind   pages.Kind
 	Pages  []pages.Range
 	Most   int
-	Within time.Duration // how long the child may begin further pages
+	Within time.Duration // how long the child may go on starting further pages
 }
 
 // An answer is what the child writes.
@@ -61,13 +61,13 @@ type answer struct {
 	Detail  string        `json:"detail,omitempty"`
 }
 
-// A pageText is the text that the child has read from one page.
+// A pageText is the text of one page.
 type pageText struct {
 	Number int `json:"number"`
 	pages.Page
 }
 
-// Read implements pages.Reader: it runs the child and shows the pages that it has read.
+// Read implements pages.Reader: it runs the child and returns the pages that the child has read.
 func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.ShownPart, error) {
 	chosen, err := pages.Parse(ask.Pages)
 	if err != nil {
@@ -149,7 +149,7 @@ func problemError(name string, kind pages.Kind, got answer) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s is damaged, or not what its name says (%s): its text cannot be read%s", name, kind, detail)
 }
 
-// joinPages returns the texts of the pages one after the other, each below a line with its title.
+// joinPages joins the texts of the pages, each below a line with its title.
 func joinPages(got answer) string {
 	var out strings.Builder
 	for i, page := range got.Pages {
@@ -177,9 +177,9 @@ func noteOf(got answer) string {
 	return got.Note
 }
 
-// A countedReader is a reader that ends after a number of bytes. It records whether there were more,
-// or why not everything could be read. It may be read and asked at the same time, because the process
-// that starts the child may still read when the child has ended.
+// A countedReader is a reader that ends after a number of bytes. It records whether there were
+// more, or why not everything could be read. Read and the other methods may be called at the same
+// time, because the process that starts the child may still read when the child has ended.
 type countedReader struct {
 	from   io.Reader
 	left   atomic.Int64

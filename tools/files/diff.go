@@ -8,11 +8,11 @@ import (
 	"parley/tools"
 )
 
-// This file reads unified diffs that models write. Models get the numbers of a hunk wrong and
-// leave out the blank of an empty line, which the libraries that read diffs of programs refuse.
-// So the text of a hunk counts, and its numbers are only a hint.
+// This file reads unified diffs that models write. Models get the numbers of a hunk wrong and leave
+// out the blank of an empty line, and libraries that read diffs made by programs refuse such diffs.
+// So here the text of a hunk counts, and its numbers are only a hint.
 
-// Bounds of a patch.
+// Limits of a patch.
 const (
 	maxPatch        = 4 << 20 // bytes
 	maxPatchedFiles = 200
@@ -20,11 +20,11 @@ const (
 
 // A filePatch holds the changes that a patch makes to one file.
 type filePatch struct {
-	from, to string // paths; "" where the file is new, or removed
+	from, to string // paths; from is "" if the file is new, to is "" if it is removed
 	hunks    []hunk
 }
 
-// displayPath returns the path by which results and errors name the file.
+// displayPath returns the path that results and errors use for the file.
 func (f filePatch) displayPath() string {
 	if f.to == "" {
 		return f.from
@@ -32,16 +32,15 @@ func (f filePatch) displayPath() string {
 	return f.to
 }
 
-// A hunk is one replacement within a file: some lines in a row, and the lines that take their
-// place.
+// A hunk is one replacement within a file: some consecutive lines, and the lines that replace them.
 type hunk struct {
 	line           int    // the number of its first line in the old file, counted from 1, as the patch states it
-	old, new       string // whole lines; the last has no line end where the file has none
+	old, new       string // whole lines; the last has no line end if the file has none there
 	added, removed int
 }
 
-// patchPaths returns the paths of the files that a patch changes, as far as the patch can be
-// read.
+// patchPaths returns the paths of the files that a patch changes. If the patch cannot be read to
+// its end, it returns those before the error.
 func patchPaths(patch string) []string {
 	var paths []string
 	list, _ := parsePatch(patch)
@@ -57,13 +56,13 @@ func patchPaths(patch string) []string {
 
 // A diffReader reads a patch line by line.
 type diffReader struct {
-	lines []string // with their ends
+	lines []string // with their line ends
 	at    int
 	files []filePatch
 }
 
 // parsePatch reads a patch, a unified diff of any number of files. If there is an error, it also
-// returns what it has read before the error.
+// returns the files that it has read before the error.
 func parsePatch(patch string) ([]filePatch, error) {
 	if len(patch) > maxPatch {
 		return nil, tools.Errorf(tools.InvalidArgs, "the patch has %d bytes, at most %d are allowed: make several", len(patch), maxPatch)
@@ -84,7 +83,7 @@ func parsePatch(patch string) ([]filePatch, error) {
 }
 
 // checkFiles returns an error for a patch that names a file twice, changes too many files, or
-// says nothing about how one is changed.
+// doesn't say how a file is changed.
 func (r *diffReader) checkFiles() error {
 	if len(r.files) > maxPatchedFiles {
 		return tools.Errorf(tools.InvalidArgs, "the patch changes %d files, at most %d are allowed: make several", len(r.files), maxPatchedFiles)
@@ -108,7 +107,7 @@ func (r *diffReader) checkFiles() error {
 	return nil
 }
 
-// lineAt returns line n of the patch without its end; "" behind the last line.
+// lineAt returns line n of the patch without its line end; "" past the last line.
 func (r *diffReader) lineAt(n int) string {
 	if n >= len(r.lines) {
 		return ""
@@ -116,7 +115,7 @@ func (r *diffReader) lineAt(n int) string {
 	return strings.TrimRight(r.lines[n], "\r\n")
 }
 
-// readNext reads the header of a file or a hunk, and skips any other line.
+// readNext reads the header of a file, or a hunk, and skips any other line.
 func (r *diffReader) readNext() error {
 	line := r.lineAt(r.at)
 	switch {
@@ -130,12 +129,12 @@ func (r *diffReader) readNext() error {
 		}
 		return r.readHunk()
 	}
-	r.at++ // what mails and version control write around a diff
+	r.at++ // text that mail and version control programs put around a diff
 	return nil
 }
 
-// isHeader reports whether line n and the one after it are the two lines, --- and +++, with which
-// a file begins.
+// isHeader reports whether line n and the next one are the two lines, --- and +++, that begin a
+// file.
 func (r *diffReader) isHeader(n int) bool {
 	return strings.HasPrefix(r.lineAt(n), "--- ") && strings.HasPrefix(r.lineAt(n+1), "+++ ")
 }
@@ -181,7 +180,7 @@ func (r *diffReader) addGitOnly(start int, f filePatch, added, removed bool) err
 			f.to = ""
 		case f.from == f.to:
 			if strings.HasPrefix(r.lineAt(r.at), "@@") {
-				break // a model left the two lines out
+				break // the model left the two lines out
 			}
 			return tools.Errorf(tools.InvalidArgs, "line %d of the patch changes nothing of the file's text", start+1)
 		}
@@ -204,8 +203,8 @@ func (r *diffReader) readFileHeader(f filePatch) error {
 	if f.from != "" && f.to != "" { // a rename, whose names git writes without a/ and b/
 		from, to = f.from, f.to
 	} else if from != "" && to != "" && from != to {
-		// Old and new names that differ, as "a.txt.orig" and "a.txt", mean the new one unless a
-		// rename is stated.
+		// If the old and new names differ, as "a.txt.orig" and "a.txt", the new one is meant unless
+		// a rename is stated.
 		from = to
 	}
 	return r.addFile(filePatch{from: from, to: to})
@@ -217,7 +216,7 @@ func (r *diffReader) addFile(f filePatch) error {
 }
 
 // headerPath returns the path in a line that begins with mark, which is --- or +++. It returns ""
-// for /dev/null, which stands for a file that does not exist.
+// for /dev/null, which means that the file does not exist.
 func headerPath(line, mark string) string {
 	path, _, _ := strings.Cut(strings.TrimPrefix(line, mark), "\t")
 	if path = unquotePath(strings.TrimSpace(path)); path == "/dev/null" {
@@ -235,8 +234,9 @@ func unquotePath(path string) string {
 	return path
 }
 
-// readHunk reads a hunk. It takes as many lines as the hunk's header says if that makes sense.
-// Otherwise, as models often count wrongly, it takes all lines that look like part of the hunk.
+// readHunk reads a hunk. It takes as many lines as the hunk's header says, if that is consistent.
+// Otherwise, because models often count wrongly, it takes all lines that look like part of the
+// hunk.
 func (r *diffReader) readHunk() error {
 	line, olds, news, ok := parseHunkHeader(r.lineAt(r.at))
 	r.at++
@@ -264,13 +264,13 @@ type hunkText struct {
 	added, removed int
 }
 
-// addLine adds one line of the hunk; before is the line before it.
+// addLine adds one line of the hunk; before is the previous line.
 func (h *hunkText) addLine(text, before string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	if strings.TrimRight(text, "\r\n") == "" {
-		text = " " + text // an empty line that lost its blank
+		text = " " + text // an empty line without its leading blank
 	}
 	switch mark, rest := text[0], text[1:]; mark {
 	case '-':
@@ -282,7 +282,7 @@ func (h *hunkText) addLine(text, before string) {
 	case ' ':
 		h.old = append(h.old, rest...)
 		h.new = append(h.new, rest...)
-	case '\\': // the line before has no end
+	case '\\': // the previous line has no line end
 		if !strings.HasPrefix(before, "+") {
 			h.old = withoutLineEnd(h.old)
 		}
@@ -321,9 +321,9 @@ func parseSpan(s string) (at, count int, ok bool) {
 	return at, count, err == nil && count >= 0
 }
 
-// countedEnd returns the number of the line behind a hunk that begins at line n, if the hunk has
-// as many old and new lines as its header says. ok reports whether the hunk really ends there,
-// with something else behind it.
+// countedEnd returns the number of the line after a hunk that begins at line n, assuming that the
+// hunk has as many old and new lines as its header says. ok reports whether the hunk really ends
+// there, with something else after it.
 func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	for olds > 0 || news > 0 {
 		if n >= len(r.lines) {
@@ -351,14 +351,14 @@ func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	return n, olds == 0 && news == 0 && !more
 }
 
-// lookalikeEnd returns the number of the line behind the last one, from line n on, that looks
-// like part of a hunk.
+// lookalikeEnd returns the number of the line after the last one, from line n on, that looks like
+// part of a hunk.
 func (r *diffReader) lookalikeEnd(n int) int {
 	last := n
 	for ; n < len(r.lines); n++ {
 		line := r.lineAt(n)
 		switch {
-		case line == "": // part of it if more follows
+		case line == "": // part of the hunk if more of it follows
 			continue
 		case r.isHeader(n), strings.IndexByte(` +-\`, line[0]) < 0:
 			return last

@@ -18,8 +18,8 @@ func (b fileTools) aboutDocuments() string {
 	return "Documents (PDF, DOCX, XLSX, PPTX) come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
 }
 
-// documentKind returns as what kind of document a file is read; None means as plain text. A text
-// is read as a document, in parts, if the model asks for pages of it, or if it is not in UTF-8
+// documentKind returns the kind of document as which a file is read; None means as plain text. A
+// text is read as a document, in parts, if the model asks for pages of it, or if it is not in UTF-8
 // and the model asks for no lines.
 func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	kind := pages.KindOf(args.Path, start)
@@ -27,7 +27,7 @@ func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	case kind == pages.None && args.Pages != "" && !tools.IsBinary(start):
 		return pages.ChosenKind(args.Path)
 	case kind == pages.Table && args.Pages == "" && !tools.IsBinary(start) && (lines || b.documents == nil):
-		return pages.None // as it always was
+		return pages.None // read as plain text
 	}
 	return kind
 }

@@ -1,13 +1,12 @@
-// Package files is the tools that read, write and find files in a session's workspace.
+// Package files provides the tools that read, write and find files in a session's workspace.
 //
-// The tools work through a Dir, so they serve a directory on this machine, in a sandbox or in
-// another place alike. The Dir decides which paths may be used; the tools only turn its errors
-// into codes.
+// The tools work through a Dir, so the directory may be on this machine, in a sandbox or elsewhere.
+// The Dir decides which paths may be used; the tools only turn its errors into error codes.
 //
-// The files: files.go lists the tools, and has list_directory; read.go, write.go, glob.go,
+// The files: files.go makes the tools, and contains list_directory; read.go, write.go, glob.go,
 // grep.go and patch.go are the other tools; document.go is the part of read_file that reads
-// documents; diff.go reads a patch and hunks.go finds where it applies; pattern.go turns patterns
-// of paths into regular expressions, and scan.go searches lines.
+// documents; diff.go reads a patch and hunks.go finds where it applies; pattern.go turns path
+// patterns into regular expressions, and scan.go searches lines.
 package files
 
 import (
@@ -23,32 +22,32 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// A Dir is a directory with everything in it, which the tools read and write. It should also be
-// an fs.ReadDirFS and an fs.StatFS, because its Open need not open directories.
+// A Dir is a directory, with everything in it, that the tools read and write. It should also be an
+// fs.ReadDirFS and an fs.StatFS, because its Open need not open directories.
 //
-// The model is shown its errors as they are, so they must not name paths of the host. The tools
-// tell some errors apart with errors.Is: fs.ErrInvalid for a path that cannot be used,
+// The model is shown its errors as they are, so they must not contain paths of the host. The tools
+// distinguish some errors with errors.Is: fs.ErrInvalid for a path that cannot be used,
 // fs.ErrNotExist and fs.ErrPermission.
 type Dir interface {
 	fs.FS
-	// Name turns a path that a model gives into a name for fs.FS.
+	// Name turns a path from a model into a name for fs.FS.
 	Name(path string) (string, error)
-	// Write replaces a file's content as a whole or not at all. It creates the file and its
-	// directories if they are missing.
+	// Write replaces a file's whole content, or nothing. It creates the file and its directories if
+	// they are missing.
 	Write(name string, content []byte) error
 	// Update reads a file of at most limit bytes, calls change with its content, and writes what
 	// change returns, without another write in between. old is nil if the file is missing. Update
-	// returns an error of change as it is.
+	// returns an error from change unchanged.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 	// Remove removes a file; it returns nil if the file is missing.
 	Remove(name string) error
 }
 
-// maxFileBytes bounds how much of a file is read into memory.
+// maxFileBytes limits how much of a file is read into memory.
 const maxFileBytes = 16 << 20
 
 // New makes the tools. open returns the directory of a call's session. documents reads files that
-// are not text, such as PDF; it is nil where these cannot be read.
+// are not text, such as PDF; it is nil if these cannot be read.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), documents pages.Reader) []tools.Tool {
 	b := fileTools{open: open, documents: documents}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.applyPatch(), b.listDirectory(), b.glob(), b.grep()}
@@ -99,9 +98,8 @@ func (b fileTools) listDirectory() tools.Tool {
 	})
 }
 
-// describeEntry describes a directory entry to the model. Of a symbolic link it describes what
-// the link leads to; if that is nothing, or outside of the workspace, it only gives the link's
-// name.
+// describeEntry describes a directory entry to the model. For a symbolic link it describes the
+// link's target; if that doesn't exist, or is outside the workspace, it only gives the link's name.
 func describeEntry(dir fs.FS, parent string, e fs.DirEntry) entry {
 	out := entry{Name: e.Name(), IsDir: e.IsDir()}
 	var info fs.FileInfo

@@ -14,7 +14,7 @@ import (
 	"parley/tools/ignore"
 )
 
-// Bounds of a search for files.
+// Limits of a search for files.
 const (
 	maxVisited = 100_000 // directory entries
 	maxPaths   = 1000
@@ -58,7 +58,7 @@ func (b fileTools) glob() tools.Tool {
 		}
 		result, err := findMatches(ctx, dir, base, pattern, args.Ignored)
 		if errors.Is(err, fs.ErrNotExist) && args.Path == "" {
-			err = nil // the pattern's own directory is missing: it matches nothing
+			err = nil // the pattern's own directory is missing, so it matches nothing
 		}
 		if err != nil {
 			return nil, tools.DirError(err)
@@ -102,9 +102,8 @@ func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Rege
 	return result, err
 }
 
-// compileGlobArg turns rest into a regular expression: a pattern of paths, or what remains of it
-// without the folder in which the search begins. Its errors show the whole pattern, given, and
-// the name of the tool's argument, what.
+// compileGlobArg turns rest into a regular expression: a path pattern, or what remains of it without the folder in
+// which the search begins. Its errors show the whole pattern, given, and the name of the tool's argument, what.
 func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	if given == "" || len(given) > maxPattern {
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)
@@ -116,7 +115,7 @@ func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// filterFrom returns what a search that begins in from leaves out.
+// filterFrom returns the filter that decides what a search beginning in from leaves out.
 func filterFrom(dir fs.FS, from string, ignored bool) *ignore.Filter {
 	if ignored {
 		return ignore.Off()
@@ -124,10 +123,11 @@ func filterFrom(dir fs.FS, from string, ignored bool) *ignore.Filter {
 	return ignore.New(dir, from)
 }
 
-// maxCounting is how long a search that has found nothing looks for matches in what it has left out.
+// maxCounting is how long a search that found nothing looks for matches among the files that it left out.
 const maxCounting = time.Second
 
-// countIgnored says how many matches a search would have found without its filter. The search found none with it.
+// countIgnored returns a text that says how many matches a search would have found without its filter. The search
+// found none with it.
 func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.Context, *ignore.Filter) (int, string, error)) (string, error) {
 	if !filter.Skipped() {
 		return "", nil
@@ -153,9 +153,8 @@ func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.
 	return "", nil
 }
 
-// walk calls visit for a file or, if from is a directory, for everything below it that filter
-// does not leave out, in the order of names. It does not follow symbolic links. If it ends before
-// the end, early says why, in words for the model.
+// walk calls visit for a file or, if from is a directory, for everything below it that filter does not leave out,
+// in the order of names. It does not follow symbolic links. If it ends early, early says why, worded for the model.
 func walk(ctx context.Context, dir fs.FS, from string, filter *ignore.Filter, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {

@@ -15,12 +15,12 @@ import (
 	"parley/tools/ignore"
 )
 
-// Bounds of a search for text.
+// Limits of a search for text.
 const (
 	maxMatches = 200
 	maxLine    = 64 << 10 // bytes of a line that are searched
 	maxShown   = 400      // bytes of a line that are shown
-	maxContext = 10       // how many lines before and behind a match are shown at most
+	maxContext = 10       // how many lines before and after a match are shown at most
 )
 
 type grepArgs struct {
@@ -92,8 +92,8 @@ func (s *search) run(ctx context.Context, dir Dir, from string, ignored bool) (g
 // A search is one call of the tool grep, with the matches so far.
 type search struct {
 	text       scanner
-	glob       *regexp.Regexp // nil for every file
-	matchNames bool           // glob has no slash: it may match the name alone
+	glob       *regexp.Regexp // nil matches every file
+	matchNames bool           // glob contains no slash, so it may match just the name
 	context    int
 	found      []match
 }
@@ -111,7 +111,7 @@ func newSearch(args grepArgs) (*search, error) {
 	return s, err
 }
 
-// wantsFile reports whether the call's pattern of file names lets this file be searched.
+// wantsFile reports whether the call's file name pattern allows searching this file.
 func (s *search) wantsFile(name, base string) bool {
 	if s.glob == nil || name == "" {
 		return true

@@ -9,8 +9,8 @@ import (
 	"parley/tools"
 )
 
-// apply returns what a patch makes of a file whose content is old. For both contents nil means
-// that there is no such file.
+// apply returns the content that a patch turns old into. For both contents, nil means that there is
+// no such file.
 func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 	a := hunkApplier{content: old, line: 1, path: f.displayPath()}
 	for n, h := range f.hunks {
@@ -36,17 +36,17 @@ func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 	return nonNil(made), nil
 }
 
-// A hunkApplier applies the hunks of a patch to one file, from its beginning to its end.
+// A hunkApplier applies the hunks of a patch to one file, from beginning to end.
 type hunkApplier struct {
 	path    string
 	content []byte
-	at      int // up to this offset in content, everything is done
+	at      int // everything in content up to this offset is done
 	line    int // the number of the line that begins at that offset
 	made    []byte
 }
 
-// applyHunk applies hunk number n of the patch at the place where its old lines stand in the
-// file; that must be behind the hunk before it.
+// applyHunk applies hunk number n of the patch where the file contains its old lines; that must be
+// after the previous hunk.
 func (a *hunkApplier) applyHunk(n int, h hunk) error {
 	at, old, made, why := a.findHunk(h)
 	if why != "" {
@@ -58,8 +58,9 @@ func (a *hunkApplier) applyHunk(n int, h hunk) error {
 	return nil
 }
 
-// findHunk returns the offset at which a hunk's old lines stand in the file, with the old and the
-// new text as the file would have them. If they do not stand there, why says so to the model.
+// findHunk returns the offset at which the file contains a hunk's old lines, with the old and the
+// new text as the file would contain them. If the file doesn't contain the old lines, why tells the
+// model so.
 func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
 	expected := a.lineStart(h.line)
 	if h.old == "" {
@@ -83,8 +84,8 @@ func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
 	return 0, "", "", a.describeMismatch(expected, h)
 }
 
-// lineEndVariants returns the old and the new text of a hunk in each form in which a file could
-// have them: with the file's own line ends, and without a line end at the end of the file.
+// lineEndVariants returns the old and the new text of a hunk in each form that they could have in a
+// file: with the file's own line ends, and without a line end at the end of the file.
 func (a *hunkApplier) lineEndVariants(h hunk) [][2]string {
 	all := [][2]string{{h.old, h.new}}
 	if bytes.Contains(a.content, []byte("\r\n")) && !strings.Contains(h.old+h.new, "\r") {
@@ -100,7 +101,7 @@ func (a *hunkApplier) lineEndVariants(h hunk) [][2]string {
 	return all
 }
 
-// findLines returns all offsets at which text stands as whole lines.
+// findLines returns all offsets at which text occurs as whole lines.
 func (a *hunkApplier) findLines(text string) []int {
 	var at []int
 	if text == "" {
@@ -117,8 +118,8 @@ func (a *hunkApplier) findLines(text string) []int {
 	return at
 }
 
-// lineStart returns the offset at which the line with this number begins; -1 if that part of the
-// content was copied already or has no such line.
+// lineStart returns the offset of the beginning of the line with this number; -1 if that part of
+// the content was copied already, or has no such line.
 func (a *hunkApplier) lineStart(line int) int {
 	at := a.at
 	for n := a.line; n < line; n++ {
@@ -135,7 +136,7 @@ func (a *hunkApplier) lineStart(line int) int {
 }
 
 // insertionPoint returns where to insert the lines of a hunk that only adds lines and shows none
-// around them: behind the line whose number it states. The results are as for findHunk.
+// around them: after the line whose number it states. The results are as for findHunk.
 func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	if len(a.content) == 0 {
 		return 0, "", h.new, ""
@@ -153,8 +154,8 @@ func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	return at, "", h.new, ""
 }
 
-// describeMismatch says, for the model, which line of the file differs from the hunk at the place
-// where the hunk is expected.
+// describeMismatch tells the model which line of the file differs from the hunk at the place where
+// the hunk is expected.
 func (a *hunkApplier) describeMismatch(expected int, h hunk) string {
 	first, _, _ := strings.Cut(h.old, "\n")
 	if expected < 0 {

@@ -30,7 +30,7 @@ func (b fileTools) applyPatch() tools.Tool {
 	return tools.New(spec, b.patch, tools.Reconcile(b.reconcilePatch))
 }
 
-// A change turns the content of one path into another; nil stands for no file.
+// A change replaces the content of one path; nil means that there is no file.
 type change struct {
 	path     string
 	old, new []byte
@@ -86,7 +86,8 @@ func patchResult(list []filePatch) map[string][]patchedFile {
 }
 
 // planChanges returns the changes that a patch makes, path by path. If an earlier run of the call
-// was cut off, begun is what it had recorded, and planChanges leaves out what was done already.
+// was cut off, begun is what that run recorded, and planChanges leaves out the changes that were
+// already made.
 func planChanges(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]change, error) {
 	var all []change
 	names := map[string]bool{}
@@ -109,7 +110,8 @@ func planChanges(ctx context.Context, dir Dir, list []filePatch, begun *intent) 
 	return all, nil
 }
 
-// planFile returns the changes that a patch makes for one file: two if the file is renamed.
+// planFile returns the changes that a patch makes for one file; there are two if the file is
+// renamed.
 func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]change, error) {
 	var err error
 	for _, path := range []*string{&f.from, &f.to} {
@@ -153,7 +155,7 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 	return slices.DeleteFunc(renamed, func(c change) bool { return begun.isDone(dir, c.path) }), nil
 }
 
-// readIfExists returns a file's content, nil if there is no such file.
+// readIfExists returns a file's content, or nil if there is no such file.
 func readIfExists(dir Dir, path string) ([]byte, error) {
 	content, err := readWhole(dir, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +164,7 @@ func readIfExists(dir Dir, path string) ([]byte, error) {
 	return nonNil(content), err
 }
 
-// nonNil returns content, or an empty slice for nil, because nil stands for no file.
+// nonNil returns content, or an empty slice for nil, because nil means that there is no file.
 func nonNil(content []byte) []byte {
 	if content == nil {
 		return []byte{}
@@ -173,7 +175,7 @@ func nonNil(content []byte) []byte {
 // errChanged says that a file no longer has the content for which the patch was made.
 var errChanged = errors.New("it was changed meanwhile")
 
-// makeChanges makes the changes in their order. If one fails, it undoes those before it.
+// makeChanges makes the changes in order. If one fails, it undoes the previous ones.
 func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 	for i, c := range changes {
 		err := ctx.Err()
@@ -201,8 +203,7 @@ func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 	return nil
 }
 
-// applyTo makes the change, if the file still has its old content; otherwise it returns
-// errChanged.
+// applyTo makes the change if the file still has its old content; otherwise it returns errChanged.
 func (c change) applyTo(dir Dir) error {
 	if c.new == nil {
 		now, err := readIfExists(dir, c.path)
@@ -225,12 +226,12 @@ func (c change) applyTo(dir Dir) error {
 }
 
 // intentFile is the file in which a call records which changes it is about to make, so that the
-// process which continues after a crash can tell what was done already. The next patch overwrites
+// process that continues after a crash can tell which were already made. The next patch overwrites
 // it.
 const intentFile = ".agent/patch.json"
 
-// An intent records what a call was about to do: for each path the hashes of its old and its new
-// content; "" stands for no file.
+// An intent records what a call was about to do: for each path the hashes of its old and new
+// content; "" means that there is no file.
 type intent struct {
 	Call  string                  `json:"call"`
 	Files map[string]intentChange `json:"files"`
@@ -241,7 +242,7 @@ type intentChange struct {
 	New string `json:"new"`
 }
 
-// hashOf returns the hash of a content; "" for nil, which stands for no file.
+// hashOf returns the hash of a content; "" for nil, which means that there is no file.
 func hashOf(content []byte) string {
 	if content == nil {
 		return ""
@@ -294,8 +295,8 @@ func (i *intent) isDone(dir Dir, path string) bool {
 	return err == nil && hashOf(now) == c.New
 }
 
-// reconcilePatch finds out whether a patch was applied when its call was cut off. If it was
-// applied in part, it is not reported as done: the call then runs once more, and does the rest.
+// reconcilePatch finds out whether a patch was applied when its call was cut off. A patch that was
+// applied only in part isn't reported as done: the call then runs again, and does the rest.
 func (b fileTools) reconcilePatch(ctx context.Context, call tools.Call, args patchArgs) (any, bool, error) {
 	list, err := parsePatch(args.Patch)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// maxAlternatives bounds how many alternatives in braces a pattern of paths may have.
+// maxAlternatives limits how many alternatives in braces a path pattern may have.
 const maxAlternatives = 64
 
 var (
@@ -17,13 +17,13 @@ var (
 	errAlternatives = errors.New("it has too many alternatives in braces, at most 64 are allowed: search with * instead, or several times")
 )
 
-// compileGlob turns a pattern of paths into a regular expression of about the same length. The
-// time that a match takes grows only with the path's length, whatever the pattern.
+// compileGlob turns a path pattern into a regular expression of about the same length. The time
+// that a match takes grows only with the path's length, whatever the pattern.
 //
-// ** stands for any number of folders if it stands alone between slashes, and * for any text
-// within a name, as does ** elsewhere; ? is one character of a name, [a-z] and [!a-z] one of a
-// class, {a,b} one of several texts, which may hold all of these, and a backslash takes the
-// meaning from the character behind it.
+// ** between slashes, with nothing else beside it, matches any number of folders. * matches any
+// text within a name, and so does ** elsewhere. ? matches one character of a name, [a-z] and [!a-z]
+// one character of a class, and {a,b} one of several patterns. A backslash makes the next character
+// literal.
 func compileGlob(pattern string) (*regexp.Regexp, error) {
 	g := globTranslator{rest: pattern, atStart: true}
 	g.out.WriteString(`(?s)^`)
@@ -40,8 +40,8 @@ func compileGlob(pattern string) (*regexp.Regexp, error) {
 	return compiled, err
 }
 
-// splitGlob splits a pattern into the folder (base) below which everything lies that it matches,
-// and the rest of the pattern, which is about paths below that folder.
+// splitGlob splits a pattern into base, the folder that contains everything that the pattern
+// matches, and the rest of the pattern, which applies to paths below that folder.
 func splitGlob(pattern string) (base, rest string) {
 	at := strings.IndexAny(pattern, `*?[]{}\`)
 	if at < 0 {
@@ -57,12 +57,12 @@ func splitGlob(pattern string) (base, rest string) {
 	return pattern[:slash], pattern[slash+1:]
 }
 
-// A globTranslator turns a pattern of paths into a regular expression, piece by piece.
+// A globTranslator turns a path pattern into a regular expression, piece by piece.
 type globTranslator struct {
 	rest         string
 	out          strings.Builder
 	atStart      bool   // the next piece begins a name
-	braces       []bool // the open braces; true for each at whose beginning a name begins
+	braces       []bool // the open braces; true for each brace that opens at the beginning of a name
 	alternatives int
 }
 
@@ -106,14 +106,15 @@ func (g *globTranslator) translateNext() error {
 	return nil
 }
 
-// translateFolders translates ** if it stands alone between slashes; false if it does not.
+// translateFolders translates ** if nothing else is between the slashes around it; otherwise it
+// returns false.
 func (g *globTranslator) translateFolders() bool {
 	behind, ok := strings.CutPrefix(g.rest, "**")
 	switch {
 	case !ok:
 		return false
 	case strings.HasPrefix(behind, "/"):
-		for strings.HasPrefix(behind, "/**/") { // several are one
+		for strings.HasPrefix(behind, "/**/") { // several in a row mean the same as one
 			behind = behind[3:]
 		}
 		g.out.WriteString(`(?:[^/]+/)*`)
@@ -127,15 +128,15 @@ func (g *globTranslator) translateFolders() bool {
 	return true
 }
 
-// mayEndBefore reports whether what the pattern is to match may end before rest: if rest is
-// empty, or begins with the end of an alternative in braces.
+// mayEndBefore reports whether a match may end before rest: if rest is empty, or begins with the
+// end of an alternative in braces.
 func (g *globTranslator) mayEndBefore(rest string) bool {
 	return rest == "" || len(g.braces) > 0 && strings.ContainsAny(rest[:1], ",}")
 }
 
-// translateLiteral translates one character that stands for itself.
+// translateLiteral translates one literal character.
 func (g *globTranslator) translateLiteral() error {
-	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.mayEndBefore(behind) { // the folder itself, too
+	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.mayEndBefore(behind) { // matches the folder itself, too
 		g.out.WriteString(`(?:/.*)?`)
 		g.rest = behind
 		return nil
@@ -150,8 +151,8 @@ func (g *globTranslator) translateLiteral() error {
 	return nil
 }
 
-// nextCharacter returns the next character of a pattern, without its backslash if it has one, and
-// what follows it.
+// nextCharacter returns the next character of a pattern, without the backslash before it if there
+// is one, and the text after it.
 func nextCharacter(text string) (c, rest string, err error) {
 	text = strings.TrimPrefix(text, `\`)
 	if text == "" {
@@ -170,7 +171,7 @@ func (g *globTranslator) translateClass() error {
 	}
 	var set strings.Builder
 	if strings.HasPrefix(rest, "]") {
-		return errPattern // it would hold nothing
+		return errPattern // the class would be empty
 	}
 	for !strings.HasPrefix(rest, "]") {
 		from, behind, err := nextCharacter(rest)
@@ -193,7 +194,7 @@ func (g *globTranslator) translateClass() error {
 	switch {
 	case negated:
 		g.out.WriteString(`[^/` + set.String() + `]`)
-	case set.Len() == 0: // a slash alone
+	case set.Len() == 0: // only a slash
 		g.out.WriteString(`[^\x00-\x{10FFFF}]`)
 	default:
 		g.out.WriteString(`[` + set.String() + `]`)
@@ -201,8 +202,8 @@ func (g *globTranslator) translateClass() error {
 	return nil
 }
 
-// classRange returns a range of characters for a class of the regular expression, without the
-// slash if that is within the range.
+// classRange returns a range of characters for a class of the regular expression. If the range
+// includes the slash, it leaves that out.
 func classRange(from, to string) string {
 	if from > "/" || to < "/" {
 		return quoteClassRune(from) + "-" + quoteClassRune(to)

@@ -28,11 +28,11 @@ func (a readArgs) touch() tools.Touch {
 // readName is the name of the tool that readFile makes.
 const readName = "read_file"
 
-// Reading returns the call by which an agent would read a file itself, where call does something else
-// with it, such as to send it: what must not be read must not be sent either.
+// Reading returns the call by which an agent would read a file itself, for a call that does
+// something else with the file, such as sending it: what must not be read must not be sent either.
 func Reading(call tools.Call, path string) tools.Call {
 	args, err := plainjson.Marshal(map[string]string{"path": path})
-	if err != nil { // a text always marshals
+	if err != nil { // a string always marshals
 		panic(err)
 	}
 	call.Name, call.Args, call.Touches = readName, args, tools.Touches(readArgs.touch)
@@ -60,7 +60,7 @@ func (b fileTools) readFile() tools.Tool {
 	})
 }
 
-// read returns the lines of a text or, if the file is a document such as PDF, pages of its text.
+// read returns lines of a text or, if the file is a document such as PDF, pages of its text.
 func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any, err error) {
 	file, err := dir.Open(args.Path)
 	if err != nil {
@@ -121,7 +121,7 @@ func readLines(from *bufio.Reader, args readArgs) (string, error) {
 }
 
 // lineCount returns how many lines a file has, if its last piece was read as line number line. If
-// piece is empty, the line before it was the last.
+// piece is empty, the previous line was the last.
 func lineCount(line int, piece []byte) int {
 	if len(piece) == 0 {
 		return line - 1
@@ -129,7 +129,7 @@ func lineCount(line int, piece []byte) int {
 	return line
 }
 
-// A readFunc is a function that implements io.Reader.
+// A readFunc is a function used as an io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }

@@ -10,8 +10,8 @@ import (
 	"parley/tools"
 )
 
-// maxSteps is about how many steps of matching a search takes before it checks again whether its
-// call has ended.
+// maxSteps is the approximate number of matching steps after which a search checks again whether
+// its call has ended.
 const maxSteps = 1 << 20
 
 // A scanner matches lines against a regular expression. It stops when its call ends, even within
@@ -19,7 +19,7 @@ const maxSteps = 1 << 20
 type scanner struct {
 	pattern         *regexp.Regexp
 	literal         []byte // if set, the pattern is this plain text
-	stepsPerChar    int    // how many steps matching takes at most for each character of a line
+	stepsPerChar    int    // the most steps that matching takes for each character of a line
 	stepsSinceCheck int    // steps since the last check whether the call has ended
 }
 
@@ -32,7 +32,7 @@ func newScanner(pattern string) (scanner, error) {
 		return scanner{}, tools.Errorf(tools.InvalidArgs, "pattern is no regular expression that can be used (RE2, without lookaround and backreferences): %v", err)
 	}
 	s := scanner{pattern: compiled, stepsPerChar: steps}
-	if literal, all := compiled.LiteralPrefix(); all { // many times faster
+	if literal, all := compiled.LiteralPrefix(); all { // searching for plain text is many times faster
 		s.literal, s.stepsPerChar = []byte(literal), 1
 	}
 	return s, nil
@@ -59,11 +59,11 @@ func (s *scanner) matches(ctx context.Context, line []byte) (bool, error) {
 	return hit, in.err
 }
 
-// An interruptibleLine is a reader of one line's characters that ends early when the call ends.
+// An interruptibleLine reads one line's characters, and ends early when the call ends.
 type interruptibleLine struct {
 	line      []byte
 	ended     func() error
-	every     int // after how many characters it checks whether the call has ended
+	every     int // how many characters it reads between two checks whether the call has ended
 	charsRead int
 	err       error
 }

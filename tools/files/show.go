@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	mostShown = 64 << 10 // how large a file may be whose change is shown line by line
+	mostShown = 64 << 10 // the largest file, in bytes, whose change is shown line by line
 	around    = 3        // how many unchanged lines are shown on either side of a change
 )
 
-// showWrite shows what writing a file would change: the whole text of a new file, and of another one its
-// lines that would go and come.
+// showWrite shows what writing a file would change: the whole text of a new file, or the lines of an existing one
+// that would be removed and added.
 func (b fileTools) showWrite(ctx context.Context, call tools.Call) tools.Showing {
 	var args writeArgs
 	if json.Unmarshal(call.Args, &args) != nil {
@@ -34,7 +34,7 @@ func (b fileTools) showWrite(ctx context.Context, call tools.Call) tools.Showing
 	return tools.Showing{Text: text, Of: []string{"path", "content"}}
 }
 
-// current returns the content of a file, or the first bytes of a larger one than is shown.
+// current returns the content of a file, or the first bytes of a file that is too large to show.
 func (b fileTools) current(ctx context.Context, call tools.Call, path string) (string, error) {
 	dir, err := b.open(ctx, call)
 	if err != nil {
@@ -52,13 +52,13 @@ func (b fileTools) current(ctx context.Context, call tools.Call, path string) (s
 	return string(raw), errors.Join(err, f.Close())
 }
 
-// showEdit shows the lines that an edit takes away, and those that it puts in their place.
+// showEdit shows the lines that an edit removes, and those that it adds.
 func showEdit(a editArgs) tools.Showing {
 	return tools.Showing{Text: fmt.Sprintf("%s\n%s%s", a.Path, marked("-", a.OldText), marked("+", a.NewText)), Of: []string{"path", "old_text", "new_text"}}
 }
 
-// diffOf returns the lines of a file that go and those that come, with some of the unchanged lines around
-// them. What is unchanged is only what the file begins and ends with.
+// diffOf returns the lines of a file that are removed and added, with some of the unchanged lines around them. It
+// only treats lines at the beginning and end of the file as unchanged.
 func diffOf(path, before, after string) string {
 	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	head := 0
@@ -83,7 +83,7 @@ func diffOf(path, before, after string) string {
 	return b.String()
 }
 
-// marked returns a text with a mark before each line. It says so where the last line has no end.
+// marked returns a text with a mark before each line. It adds a note if the last line has no line end.
 func marked(mark, text string) string {
 	if text == "" {
 		return ""

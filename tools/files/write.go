@@ -77,8 +77,8 @@ func editMessage(args editArgs) map[string]string {
 	return map[string]string{"message": "Successfully edited " + args.Path}
 }
 
-// replaceOnce returns a file's content after an edit. It fails unless the text to replace,
-// old_text, occurs exactly once.
+// replaceOnce returns a file's content after an edit. It fails unless old_text, the text to
+// replace, occurs exactly once.
 func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	at := occurrences(old, args.OldText)
 	switch {
@@ -93,11 +93,11 @@ func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", shorten(args.Path))
 }
 
-// occurrences returns the offsets at which a text occurs, including those that overlap, because
-// if two overlap it is unclear, too, which is meant. It stops at a million.
+// occurrences returns the offsets at which a text occurs, including overlapping ones, because if
+// two overlap it is just as unclear which one is meant. It stops at a million.
 //
-// It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A simple
-// search would take their product if both repeat one letter.
+// It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A simple search
+// would take their product if both repeat one letter.
 func occurrences(in []byte, text string) []int {
 	start := bytes.Index(in, []byte(text))
 	if start < 0 || text == "" { // the tool refuses an empty text before
@@ -120,8 +120,8 @@ func occurrences(in []byte, text string) []int {
 	return at
 }
 
-// prefixLengths returns for each beginning of a text the length of its longest proper end that is
-// also a beginning of the text.
+// prefixLengths returns, for each prefix of a text, the length of its longest proper suffix that is
+// also a prefix of the text.
 func prefixLengths(text string) []int32 {
 	back := make([]int32, len(text))
 	for i, have := 1, 0; i < len(text); i++ {
@@ -136,12 +136,12 @@ func prefixLengths(text string) []int32 {
 	return back
 }
 
-// errUnclear says that the file's content cannot tell whether an edit was made, because it could
-// be the same before and after.
+// errUnclear says that the file's content doesn't show whether an edit was made, because the
+// content could be the same before and after it.
 var errUnclear = errors.New("the file does not show whether the edit was made")
 
 // reconcileEdit finds out whether an edit was made when its call was cut off. Writes replace the
-// whole file, so without the edit the file has old_text exactly once, and with it new_text in
+// whole file, so without the edit the file contains old_text exactly once, and with it new_text in
 // that place.
 func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
 	dir, err := b.open(ctx, call)
@@ -150,7 +150,7 @@ func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args edit
 	}
 	content, err := readWhole(dir, args.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, false, nil // nothing was edited, and running the edit says why
+		return nil, false, nil // nothing was edited, and running the edit reports why
 	}
 	if err != nil {
 		return nil, false, err
@@ -159,8 +159,8 @@ func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args edit
 	return editMessage(args), done, err
 }
 
-// isApplied reports whether content is what a file holds after an edit. Its error is errUnclear
-// if that cannot be told.
+// isApplied reports whether content is what a file contains after an edit. It returns errUnclear if
+// that cannot be told.
 func isApplied(content []byte, args editArgs) (bool, error) {
 	if args.OldText == "" || args.OldText == args.NewText {
 		return false, nil // never made
@@ -179,7 +179,7 @@ func isApplied(content []byte, args editArgs) (bool, error) {
 		}
 		return len(made) == 1, nil
 	}
-	// new_text may hold old_text, or make one together with what is around it.
+	// new_text may contain old_text, or form one together with the text around it.
 	for _, at := range made {
 		if at < old[0]+len(args.OldText) && old[len(old)-1] < at+len(args.NewText) {
 			return false, errUnclear
@@ -188,7 +188,7 @@ func isApplied(content []byte, args editArgs) (bool, error) {
 	return false, nil
 }
 
-// readWhole returns a file's content. It fails with fs.ErrInvalid if that is longer than
+// readWhole returns a file's content. It fails with fs.ErrInvalid if the file is longer than
 // maxFileBytes.
 func readWhole(dir Dir, path string) (content []byte, err error) {
 	file, err := dir.Open(path)
@@ -198,7 +198,7 @@ func readWhole(dir Dir, path string) (content []byte, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	content, err = io.ReadAll(io.LimitReader(file, maxFileBytes+1))
 	if err == nil && len(content) > maxFileBytes {
-		err = fs.ErrInvalid // edit_file refuses it likewise
+		err = fs.ErrInvalid // edit_file refuses such a file, too
 	}
 	return content, err
 }

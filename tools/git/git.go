@@ -1,7 +1,7 @@
-// Package git is the tools with which an agent works on repositories in its workspace.
+// Package git provides the tools with which an agent works on git repositories in its workspace.
 //
-// git runs in a sandbox, because what an agent has written into a repository's configuration can
-// make git run programs.
+// git runs in a sandbox, because the configuration of a repository, which an agent may have written, can make git
+// run programs.
 package git
 
 import (
@@ -19,8 +19,7 @@ import (
 // directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where git runs for a call: in the folder path of the session's workspace, in
-	// the sandbox.
+	// Place returns where git runs for a call: in the folder path of the session's workspace, in the sandbox.
 	Place func(ctx context.Context, call tools.Call, path string) (sandbox.Place, error)
 	// Changed is called after a call that may have changed the session's files.
 	Changed func(call tools.Call)
@@ -42,7 +41,7 @@ func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 	return tools.Spec{
 		Name: name, Description: description, Effect: effect, Permission: tools.Git,
 		Timeout: 60 * time.Second, MaxTimeout: 300 * time.Second,
-		// Git runs programs that a repository's configuration names: these may do anything that the sandbox lets them.
+		// Git runs programs named in a repository's configuration: these may do anything that the sandbox allows.
 		Touches: tools.TouchesAlways(tools.Touch{
 			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network", Offline: true},
 		}),
@@ -51,7 +50,7 @@ func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 
 type gitTools struct{ Config }
 
-// A gitResult is what the model gets of a run of git.
+// A gitResult is the result of a git command, for the model.
 type gitResult struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
@@ -110,9 +109,8 @@ type commitArgs struct {
 	Path    string   `json:"path,omitempty" jsonschema:"folder of the repository; left out: the workspace"`
 }
 
-// commitScript is the shell script that commits. It reads the commit's message from standard
-// input, and names the agent as author and committer if the repository's configuration names
-// nobody.
+// commitScript is the shell script that commits. It reads the commit message from standard input, and names the
+// agent as author and committer if the repository's configuration names nobody.
 const commitScript = `git config user.name >/dev/null || export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"
 git config user.email >/dev/null || export GIT_AUTHOR_EMAIL=agent@parley.invalid GIT_COMMITTER_EMAIL=agent@parley.invalid
 shift

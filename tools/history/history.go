@@ -1,8 +1,8 @@
-// Package history is the tool that reads the earlier messages of a chat.
+// Package history provides the tool that reads the earlier messages of a chat.
 //
-// The tool knows no channels. The function that New gets finds the chat and decides whether the
-// person who asks may read it. The model sees the messages in this turn alone, and they are
-// marked as possibly written by strangers.
+// The tool knows no channels. The function passed to New finds the chat and decides whether the
+// person who asks may read it. The model sees the messages only in this turn, and they are marked
+// as possibly written by strangers.
 package history
 
 import (
@@ -17,7 +17,7 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 500
-	// maxBytes bounds how much text one call returns; if there is more, the oldest messages are
+	// maxBytes limits how much text one call returns; if there is more, the oldest messages are
 	// left out.
 	maxBytes = 48 << 10
 )
@@ -27,7 +27,7 @@ type Question struct {
 	Session string
 	From    string // the address of the conversation in which the agent was asked
 	Person  string // the person who asked: CHANNEL:USER
-	// Channel and Chat are the arguments as the model gave them; if both are empty they mean the
+	// Channel and Chat are the arguments as the model gave them; if both are empty, they mean the
 	// conversation itself.
 	Channel string
 	Chat    string
@@ -78,8 +78,8 @@ type args struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"the most messages, the newest ones: 100 if left out, at most 500"`
 }
 
-// A storedAnswer is what the session's log stores in the place of an answer, because the messages are
-// not to be kept there.
+// A storedAnswer replaces an answer in the session's log, because the messages themselves are not
+// to be stored there.
 type storedAnswer struct {
 	Chat     string `json:"chat"`
 	Messages int    `json:"messages"`
@@ -110,8 +110,7 @@ func (r reader) read(ctx context.Context, call tools.Call, a args) (any, error) 
 	return tools.Untrusted{Value: tools.Fleeting{Value: answer, Kept: storedAnswer{answer.Chat, len(answer.Messages), notKept}}}, nil
 }
 
-// trim leaves out the oldest messages of an answer that has more than maxBytes, and cuts long
-// texts.
+// trim leaves out the oldest messages if an answer exceeds maxBytes, and cuts long texts.
 func trim(a *Answer) {
 	size := 0
 	for i := len(a.Messages) - 1; i >= 0; i-- {

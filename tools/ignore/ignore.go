@@ -1,8 +1,8 @@
-// Package ignore finds out which files of a directory searches leave out: those that .gitignore files name,
-// by git's rules, and folders that programs fill, such as node_modules.
+// Package ignore decides which files of a directory a search leaves out: those that .gitignore files name, by git's
+// rules, and folders that programs fill, such as node_modules.
 //
-// A Filter is for one walk from the top down. ignore.go has it; pattern.go reads and matches the lines of a
-// .gitignore file, and usual.go knows the folders.
+// A Filter is for one walk from the top down. ignore.go contains it; pattern.go parses and matches the lines of a
+// .gitignore file, and usual.go lists the folders that programs fill.
 package ignore
 
 import (
@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// gitignore is the name of the files that say what is left out.
+// gitignore is the name of the files that say what to leave out.
 const gitignore = ".gitignore"
 
-// maxHeld bounds how many patterns count at once, those of all folders above an item.
+// maxHeld limits how many patterns apply at once: those of all folders above an item.
 const maxHeld = 4000
 
-// isAlwaysSkipped reports whether a folder is left out whatever is asked for, unless a search begins in it:
-// git's own, and the one with results that were too long for the model.
+// isAlwaysSkipped reports whether a folder is left out of every search that doesn't begin in it: git's own folder,
+// and the one with results that were too long for the model.
 func isAlwaysSkipped(name string) bool { return name == ".git" || name == ".agent" }
 
-// A Filter says during a walk what to leave out. It is for one walk and one goroutine.
+// A Filter decides during a walk what to leave out. It is for one walk and one goroutine.
 type Filter struct {
 	dir     fs.FS
 	levels  []level // the folders above the item, the outermost first
-	held    int     // how many patterns they have
+	held    int     // how many patterns the levels contain
 	off     bool
 	skipped bool
 }
@@ -35,11 +35,12 @@ type Filter struct {
 type level struct {
 	folder   string
 	patterns []pattern
-	outer    bool // the rules of the folders above count here too: it is not the top of a repository
+	outer    bool // the rules of the folders above apply here too: this is not the top of a repository
 }
 
-// New returns the filter for a walk from a folder, or a file, on. If that is itself left out, nothing is
-// left out below it: whoever names it wants to see it. An error reading a .gitignore file is that of no file.
+// New returns the filter for a walk that begins at a folder or a file. If that item would itself be left out,
+// nothing is left out below it: whoever names it wants to see it. A .gitignore file that cannot be read counts as
+// missing.
 func New(dir fs.FS, from string) *Filter {
 	f := &Filter{dir: dir}
 	if from == "." {
@@ -60,14 +61,14 @@ func New(dir fs.FS, from string) *Filter {
 	return f
 }
 
-// Off returns a filter that leaves out nothing but what is always skipped.
+// Off returns a filter that leaves out only what is always skipped.
 func Off() *Filter { return &Filter{off: true} }
 
 // Skipped reports whether the filter has left out anything that a walk without it would show.
 func (f *Filter) Skipped() bool { return f.skipped }
 
-// Skips reports whether to leave out an item, and a folder with all that is in it. The walk must ask about
-// each folder before it asks about anything in it.
+// Skips reports whether to leave out an item; leaving out a folder leaves out everything in it. The walk must ask
+// about each folder before it asks about anything in it.
 func (f *Filter) Skips(name string, isFolder bool) bool {
 	if isFolder && isAlwaysSkipped(path.Base(name)) {
 		return true
@@ -85,7 +86,7 @@ func (f *Filter) Skips(name string, isFolder bool) bool {
 	return ignored
 }
 
-// enter makes levels those of a folder and the folders above it.
+// enter sets levels to those of a folder and the folders above it.
 func (f *Filter) enter(folder string) {
 	for len(f.levels) > 0 && !isWithin(folder, f.levels[len(f.levels)-1].folder) {
 		f.held -= len(f.levels[len(f.levels)-1].patterns)
@@ -101,12 +102,12 @@ func (f *Filter) enter(folder string) {
 	}
 }
 
-// isWithin reports whether a folder is another one or lies in it.
+// isWithin reports whether folder is in, or is inside it.
 func isWithin(folder, in string) bool {
 	return in == "." || folder == in || strings.HasPrefix(folder, in+"/")
 }
 
-// nextFolder returns the folder one step below at on the way to folder; "" is above the top.
+// nextFolder returns the folder one step below at on the way to folder. If at is "", that is the top.
 func nextFolder(at, folder string) string {
 	switch at {
 	case "":
@@ -119,7 +120,7 @@ func nextFolder(at, folder string) string {
 	return at + "/" + next
 }
 
-// push adds the level of a folder.
+// push adds a level for a folder.
 func (f *Filter) push(folder string) {
 	now := level{folder: folder, outer: true}
 	if folder != "." {
@@ -134,7 +135,7 @@ func (f *Filter) push(folder string) {
 	f.levels = append(f.levels, now)
 }
 
-// read returns the content of a .gitignore file; nothing if there is none, or it cannot be read.
+// read returns the content of a .gitignore file; nil if there is none, or it cannot be read.
 func (f *Filter) read(name string) []byte {
 	file, err := f.dir.Open(name)
 	if err != nil {
@@ -148,8 +149,8 @@ func (f *Filter) read(name string) []byte {
 	return content
 }
 
-// decide returns what the last pattern says that matches an item, that of the deepest folder first; decided
-// is false if none does.
+// decide returns what the last pattern that matches an item says; patterns in deeper folders count as later.
+// decided is false if no pattern matches.
 func (f *Filter) decide(name string, isFolder bool) (ignored, decided bool) {
 	for i := len(f.levels) - 1; i >= 0; i-- {
 		at := f.levels[i]

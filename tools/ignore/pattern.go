@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of one .gitignore file: of what goes beyond, nothing counts.
+// Limits of one .gitignore file. Whatever exceeds them is ignored.
 const (
 	maxFile     = 256 << 10 // bytes
 	maxPatterns = 2000
@@ -15,11 +15,11 @@ const (
 
 // A pattern is one line of a .gitignore file.
 type pattern struct {
-	again       bool   // a line with !: what it matches is not ignored after all
+	again       bool   // a line with !: what it matches is not left out after all
 	folders     bool   // a line that ends in a slash: it matches folders only
-	nameOnly    bool   // a line without another slash: it matches names in all folders below
-	literal     string // the pattern if it has no wildcards, else what the path begins with before parts
-	parts       []part // of a pattern with wildcards: what stands between its slashes
+	nameOnly    bool   // a line without any other slash: it matches names in all folders below
+	literal     string // the pattern if it has no wildcards, else the text that the path must begin with before parts
+	parts       []part // of a pattern with wildcards: the text between its slashes
 	hasWildcard bool
 }
 
@@ -39,7 +39,7 @@ func parse(content []byte) []pattern {
 	return list
 }
 
-// withoutTrailingBlanks removes blanks at the end, but for one behind a backslash.
+// withoutTrailingBlanks removes blanks at the end, except one escaped with a backslash.
 func withoutTrailingBlanks(text string) string {
 	end := 0
 	for i := 0; i < len(text); i++ {
@@ -74,8 +74,8 @@ func parseLine(text string) (p pattern, ok bool) {
 	return p, ok
 }
 
-// cutPrefix cuts what stands before the two stars of a pattern such as a**/b. Git compares that first and then
-// takes the stars for those of **/b, although its manual says that they count only between slashes.
+// cutPrefix cuts off the text before the two stars of a pattern such as a**/b. Git compares that text first and
+// then treats the stars like those of **/b, although its manual says that they count only between slashes.
 func cutPrefix(text string) (prefix, rest string) {
 	at := strings.IndexAny(text, `*?[\`)
 	behind := strings.TrimLeft(text[at:], "*")
@@ -101,14 +101,14 @@ func (p pattern) matches(path string, isFolder bool) bool {
 	return ok && matchParts(p.parts, rest)
 }
 
-// A part is what a pattern has between two slashes.
+// A part is the text between two slashes of a pattern.
 type part struct {
-	anyFolders bool // **: any number of folders, or everything below at the end
+	anyFolders bool // **: any number of folders or, at the end, everything below
 	pieces     []piece
 }
 
-// A piece matches one byte of a name or, if it is a star, any number of bytes. Bytes and not characters,
-// because git does so too.
+// A piece matches one byte of a name or, if it is a star, any number of bytes. It matches bytes rather than
+// characters, because git does.
 type piece struct {
 	star bool
 	set  [4]uint64 // the bytes that it matches
@@ -117,14 +117,14 @@ type piece struct {
 func (c *piece) add(b byte)      { c.set[b>>6] |= 1 << (b & 63) }
 func (c *piece) has(b byte) bool { return c.set[b>>6]&(1<<(b&63)) != 0 }
 
-// addRange adds the bytes from one to another.
+// addRange adds the bytes from one to another, both included.
 func (c *piece) addRange(from, to byte) {
 	for b := int(from); b <= int(to); b++ {
 		c.add(byte(b))
 	}
 }
 
-// parseParts reads a pattern with wildcards; false if its brackets or its last backslash have no end.
+// parseParts parses a pattern with wildcards; false if a bracket isn't closed, or the pattern ends in a backslash.
 func parseParts(text string) ([]part, bool) {
 	var parts []part
 	var now part
@@ -171,8 +171,8 @@ func parseParts(text string) ([]part, bool) {
 	return append(parts, now), true
 }
 
-// readSet reads a set of bytes, such as [a-z], from behind its bracket on. It returns where the text goes
-// on; false if the set has no end.
+// readSet reads a set of bytes, such as [a-z], from after its opening bracket on. It returns the index after the
+// set; false if the set isn't closed.
 func (c *piece) readSet(text string, i int) (end int, ok bool) {
 	negated := i < len(text) && (text[i] == '!' || text[i] == '^')
 	if negated {
@@ -218,7 +218,7 @@ func (c *piece) readSet(text string, i int) (end int, ok bool) {
 	return i + 1, true
 }
 
-// setByte reads one byte of a set, which may have a backslash before it.
+// setByte reads one byte of a set, which may be escaped with a backslash.
 func setByte(text string, i int) (b byte, next int, ok bool) {
 	if i < len(text) && text[i] == '\\' {
 		i++
@@ -229,14 +229,14 @@ func setByte(text string, i int) (b byte, next int, ok bool) {
 	return text[i], i + 1, true
 }
 
-// namedClass reads a class such as [:alpha:]; ok says that there is one, and class is nil if nobody knows it.
+// namedClass reads a class such as [:alpha:]. ok says that there is one; class is nil if its name is unknown.
 func namedClass(text string) (class func(byte) bool, behind int, ok bool) {
 	if !strings.HasPrefix(text, "[:") {
 		return nil, 0, false
 	}
 	end := strings.IndexByte(text, ']')
 	if end < 3 || text[end-1] != ':' {
-		return nil, 0, false // a bracket and a colon that stand for themselves
+		return nil, 0, false // a literal bracket and colon
 	}
 	between := func(from, to byte) func(byte) bool { return func(b byte) bool { return from <= b && b <= to } }
 	lower, upper, digit := between('a', 'z'), between('A', 'Z'), between('0', '9')
@@ -251,17 +251,17 @@ func namedClass(text string) (class func(byte) bool, behind int, ok bool) {
 	return classes[text[2:end-1]], end + 1, true
 }
 
-// matchParts reports whether a path has the form of a pattern. It looks back only to the last star, so it
-// takes time in proportion to the product of both lengths at most.
+// matchParts reports whether a path matches a pattern. It backtracks only to the last star, so it takes at most
+// time in proportion to the product of both lengths.
 func matchParts(parts []part, path string) bool {
 	names := strings.Split(path, "/")
 	p, n := 0, 0
-	star, from := -1, 0 // the last ** and the name up to which it reaches
+	star, from := -1, 0 // the last **, and the name up to which it extends
 	for n < len(names) {
 		switch {
 		case p < len(parts) && parts[p].anyFolders:
 			if p == len(parts)-1 {
-				return true // everything below
+				return true // matches everything below
 			}
 			star, from = p, n
 			p++
@@ -278,7 +278,7 @@ func matchParts(parts []part, path string) bool {
 	return p == len(parts)
 }
 
-// matchName reports whether a name has the form of some pieces.
+// matchName reports whether a name matches these pieces.
 func matchName(pieces []piece, name string) bool {
 	p, n := 0, 0
 	star, from := -1, 0

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// isUsual reports whether a folder is one that programs fill, and that is left out although no .gitignore
-// names it. A name that people give to folders of their own as well counts only beside a file that tells
-// what it is: Go's vendor and a package named target are code.
+// isUsual reports whether a folder is one that programs usually fill, and that is left out although no .gitignore
+// names it. A name that people also give to their own folders counts only if a file beside it shows what the folder
+// is: Go's vendor and a package named target are code.
 func isUsual(dir fs.FS, name string) bool {
 	base := path.Base(name)
 	if slices.Contains(alwaysUsual(), base) {
@@ -20,7 +20,7 @@ func isUsual(dir fs.FS, name string) bool {
 	return slices.ContainsFunc(tellsOf(base), func(file string) bool { return exists(dir, path.Join(path.Dir(name), file)) })
 }
 
-// alwaysUsual returns the names of folders that nobody gives to code of their own.
+// alwaysUsual returns the names of folders that people never use for their own code.
 func alwaysUsual() []string {
 	return []string{
 		"node_modules", "bower_components", ".yarn", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo",

@@ -1,4 +1,4 @@
-// Package image is the tool with which a model looks at a picture of the workspace.
+// Package image provides the tool with which a model looks at a picture in the workspace.
 package image
 
 import (
@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// A Picture is a picture that was made small enough to be shown to a model.
+// A Picture is a picture that was made small enough to show to a model.
 type Picture struct {
 	tools.Picture
 	Width, Height int
@@ -25,8 +25,8 @@ type result struct {
 	Note   string `json:"note"`
 }
 
-// New makes the tool image. The function show prepares a picture of a call's session so that it
-// can be shown to the model; its errors are for the model.
+// New makes the tool image. The function show prepares a picture of a call's session to be shown to
+// the model; its errors are for the model.
 func New(show func(ctx context.Context, call tools.Call, path string) (Picture, error)) []tools.Tool {
 	return []tools.Tool{tools.New(tools.Spec{
 		Name: "image", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 10 * time.Second, MaxTimeout: 60 * time.Second,

@@ -1,8 +1,8 @@
-// Package knowledge lets agents read a folder of the operator's: it appears in every session's
+// Package knowledge lets agents read a folder that belongs to the operator: it appears in every session's
 // directory, and nobody can change it there.
 //
-// The tools that read files find it as the folder "knowledge". It is read through an os.Root, so
-// that no link in it leads out of it.
+// The tools that read files see it as the folder "knowledge". It is read through an os.Root, so that no link in it
+// leads out of it.
 package knowledge
 
 import (
@@ -47,8 +47,8 @@ func (b *Base) For(may []tools.Permission) fs.FS {
 	return b.fsys
 }
 
-// Names returns the first names in the folder, sorted, at most most of them; more says that there
-// are others.
+// Names returns up to most of the names in the folder, the first ones in sorted order; more says that there are
+// others.
 func (b *Base) Names(most int) (names []string, more bool) {
 	list, err := fs.ReadDir(b.fsys, ".")
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *Base) Names(most int) (names []string, more bool) {
 	return names, false
 }
 
-// A Dir is a session's directory, as the file tools use it.
+// A Dir is the part of a session's directory that the file tools need.
 type Dir interface {
 	fs.ReadDirFS
 	fs.StatFS
@@ -77,8 +77,8 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// Overlay returns a session's directory in which the operator's folder appears. If the session
-// has a folder of the same name itself, that one is hidden.
+// Overlay returns a session's directory in which the operator's folder appears. It hides a folder of the same name
+// in the session's own directory.
 func (b *Base) Overlay(dir Dir) Dir { return overlay{dir, b} }
 
 // An overlay is a session's directory in which the operator's folder appears.
@@ -87,12 +87,12 @@ type overlay struct {
 	base *Base
 }
 
-// nameInBase returns the name within the operator's folder that a path of the session's directory
-// means; ok is false if the path lies elsewhere.
+// nameInBase returns the name within the operator's folder for a path of the session's directory; ok is false if
+// the path is elsewhere.
 func (o overlay) nameInBase(path string) (name string, ok bool) {
 	name, err := o.Name(path)
 	if err != nil {
-		return "", false // the directory says what is wrong with the path
+		return "", false // the directory reports what is wrong with the path
 	}
 	if name == Folder {
 		return ".", true
@@ -105,8 +105,8 @@ func readOnly(op, path string) error {
 	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("%w: the folder %s is the operator's, and is only read: write elsewhere", fs.ErrPermission, Folder)}
 }
 
-// Open implements fs.FS. It refuses anything but a regular file, because opening it might not
-// end.
+// Open implements fs.FS. It refuses anything except a regular file, because opening something else might block
+// forever.
 func (o overlay) Open(path string) (fs.File, error) {
 	name, ok := o.nameInBase(path)
 	if !ok {
@@ -172,8 +172,7 @@ func (o overlay) Remove(path string) error {
 	return o.Dir.Remove(path)
 }
 
-// withoutHostPath returns an error that does not show the model where on this machine the
-// operator's folder is.
+// withoutHostPath returns an error that doesn't show the model where the operator's folder is on this machine.
 func withoutHostPath(op, path string, err error) error {
 	switch {
 	case err == nil:

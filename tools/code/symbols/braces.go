@@ -2,20 +2,20 @@ package symbols
 
 import "slices"
 
-// Bounds of what is read of one statement, and how deep braces are told apart.
+// Limits of how much of one statement is read, and of how many levels of braces are tracked.
 const (
 	maxHead  = 200 // tokens
 	maxDepth = 200
 )
 
-// A grammar tells what statements of a language declare.
+// A grammar knows what the statements of a language declare.
 type grammar interface {
-	// open reads what stands before a brace, and says what is in the braces. inParens says that the brace
-	// stands in parentheses.
+	// open reads the tokens before a brace, and says what the braces contain. inParens says that the brace is
+	// inside parentheses.
 	open(r *reader, head []token, inParens bool) scope
-	// end reads a statement that has no braces, or what follows them.
+	// end reads a statement that has no braces, or the tokens after them.
 	end(r *reader, head []token)
-	// begins reports whether a token begins a statement although nothing has ended the one before.
+	// begins reports whether a token begins a new statement although nothing has ended the previous one.
 	begins(r *reader, t token) bool
 }
 
@@ -23,23 +23,23 @@ type grammar interface {
 const (
 	inModule   = iota // the file, a module or a namespace: everything is declared here
 	inClass           // a type with methods
-	inFunction        // a function: only functions and types in it count
+	inFunction        // a function: only the functions and types in it count
 	inObject          // an object of JavaScript, whose members are separated by commas
 	inEnum            // names separated by commas
-	inNothing         // nothing that counts
+	inNothing         // nothing in it counts
 )
 
-// A scope is what is between two braces.
+// A scope is the code between two braces.
 type scope struct {
 	kind int
 	name string // of the type or the module
-	keep bool   // the statement goes on behind the braces
+	keep bool   // the statement continues after the braces
 
 	head   []token // the statement before the brace
-	parens int     // how many parentheses of it are open
+	parens int     // how many of the statement's parentheses are open
 }
 
-// A reader finds the symbols of one text by its braces.
+// A reader finds the symbols of a text whose language has braces.
 type reader struct {
 	grammar
 	head    []token
@@ -51,7 +51,7 @@ type reader struct {
 	emitted map[Symbol]bool
 }
 
-// A snapshot is where a reader was at an #if of the preprocessor: its branches begin there.
+// A snapshot is the state of a reader at an #if of the preprocessor, from which each branch begins.
 type snapshot struct {
 	head                  []token
 	parens, depth, deeper int
@@ -83,7 +83,7 @@ func (r *reader) container() string {
 	return ""
 }
 
-// emit adds a symbol, once.
+// emit adds a symbol, unless it was added before.
 func (r *reader) emit(kind string, name token, container string) {
 	s := Symbol{Name: name.text, Kind: kind, Container: container, Line: name.line}
 	if name.kind != word || s.Name == "" || s.Name[0] >= '0' && s.Name[0] <= '9' || r.emitted[s] {
@@ -106,7 +106,7 @@ func (r *reader) take(t token) {
 	case t.is(";") && r.parens == 0:
 		r.finish()
 		if in := &r.stack[len(r.stack)-1]; in.kind == inEnum {
-			in.kind = inClass // the constants of an enum of Java end here
+			in.kind = inClass // the constants of a Java enum end here
 		}
 	case t.is(",") && r.parens == 0 && (r.scope().kind == inObject || r.scope().kind == inEnum):
 		r.finish()
@@ -118,7 +118,7 @@ func (r *reader) take(t token) {
 	}
 }
 
-// add adds a token to the statement.
+// add adds a token to the current statement.
 func (r *reader) add(t token) {
 	switch {
 	case t.is("("), t.is("["):
@@ -131,7 +131,7 @@ func (r *reader) add(t token) {
 	}
 }
 
-// finish reads a statement at its end.
+// finish reads a statement that has ended.
 func (r *reader) finish() {
 	if len(r.head) > 0 && r.scope().kind != inNothing {
 		r.end(r, r.head)
@@ -162,7 +162,7 @@ func (r *reader) takeClose(t token) {
 	}
 	r.finish()
 	if len(r.stack) == 1 {
-		return // one too many
+		return // one closing brace too many
 	}
 	closed := r.scope()
 	r.stack = r.stack[:len(r.stack)-1]
@@ -172,8 +172,8 @@ func (r *reader) takeClose(t token) {
 	}
 }
 
-// takeDirective reads a line for the preprocessor. What stands between #else and #endif is read as if what stands
-// before it were not there, so that braces that are in both are counted once.
+// takeDirective reads a preprocessor line. It reads the code between #else and #endif as if the code before #else
+// weren't there, so that braces that are in both branches are counted once.
 func (r *reader) takeDirective(t token) {
 	l := newLexer(t.text[1:], syntax{slashes: true})
 	name, _ := l.next()
@@ -202,7 +202,7 @@ func (r *reader) takeDirective(t token) {
 	}
 }
 
-// behindGroup returns the index behind the parentheses or brackets that open at i.
+// behindGroup returns the index after the parentheses or brackets that open at i.
 func behindGroup(head []token, i int) int {
 	depth := 0
 	for ; i < len(head); i++ {
@@ -219,7 +219,7 @@ func behindGroup(head []token, i int) int {
 	return i
 }
 
-// behindAngles returns the index behind the angle brackets that open at i.
+// behindAngles returns the index after the angle brackets that open at i.
 func behindAngles(head []token, i int) int {
 	depth := 0
 	for ; i < len(head); i++ {
@@ -238,7 +238,8 @@ func behindAngles(head []token, i int) int {
 	return i
 }
 
-// indexOutside returns the index of the first of some marks outside of parentheses, from i on; -1 if there is none.
+// indexOutside returns the index of the first of some marks at or after i that is not inside parentheses; -1 if
+// there is none.
 func indexOutside(head []token, i int, marks ...string) int {
 	for i < len(head) {
 		if slices.ContainsFunc(marks, head[i].is) {
@@ -253,7 +254,7 @@ func indexOutside(head []token, i int, marks ...string) int {
 	return -1
 }
 
-// at returns a token of a statement, or an empty one behind its end.
+// at returns a token of a statement, or an empty token after its end.
 func at(head []token, i int) token {
 	if i < 0 || i >= len(head) {
 		return token{}
@@ -266,7 +267,7 @@ func isOneOf(t token, words ...string) bool {
 	return t.kind == word && slices.Contains(words, t.text)
 }
 
-// withoutWords returns a statement without some words at its beginning.
+// withoutWords returns a statement without certain words at its beginning.
 func withoutWords(head []token, words ...string) []token {
 	for len(head) > 0 && isOneOf(head[0], words...) {
 		head = head[1:]

@@ -2,10 +2,10 @@ package symbols
 
 import "slices"
 
-// c reads C and, with plus, C++.
+// c reads C and, if plus is set, C++.
 type c struct{ plus bool }
 
-// strip removes what says nothing about which name is declared. linkage says that the statement began with
+// strip removes tokens that don't matter for which name is declared. linkage says that the statement began with
 // extern "C".
 func (c) strip(head []token) (h []token, linkage bool) {
 	for len(head) > 0 {
@@ -52,7 +52,7 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 		return scope{kind: inNothing, keep: true}
 	}
 	if last := at(h, len(h)-1); indexOutside(h, 0, ":") > 1 && (last.kind == word || last.is(">")) && indexOutside(h, 0, "(") > 0 && !isOneOf(last, "const", "noexcept", "override", "final") {
-		return scope{kind: inNothing, keep: true} // a member's value before a constructor's body
+		return scope{kind: inNothing, keep: true} // the value of a member before a constructor's body
 	}
 	if name, container, _, ok := g.function(h); ok {
 		g.emitFunction(r, name, container)
@@ -61,7 +61,7 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 	return scope{kind: inNothing, keep: indexOutside(h, 0, "(") < 0 && len(h) > 0}
 }
 
-// openNamespace reads the beginning of a namespace, which may be several at once.
+// openNamespace reads the beginning of a namespace declaration, which may open several nested ones.
 func (c) openNamespace(r *reader, h []token) scope {
 	s := scope{kind: inModule}
 	for _, t := range h {
@@ -73,8 +73,8 @@ func (c) openNamespace(r *reader, h []token) scope {
 	return s
 }
 
-// openType reads the beginning of a class, struct, union or enum; false if it is none, but a function that returns
-// one.
+// openType reads the beginning of a class, struct, union or enum. It returns false if there is none, for example
+// for a function that returns one.
 func (c) openType(r *reader, h []token) (scope, bool) {
 	kind, in := map[string]string{"class": Class, "struct": Struct, "union": Struct, "enum": Enum}[h[0].text], inClass
 	i := 1
@@ -107,8 +107,8 @@ func (c) openType(r *reader, h []token) (scope, bool) {
 	return scope{kind: in, name: name.text, keep: true}, true
 }
 
-// function returns the name of the function that a statement declares, of which class it is, and whether a type
-// stands before the name; ok is false if it declares none.
+// function returns the name of the function that a statement declares, its class, and whether a type precedes the
+// name; ok is false if it declares none.
 func (g c) function(h []token) (name token, container string, typed, ok bool) {
 	for i := 0; i < len(h); i++ {
 		switch {
@@ -161,7 +161,7 @@ func (g c) operator(h []token, i int) (name token, container string, typed, ok b
 	return token{}, "", false, false
 }
 
-// qualifier returns the class that stands before a name with ::, and how many tokens stand before all of that.
+// qualifier returns the class that qualifies a name with ::, and how many tokens precede both.
 func (c) qualifier(h []token, name int) (container string, before int) {
 	i := name
 	if at(h, i-1).is("~") {
@@ -243,14 +243,14 @@ func isPrototype(h []token) bool {
 	return isOneOf(h[0], "extern") && indexOutside(h, 0, "(") > 1
 }
 
-// emitNames adds the names that a typedef or a declaration of variables ends in.
+// emitNames adds the names at the end of a typedef or a declaration of variables.
 func (g c) emitNames(r *reader, kind string, h []token) {
 	if isOneOf(at(h, 0), "class", "struct", "union", "enum") && indexOutside(h, 0, "=", ",") < 0 && (len(h) <= 2 || h[len(h)-1].kind == group) {
-		return // no name behind the type, or a type that is defined elsewhere
+		return // no name after the type, or a type that is defined elsewhere
 	}
 	behind := slices.IndexFunc(h, func(t token) bool { return t.kind == group })
 	if behind > 0 && indexOutside(h[:behind], 0, "=") < 0 && isOneOf(h[0], "class", "struct", "union", "enum") {
-		h = h[behind:] // and not the classes before it
+		h = h[behind:] // without the base classes before it
 	}
 	for first := true; len(h) > 0; first = false {
 		end := g.declaratorEnd(h)
@@ -265,7 +265,7 @@ func (g c) emitNames(r *reader, kind string, h []token) {
 	}
 }
 
-// declaratorEnd returns where the first of several declarators ends.
+// declaratorEnd returns the index at which the first of several declarators ends.
 func (g c) declaratorEnd(h []token) int {
 	for i := 0; i < len(h); {
 		switch {
@@ -311,7 +311,7 @@ func (c) declared(part []token) (token, bool) {
 		case part[i].kind == word && !isOneOf(part[i], "__attribute__"):
 			return part[i], true
 		case part[i].kind == group:
-			if i != len(part)-1 { // a value in braces
+			if i != len(part)-1 { // an initial value in braces
 				return token{}, false
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	gotoken "go/token"
 )
 
-// findGo finds the symbols of Go. Of a file that is broken it finds those that its parser understands.
+// findGo finds the symbols of a Go file. In a file with syntax errors it finds those that Go's parser understands.
 func findGo(src string) []Symbol {
 	files := gotoken.NewFileSet()
 	file, _ := parser.ParseFile(files, "", src, parser.SkipObjectResolution|parser.AllErrors)
@@ -27,7 +27,7 @@ func findGo(src string) []Symbol {
 	return r.found
 }
 
-// goReader collects the symbols of one file of Go.
+// goReader collects the symbols of one Go file.
 type goReader struct {
 	files *gotoken.FileSet
 	found []Symbol
@@ -48,7 +48,7 @@ func (r *goReader) addFunc(d *ast.FuncDecl) {
 	r.add(d.Name, Method, receiver(d.Recv.List[0].Type))
 }
 
-// receiver returns the type whose method a function is.
+// receiver returns the type that a function is a method of.
 func receiver(of ast.Expr) string {
 	for {
 		switch t := of.(type) {
@@ -83,7 +83,7 @@ func (r *goReader) addSpec(of gotoken.Token, s ast.Spec) {
 	}
 }
 
-// addType adds a type, and what an interface demands.
+// addType adds a type and, for an interface, its methods.
 func (r *goReader) addType(s *ast.TypeSpec) {
 	switch t := s.Type.(type) {
 	case *ast.StructType:

@@ -79,7 +79,7 @@ func (java) emitMethod(r *reader, h []token) bool {
 		return false
 	}
 	name := h[paren-1]
-	if paren == 1 && name.text != r.scope().name { // a constructor has no type before it
+	if paren == 1 && name.text != r.scope().name { // only a constructor has no type before its name
 		return false
 	}
 	r.emit(Method, name, r.scope().name)

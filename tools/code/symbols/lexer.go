@@ -2,37 +2,37 @@ package symbols
 
 import "strings"
 
-// A syntax says how comments and strings of a language look.
+// A syntax describes the comments and strings of a language.
 type syntax struct {
 	slashes    bool // comments are // and /* */
 	hash       bool // comments begin with #
-	nested     bool // a /* may be within a comment
-	multiline  bool // strings in quotes may go on in the next line
-	tripled    bool // strings may be in three quotes
-	directives bool // a line that begins with # is for the preprocessor
+	nested     bool // /* comments may be nested
+	multiline  bool // strings in quotes may continue on the next line
+	tripled    bool // strings may be in triple quotes
+	directives bool // a line that begins with # is a preprocessor directive
 	rawStrings bool // R"x(…)x"
 	templates  bool // strings in backquotes, with ${…} in them
 	regexes    bool // /…/
-	rust       bool // r#"…"#, and 'a that is no string
-	php        bool // code stands between <?php and ?>
+	rust       bool // r#"…"#, and lifetimes such as 'a
+	php        bool // code is between <?php and ?>
 	ruby       bool // heredocs, %w[…], =begin and names that end in ? or !
-	single     bool // '…' is a string as long as "…", and not a character
+	single     bool // single quotes enclose strings, not just characters
 }
 
 // The kinds of tokens.
 const (
 	word      = 'w' // a name, keyword or number
 	text      = 's' // a string or a character
-	directive = '#' // a line for the preprocessor
-	group     = 'g' // braces with all that is in them
+	directive = '#' // a preprocessor line
+	group     = 'g' // braces with everything inside them
 	punct     = 'p' // any other character, and ::, => and ->
 )
 
-// A token is one word, string or mark of a text.
+// A token is one word, string or punctuation mark of a text.
 type token struct {
 	kind  byte
-	first bool // it is the first one of its line
-	glued bool // nothing stands between it and the token before
+	first bool // it is the first one on its line
+	glued bool // nothing separates it from the token before
 	text  string
 	line  int
 	col   int // counted from 0, in bytes
@@ -41,16 +41,16 @@ type token struct {
 // is reports whether the token is this word or mark.
 func (t token) is(s string) bool { return t.text == s && (t.kind == word || t.kind == punct) }
 
-// A lexer makes tokens of a text. It never fails, and takes time in proportion to the text's length.
+// A lexer splits a text into tokens. It never fails, and takes time in proportion to the text's length.
 type lexer struct {
 	src       string
 	at        int
 	line      int
 	lineStart int
 	seen      int // the line of the last token
-	ended     int // where it ended
+	ended     int // the offset at which that token ended
 	last      token
-	heredocs  []string // those that begin with the next line
+	heredocs  []string // the heredocs whose text begins on the next line
 	syntax
 }
 
@@ -99,7 +99,8 @@ func (l *lexer) read(first bool) byte {
 	return punct
 }
 
-// isWordByte reports whether a byte is part of names: a letter, digit, underscore or dollar, or any beyond ASCII.
+// isWordByte reports whether a byte can be part of a name: a letter, digit, underscore, dollar sign, or any byte
+// beyond ASCII.
 func isWordByte(b byte) bool {
 	return b >= 0x80 || b == '_' || b == '$' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
@@ -114,7 +115,7 @@ func (l *lexer) skipWord() {
 	}
 }
 
-// peek returns the byte n behind the next one; 0 behind the end.
+// peek returns the byte n places after the next one; 0 past the end.
 func (l *lexer) peek(n int) byte {
 	if l.at+n >= len(l.src) {
 		return 0
@@ -140,7 +141,7 @@ func (l *lexer) skipBlanks() {
 				seen := l.seen
 				l.newLine()
 				if seen == l.line-1 {
-					l.seen = l.line // the statement goes on
+					l.seen = l.line // the statement continues
 				}
 			}
 		case l.php && strings.HasPrefix(l.src[l.at:], "?>"):
@@ -155,7 +156,7 @@ func (l *lexer) skipBlanks() {
 	}
 }
 
-// newLine goes on to the next line, and behind the heredocs that begin there.
+// newLine moves to the next line, and skips the heredocs that begin there.
 func (l *lexer) newLine() {
 	l.at++
 	l.line++
@@ -170,7 +171,7 @@ func (l *lexer) newLine() {
 	}
 }
 
-// skipLinesUntil skips all lines up to one, and that one too.
+// skipLinesUntil skips lines up to and including the first one for which last returns true.
 func (l *lexer) skipLinesUntil(last func(line string) bool) {
 	for l.at < len(l.src) {
 		line, _, more := strings.Cut(l.src[l.at:], "\n")
@@ -186,7 +187,7 @@ func (l *lexer) skipLinesUntil(last func(line string) bool) {
 	}
 }
 
-// skipLine skips the rest of a line, or of a page's code, but not its end.
+// skipLine skips the rest of a line, or of the PHP code on it, but not its end.
 func (l *lexer) skipLine() {
 	for l.at < len(l.src) && l.src[l.at] != '\n' {
 		if l.php && l.src[l.at] == '?' && l.peek(1) == '>' {
@@ -196,7 +197,7 @@ func (l *lexer) skipLine() {
 	}
 }
 
-// skipTo skips to end, and counts the lines.
+// skipTo skips to the offset end, and counts the lines.
 func (l *lexer) skipTo(end int) {
 	skipped := l.src[l.at:end]
 	if n := strings.Count(skipped, "\n"); n > 0 {
@@ -206,7 +207,7 @@ func (l *lexer) skipTo(end int) {
 	l.at = end
 }
 
-// skipComment skips a comment that has an end.
+// skipComment skips a comment that has an end mark.
 func (l *lexer) skipComment() {
 	end, depth := l.at+2, 1
 	for depth > 0 && end < len(l.src) {
@@ -224,7 +225,7 @@ func (l *lexer) skipComment() {
 	l.skipTo(min(end, len(l.src)))
 }
 
-// skipPage skips what stands outside of PHP's code.
+// skipPage skips the text outside PHP code.
 func (l *lexer) skipPage() {
 	end := len(l.src)
 	if begin := strings.Index(l.src[l.at:], "<?"); begin >= 0 {
@@ -239,7 +240,7 @@ func (l *lexer) skipPage() {
 	l.skipTo(end)
 }
 
-// skipDirective skips a line for the preprocessor, and those that continue it.
+// skipDirective skips a preprocessor line and its continuation lines.
 func (l *lexer) skipDirective() {
 	end := l.at
 	for end < len(l.src) {

@@ -36,7 +36,7 @@ func (l *lexer) skipString(b byte) bool {
 	return false
 }
 
-// skipBehind skips up to a mark and the mark itself, or to the end.
+// skipBehind skips to just after the next mark, or to the end of the text.
 func (l *lexer) skipBehind(from int, mark string) {
 	from = min(from, len(l.src))
 	if at := strings.Index(l.src[from:], mark); at >= 0 {
@@ -46,8 +46,8 @@ func (l *lexer) skipBehind(from int, mark string) {
 	l.skipTo(len(l.src))
 }
 
-// skipQuoted skips a string that ends with the byte with which it begins. If it has no end in its line, and may
-// not go on in the next, it ends with the line.
+// skipQuoted skips a string that ends with the byte it begins with. If no end follows on the line and multiline is
+// false, the string ends with the line.
 func (l *lexer) skipQuoted(quote byte, multiline bool) {
 	end := l.at + 1
 	for end < len(l.src) && l.src[end] != quote {
@@ -63,7 +63,7 @@ func (l *lexer) skipQuoted(quote byte, multiline bool) {
 	l.skipTo(min(end+1, len(l.src)))
 }
 
-// skipSingle skips what begins with a single quote.
+// skipSingle skips a string, character or lifetime that begins with a single quote.
 func (l *lexer) skipSingle() bool {
 	rest := l.src[l.at:]
 	switch {
@@ -78,9 +78,9 @@ func (l *lexer) skipSingle() bool {
 	return true
 }
 
-// skipTemplate skips a string in backquotes, with the code in it.
+// skipTemplate skips a string in backquotes, including the code in it.
 func (l *lexer) skipTemplate() {
-	var depths []int // of the braces in each ${…} that is open
+	var depths []int // of the braces in each open ${…}
 	inText := true
 	end := l.at + 1
 	for ; end < len(l.src); end++ {
@@ -110,7 +110,7 @@ func (l *lexer) skipTemplate() {
 	l.skipTo(min(end+1, len(l.src)))
 }
 
-// mayBeRegex reports whether a slash, after the last token, begins a regular expression and does not divide.
+// mayBeRegex reports whether a slash after the last token begins a regular expression, rather than divides.
 func (l *lexer) mayBeRegex() bool {
 	switch {
 	case l.last.kind == 0:
@@ -127,10 +127,11 @@ func (l *lexer) mayBeRegex() bool {
 	return l.ruby && l.ended < l.at && l.peek(1) != ' ' && l.peek(1) != '='
 }
 
-// maxRegex bounds how long a regular expression may be, in bytes: what has no end is looked through again and again.
+// maxRegex limits the length of a regular expression, in bytes, because each slash without a matching end makes the
+// lexer scan ahead again.
 const maxRegex = 500
 
-// skipRegex skips a regular expression; false if the line has no end of one.
+// skipRegex skips a regular expression; false if none ends on this line.
 func (l *lexer) skipRegex() bool {
 	inSet := false
 	for end := l.at + 1; end < min(len(l.src), l.at+maxRegex) && l.src[end] != '\n'; end++ {
@@ -149,7 +150,7 @@ func (l *lexer) skipRegex() bool {
 	return false
 }
 
-// skipRaw skips a raw string: R"x(…)x" of C++, r#"…"# of Rust.
+// skipRaw skips a raw string: R"x(…)x" in C++, r#"…"# in Rust.
 func (l *lexer) skipRaw() bool {
 	rest := l.src[l.at:]
 	switch {
@@ -182,8 +183,7 @@ func (l *lexer) skipRaw() bool {
 	return false
 }
 
-// skipHeredoc skips the beginning of a heredoc of Ruby, whose text begins with the next line, or all of one of
-// PHP.
+// skipHeredoc skips the opening of a Ruby heredoc, whose text begins on the next line, or all of a PHP heredoc.
 func (l *lexer) skipHeredoc() bool {
 	rest := l.src[l.at:min(len(l.src), l.at+200)]
 	switch {
@@ -216,7 +216,7 @@ func (l *lexer) skipHeredoc() bool {
 	return false
 }
 
-// heredocName returns the word with which a heredoc ends, and the length with its quotes.
+// heredocName returns the word that ends a heredoc, and the length of that word with its quotes.
 func heredocName(rest string) (id string, length int) {
 	if rest == "" {
 		return "", 0
@@ -238,13 +238,13 @@ func heredocName(rest string) (id string, length int) {
 	return rest[:end], end
 }
 
-// skipPercent skips a string of Ruby such as %w[…].
+// skipPercent skips a Ruby string such as %w[…].
 func (l *lexer) skipPercent() bool {
 	at := l.at + 1
 	if at < len(l.src) && strings.IndexByte("wWqQiIrsx", l.src[at]) >= 0 {
 		at++
 	} else if l.last.kind == word || l.last.is(")") || l.last.is("]") {
-		return false // a remainder
+		return false // the operator
 	}
 	if at >= len(l.src) {
 		return false

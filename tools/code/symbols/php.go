@@ -59,7 +59,7 @@ func (php) emitFunction(r *reader, h []token) bool {
 	return true
 }
 
-// emitNamespace adds a namespace under its whole name.
+// emitNamespace adds a namespace with its full name.
 func (php) emitNamespace(r *reader, h []token) {
 	var b strings.Builder
 	for _, t := range h[1:] {

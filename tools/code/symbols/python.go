@@ -2,14 +2,14 @@ package symbols
 
 import "strings"
 
-// An indented is a class or a function whose lines are indented more than its own.
+// An indented is a class or function; the lines that belong to it are indented deeper than its own.
 type indented struct {
 	col     int
 	name    string
 	isClass bool
 }
 
-// pythonReader finds what the lines of a file of Python declare.
+// pythonReader finds the symbols of a Python file, line by line.
 type pythonReader struct {
 	open  []indented
 	found []Symbol
@@ -77,7 +77,7 @@ func (r *pythonReader) read(line []token) {
 	}
 }
 
-// isAssigned reports whether a line gives a value to the name with which it begins.
+// isAssigned reports whether a line assigns a value to the name that it begins with.
 func isAssigned(line []token) bool {
 	return line[1].is("=") || line[1].is(":") && indexOutside(line, 2, "=") > 0
 }

@@ -1,6 +1,6 @@
 package symbols
 
-// rubyReader finds what the lines of a file of Ruby declare.
+// rubyReader finds the symbols of a Ruby file, line by line.
 type rubyReader struct {
 	open  []indented
 	found []Symbol
@@ -35,7 +35,7 @@ func (r *rubyReader) read(line []token) {
 	h := withoutWords(line, "private", "public", "protected", "private_class_method", "module_function")
 	first := at(h, 0)
 	switch {
-	case at(h, 1).is(":") && h[1].glued: // a key
+	case at(h, 1).is(":") && h[1].glued: // a hash key
 	case first.is("end"):
 		for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
 			r.open = r.open[:len(r.open)-1]
@@ -58,7 +58,7 @@ func (r *rubyReader) container() string {
 	return ""
 }
 
-// readType reads a class or a module.
+// readType reads the declaration of a class or module.
 func (r *rubyReader) readType(line, h []token) {
 	col := line[0].col
 	for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
@@ -88,7 +88,7 @@ func (r *rubyReader) readType(line, h []token) {
 	}
 }
 
-// readMethod reads a method, whose name may be an operator.
+// readMethod reads the declaration of a method, whose name may be an operator.
 func (r *rubyReader) readMethod(h []token) {
 	i := 1
 	container := r.container()

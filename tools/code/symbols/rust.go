@@ -3,7 +3,7 @@ package symbols
 // rust reads Rust.
 type rust struct{}
 
-// strip removes attributes, visibility and what may stand before fn.
+// strip removes attributes, visibility and the qualifiers that may precede fn.
 func (rust) strip(head []token) []token {
 	for len(head) > 0 {
 		switch {
@@ -86,7 +86,7 @@ func (rust) item(r *reader, h []token) bool {
 	return true
 }
 
-// implemented returns the type that an impl is of.
+// implemented returns the type that an impl block implements.
 func implemented(h []token) string {
 	i := 1
 	if at(h, i).is("<") {

@@ -5,7 +5,7 @@ type script struct{ typed bool }
 
 func scriptSyntax() syntax { return syntax{slashes: true, templates: true, regexes: true} }
 
-// strip removes decorators and words that say nothing about what is declared.
+// strip removes decorators and words that don't matter for what is declared.
 func (script) strip(head []token) []token {
 	for {
 		head = withoutWords(head, "export", "default", "declare", "abstract", "async")
@@ -80,7 +80,7 @@ func (script) openModule(r *reader, h []token) scope {
 	return scope{kind: inModule, name: last.text}
 }
 
-// openMember reads a method of a class or of an object.
+// openMember reads a method of a class or an object.
 func (s script) openMember(r *reader, head []token) scope {
 	name, value, isMethod := s.member(head)
 	switch {
@@ -95,7 +95,7 @@ func (s script) openMember(r *reader, head []token) scope {
 	return scope{kind: inNothing, keep: true}
 }
 
-// member returns the name of a member, and its value or whether it is a method.
+// member returns the name of a member, its value, and whether it is a method.
 func (s script) member(head []token) (name token, value []token, isMethod bool) {
 	h := s.strip(head)
 	for len(h) > 1 && (h[1].kind == word || h[1].is("#") || h[1].is("*") || h[1].is("[")) &&
@@ -137,7 +137,7 @@ func isFunctionValue(value []token) bool {
 	return indexOutside(value, 0, "=>") >= 0
 }
 
-// openValue reads a declaration whose last value has a brace.
+// openValue reads a declaration whose last value contains a brace.
 func (s script) openValue(r *reader, h []token) scope {
 	name, value := s.declare(r, h)
 	switch {
@@ -150,7 +150,7 @@ func (s script) openValue(r *reader, h []token) scope {
 	case name.kind == word:
 		return scope{kind: inFunction, keep: true}
 	}
-	return scope{kind: inNothing, keep: true} // names that are taken out of an object
+	return scope{kind: inNothing, keep: true} // an object is destructured into names
 }
 
 // declare reads what const, let or var declares, and returns the last name and its value.
@@ -184,7 +184,7 @@ func (s script) declare(r *reader, h []token) (name token, value []token) {
 			if isOneOf(h[i], "of", "in") {
 				return token{}, nil
 			}
-			break // no declaration
+			break // not a declaration
 		}
 		end := len(h)
 		if at(h, i).is("=") {
@@ -201,7 +201,7 @@ func (s script) declare(r *reader, h []token) (name token, value []token) {
 	return name, value
 }
 
-// emitDeclared adds what const, let or var declares. In a function only functions count.
+// emitDeclared adds the name that const, let or var declares. Inside a function only functions count.
 func (script) emitDeclared(r *reader, kind string, name token, value []token) {
 	switch {
 	case isFunctionValue(value):
@@ -214,7 +214,8 @@ func (script) emitDeclared(r *reader, kind string, name token, value []token) {
 	r.emit(kind, name, r.container())
 }
 
-// openAssigned reads an assignment whose value has a brace, as module.exports = { and A.prototype.b = function () {.
+// openAssigned reads an assignment whose value contains a brace, such as module.exports = { or A.prototype.b =
+// function () {.
 func (s script) openAssigned(r *reader, h []token, equals int) scope {
 	value := h[equals+1:]
 	name, container := s.assigned(h[:equals])
@@ -233,7 +234,7 @@ func (s script) openAssigned(r *reader, h []token, equals int) scope {
 	return scope{kind: inFunction, keep: true}
 }
 
-// assigned returns the name that an assignment gives a value, and of what that is a member.
+// assigned returns the name that an assignment sets, and the object or class that it is a member of.
 func (script) assigned(left []token) (name token, container string) {
 	for i := 1; i < len(left); i += 2 {
 		if !left[i].is(".") {

@@ -1,12 +1,12 @@
 package symbols
 
-// MaxFile bounds how large a file may be that is read for its symbols.
+// MaxFile limits the size of a file that is read for its symbols, in bytes.
 const MaxFile = 512 << 10
 
-// MaxSymbols bounds how many symbols one file has.
+// MaxSymbols limits how many symbols one file has.
 const MaxSymbols = 5000
 
-// maxName bounds how long a name is, in bytes: nobody looks for a longer one.
+// maxName limits the length of a name, in bytes: nobody looks for a longer one.
 const maxName = 200
 
 // The kinds of symbols.

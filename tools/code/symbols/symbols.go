@@ -1,12 +1,12 @@
 // Package symbols finds the functions, types and constants that a file of source code declares.
 //
 // Go is read by its own parser. Nine more languages are read by patterns: a scanner skips comments and
-// strings, and what stands before a brace or at the beginning of a line tells what is declared. That is right
-// for code as people write it, and never fails: of a broken file it finds what it can.
+// strings, and the tokens before a brace or at the beginning of a line tell what is declared. That is right for
+// code as people write it, and never fails: in a broken file it finds what it can.
 //
-// The files: symbols.go lists the languages; symbol.go is what is found; lexer.go makes tokens of a text, and literals.go reads its
-// strings; braces.go follows the braces of C, C++, Java, JavaScript, TypeScript, Rust and PHP, whose
-// declarations are in files of their own; python.go, ruby.go and golang.go read the other languages.
+// The files: symbols.go lists the languages; symbol.go defines a symbol; lexer.go splits a text into tokens, and
+// literals.go reads its strings; braces.go follows the braces of C, C++, Java, JavaScript, TypeScript, Rust and
+// PHP, whose declarations are in files of their own; python.go, ruby.go and golang.go read the other languages.
 package symbols
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// A language is one whose symbols are found.
+// A language is a language whose symbols this package finds.
 type language struct {
 	name       string
 	extensions string // separated by blanks
@@ -46,7 +46,7 @@ func Languages() []string {
 	return names
 }
 
-// A Finder finds symbols. It is made once, because it holds tables.
+// A Finder finds symbols. Reuse one, because it holds tables.
 type Finder struct {
 	byExtension map[string]language
 }
@@ -62,7 +62,7 @@ func NewFinder() *Finder {
 	return f
 }
 
-// Language returns the language in which a file is written, by its name; "" for one that is not known.
+// Language returns the language of a file, judging by its name; "" if it is unknown.
 func (f *Finder) Language(name string) string {
 	return f.byExtension[strings.ToLower(path.Ext(name))].name
 }
@@ -81,18 +81,18 @@ func (f *Finder) Find(name, src string) []Symbol {
 	found = found[:min(len(found), MaxSymbols)]
 	slices.SortStableFunc(found, func(a, b Symbol) int { return a.Line - b.Line })
 	copies := map[string]string{}
-	for i, s := range found { // whose names would hold the whole text
+	for i, s := range found { // the names are substrings, which would keep the whole text in memory
 		found[i].Name, found[i].Container = copyOf(copies, s.Name), copyOf(copies, s.Container)
 	}
 	return found
 }
 
-// looksLikePlus reports whether a header is C++.
+// looksLikePlus reports whether a header file contains C++.
 func looksLikePlus(src string) bool {
 	return strings.Contains(src, "\nclass ") || strings.Contains(src, "\nnamespace ") || strings.Contains(src, "\ntemplate")
 }
 
-// copyOf returns a copy of a text, the same for each that is equal.
+// copyOf returns a copy of a text. Equal texts share one copy.
 func copyOf(copies map[string]string, text string) string {
 	known, ok := copies[text]
 	if !ok {

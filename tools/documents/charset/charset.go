@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Decode converts a text of unknown encoding to UTF-8. The note says, for the model, which
-// encoding was guessed; "" if nothing had to be guessed.
+// Decode converts a text in an unknown encoding to UTF-8. The note tells the model which encoding
+// was guessed; it is "" if nothing had to be guessed.
 func Decode(content []byte) (text, note string) {
 	switch {
 	case bytes.HasPrefix(content, []byte("\xef\xbb\xbf")):
@@ -75,8 +75,8 @@ func looksUTF16(content []byte) (big, ok bool) {
 	return false, false
 }
 
-// decodeEastAsian decodes a text of East Asia. It returns false unless all of it is valid in that
-// charset and most characters beyond ASCII are letters that people write there.
+// decodeEastAsian decodes a text in an East Asian charset. It returns false unless all of it is
+// valid in that charset and most characters beyond ASCII are letters that people write there.
 func decodeEastAsian(content []byte, name string) (string, bool) {
 	encoding, _ := charset.Lookup(name)
 	decoded, err := encoding.NewDecoder().Bytes(content)
@@ -96,8 +96,8 @@ func decodeEastAsian(content []byte, name string) (string, bool) {
 	return string(decoded), letters >= 4 && usual*10 >= letters*9 && !hasLoneBytes(content)
 }
 
-// hasLoneBytes reports whether most bytes beyond ASCII stand between ASCII bytes, as accented
-// letters of European texts do. Those of East Asian texts come in pairs.
+// hasLoneBytes reports whether most bytes beyond ASCII are surrounded by ASCII bytes, as accented
+// letters in European texts are. In East Asian texts they come in pairs.
 func hasLoneBytes(content []byte) bool {
 	alone, runs := 0, 0
 	for i := 0; i < len(content); {

@@ -15,7 +15,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// Bounds of an archive, so that a small file cannot take much memory when it is unpacked.
+// Limits of an archive, so that a small file cannot take much memory when it is unpacked.
 const (
 	maxParts    = 20_000
 	maxPart     = 64 << 20  // bytes of a part, unpacked
@@ -28,7 +28,7 @@ type archive struct {
 	left  int64
 }
 
-// boundsError returns the error of a document that exceeds the bounds; nil for any other error.
+// boundsError returns the error for a document that exceeds the limits; nil for any other error.
 func boundsError(err error) error {
 	if problem, ok := errors.AsType[*pages.Error](err); ok {
 		return problem
@@ -55,8 +55,8 @@ func unpack(content []byte) (*archive, error) {
 	return a, nil
 }
 
-// cleanName returns a part's name in the form in which parts are looked up, because programs
-// write the names in different ways.
+// cleanName returns a part's name in the form used to look up parts, because programs write the
+// names in different ways.
 func cleanName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -124,8 +124,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 // A relation is a reference from one part of the document to another, or to a web address.
 type relation struct{ kind, target string }
 
-// relations returns the relations of a part, by their ids. Targets are names of parts, or
-// addresses if they are external.
+// relations returns the relations of a part, by id. Targets are names of parts, or addresses if
+// they are external.
 func (a *archive) relations(of string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir := path.Dir(of)
@@ -148,8 +148,8 @@ func (a *archive) relations(of string) (map[string]relation, error) {
 	return all, err
 }
 
-// mainPart returns the name of the part that holds the document itself; "" if the archive is no
-// office file.
+// mainPart returns the name of the part that contains the document itself; "" if the archive is not
+// an office file.
 func (a *archive) mainPart() string {
 	all, err := a.relations("")
 	if err == nil {

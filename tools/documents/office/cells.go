@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// cell returns the text that a cell shows. For a formula that is the result that was saved with
-// the file.
+// cell returns the text that a cell shows. For a formula, that is the result saved in the file.
 func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
 	var value, formula, text string
@@ -46,7 +45,8 @@ func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	return b.formats.show(value, looks), err
 }
 
-// formats say how the numbers of a workbook are shown, as far as that changes what they mean.
+// formats describe how the numbers of a workbook are shown, to the extent that it changes their
+// meaning.
 type formats struct {
 	since1904    bool
 	codes        map[int]string // the format codes that the workbook defines itself, by id
@@ -71,7 +71,7 @@ func (f *formats) read(r *reader) error {
 	})
 }
 
-// A meaning says what kind of value a number stands for.
+// A meaning is the kind of value that a number represents.
 type meaning int
 
 const (
@@ -82,8 +82,8 @@ const (
 	dateTime
 )
 
-// meaningOfID returns what kind of value a number stands for, by the id of its format. Ids below
-// 164 are defined by the standard.
+// meaningOfID returns the kind of value that a number represents, by the id of its format. Ids
+// below 164 are defined by the standard.
 func (f *formats) meaningOfID(id int) meaning {
 	if code, ok := f.codes[id]; ok {
 		return meaningOfCode(code)
@@ -101,8 +101,8 @@ func (f *formats) meaningOfID(id int) meaning {
 	return plainNumber
 }
 
-// meaningOfCode returns what kind of value a number stands for, by the code of its format, such
-// as "yyyy-mm-dd", "0.0%" or "[Red]#,##0 \"days\"".
+// meaningOfCode returns the kind of value that a number represents, by its format code, such as
+// "yyyy-mm-dd", "0.0%" or "[Red]#,##0 \"days\"".
 func meaningOfCode(code string) meaning {
 	code, _, _ = strings.Cut(code, ";")
 	var bare strings.Builder
@@ -113,7 +113,7 @@ func meaningOfCode(code string) meaning {
 		case '[':
 			end := strings.IndexByte(code[i:], ']')
 			if inner := strings.ToLower(code[i+1 : i+max(end, 1)]); strings.Trim(inner, "hms") == "" {
-				bare.WriteString(inner) // hours beyond a day
+				bare.WriteString(inner) // elapsed hours, which may exceed a day
 			}
 			i += max(end, 0)
 		case '\\', '_', '*':
@@ -139,7 +139,7 @@ func meaningOfCode(code string) meaning {
 	return plainNumber
 }
 
-// show writes the number value as its format says; look is the index of the cell's style.
+// show formats the number value; look is the index of the cell's style.
 func (f *formats) show(value string, look int) string {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
@@ -152,7 +152,7 @@ func (f *formats) show(value string, look int) string {
 	switch {
 	case m == percent:
 		return formatNumber(n*100) + "%"
-	case m == plainNumber || n < 0 || n > 2958466: // behind the year 9999
+	case m == plainNumber || n < 0 || n > 2958466: // after the year 9999
 		return formatNumber(n)
 	case m == timeOfDay && n >= 1: // a duration
 		seconds := int64(math.Round(n * 86400))
@@ -165,8 +165,8 @@ func (f *formats) show(value string, look int) string {
 	return f.timeOf(n).Format("2006-01-02")
 }
 
-// timeOf returns the time that a number of days stands for. Days are counted from 1900, which by
-// an old mistake counts as a leap year.
+// timeOf returns the time that a number of days represents. Days are counted from 1900, which by an
+// old mistake counts as a leap year.
 func (f *formats) timeOf(days float64) time.Time {
 	begin := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
@@ -179,7 +179,8 @@ func (f *formats) timeOf(days float64) time.Time {
 	return begin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round((days-whole)*86400)) * time.Second)
 }
 
-// formatNumber writes a number rounded as people see it in an office program: 0.1+0.2 is 0.3.
+// formatNumber formats a number rounded the way that people see it in an office program: 0.1+0.2 is
+// 0.3.
 func formatNumber(n float64) string {
 	text := strconv.FormatFloat(n, 'g', 15, 64)
 	if back, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(back) < 1e15 && math.Abs(back) >= 1e-6 || n == 0 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A listRef says in which list a paragraph is, and how deep.
+// A listRef says which list a paragraph belongs to, and at which level.
 type listRef struct {
-	id    string // "" and "0" stand for none
+	id    string // "" and "0" mean none
 	level int
 }
 
@@ -24,7 +24,7 @@ func (l *listRef) read(r *reader) error {
 	})
 }
 
-// maxLevel is how many levels a list has by the standard.
+// maxLevel is how many levels a list has, according to the standard.
 const maxLevel = 9
 
 // A level says how the items at one level of a list are numbered.
@@ -87,8 +87,8 @@ func readLevels(r *reader, kind *[maxLevel]level) error {
 	})
 }
 
-// nextItem counts the next item of a list and returns what stands before it: the indent, and its
-// number or a dash.
+// nextItem counts the next item of a list and returns the text that precedes it: the indent, and
+// its number or a dash.
 func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	kind := n.kinds[n.lists[ref.id]]
 	if ref.id == "" || ref.id == "0" || kind == nil {
@@ -122,7 +122,7 @@ func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	return before, text
 }
 
-// ordinalOf writes a number in the format of a list.
+// ordinalOf writes a number in a list's format.
 func ordinalOf(n int, format string) string {
 	switch format {
 	case "lowerLetter", "upperLetter":
@@ -160,7 +160,7 @@ func roman(n int) string {
 	return out.String()
 }
 
-// number parses a number of a file; 0 if it is none.
+// number parses a number from a file; 0 if it is invalid.
 func number(s string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 || n > 1<<30 {

@@ -1,8 +1,7 @@
 // Package office reads the text of DOCX, XLSX and PPTX files.
 //
-// Such a file is an archive of XML. Each part is read as a stream, with bounds on how much it
-// unpacks to and how deep it nests; elements are recognized by their local names, so that both
-// versions of the standard are read.
+// Such a file is an archive of XML. Each part is read as a stream, with limits on how much it unpacks to and how
+// deep it nests; elements are recognized by their local names, so that both versions of the standard are read.
 //
 // The files: archive.go opens the archive, and xml.go reads a part; word.go, words.go
 // and numbers.go read DOCX, sheets.go and cells.go XLSX, and slides.go PPTX.
@@ -43,9 +42,9 @@ func Open(content []byte) (pages.Document, error) {
 	return nil, pages.Errorf(pages.Unknown, "")
 }
 
-// result returns what could be read of a document although reading it has ended in err. If the
-// file is damaged and some text was read before, it returns that text with a note. It returns an
-// error if there is no text, or if the file exceeds the bounds.
+// result returns what could be read of a document although reading ended with err. If the file is damaged and some
+// text was read before, it returns that text with a note. It returns an error if there is no text, or if the file
+// exceeds the limits.
 func result(parts *pages.Parts, err error) (pages.Document, error) {
 	if err == nil {
 		return parts, nil
@@ -60,8 +59,8 @@ func result(parts *pages.Parts, err error) (pages.Document, error) {
 	return parts, nil
 }
 
-// OldFormatError returns what is wrong with a file of the format that office programs wrote before 2007.
-// Newer programs use that format for a document that has a password.
+// OldFormatError returns the problem with a file in the format that office programs wrote before 2007. Newer
+// programs use that format for documents with a password.
 func OldFormatError(content []byte) error {
 	var name []byte
 	for _, unit := range utf16.Encode([]rune("EncryptedPackage")) {

@@ -11,7 +11,7 @@ import (
 	"parley/tools/documents/table"
 )
 
-// Bounds of the parts into which a sheet is divided.
+// Limits of the parts that a sheet is divided into.
 const (
 	partSize   = 4000 // bytes
 	rowsEach   = 200
@@ -63,7 +63,7 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// listSheets lists the sheets in their order.
+// listSheets lists the sheets in order.
 func (b *book) listSheets(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
 	err = a.read(main, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
@@ -92,7 +92,7 @@ func (b *book) readStrings(r *reader) error {
 	})
 }
 
-// richText returns a text that may consist of pieces in different fonts or colours.
+// richText returns a text that may consist of pieces in different fonts or colors.
 func richText(r *reader) (string, error) {
 	var out strings.Builder
 	err := r.eachChild(func(e xml.StartElement) error {
@@ -111,7 +111,7 @@ func richText(r *reader) (string, error) {
 	return out.String(), err
 }
 
-// A piece holds some rows of a sheet until they become a part of the document.
+// A piece collects rows of a sheet until they become a part of the document.
 type piece struct {
 	rows    [][]string
 	numbers []int
@@ -166,7 +166,7 @@ func (p *piece) add(n int, cells []string, size int) {
 	p.width, p.size = max(p.width, len(cells)), p.size+size
 }
 
-// toTable returns the rows as a table, each with its number, below the letters of the columns.
+// toTable returns the rows as a table: each row with its number, below the letters of the columns.
 func (p *piece) toTable() string {
 	head := make([]string, p.width+1)
 	for i := range p.width {
@@ -180,7 +180,7 @@ func (p *piece) toTable() string {
 	return strings.Join(lines, "\n")
 }
 
-// row reads the cells of a row, and how many bytes they have together.
+// row reads the cells of a row, and returns their total size in bytes.
 func (b *book) row(r *reader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0

@@ -85,8 +85,8 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 // A slide is one slide that is being read.
 type slide struct {
 	blocks []string
-	last   []string // blocks that are shown after the others
-	notes  bool     // it is the page of notes, of which only the text counts
+	last   []string // blocks to show after the others
+	notes  bool     // it is a notes page, of which only the text counts
 }
 
 // readShapes reads the content of a slide, shape by shape.
@@ -101,7 +101,7 @@ func (s *slide) readShapes(r *reader) error {
 			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" && !s.notes {
 				s.blocks = append(s.blocks, "[image: "+alt+"]")
 			}
-		case "pt": // of a diagram
+		case "pt": // a point in a diagram
 			text, err := body(r)
 			if text != "" {
 				s.blocks = append(s.blocks, text)
@@ -157,7 +157,7 @@ func body(r *reader) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// line returns a paragraph, indented by its depth in a list.
+// line returns a paragraph, indented by its level in a list.
 func line(r *reader) (string, error) {
 	var text strings.Builder
 	deep := 0

@@ -19,7 +19,7 @@ type word struct {
 	items   []string // the items of the list that is being read
 }
 
-// A style holds what matters here of a paragraph's style.
+// A style holds the properties of a paragraph style that matter here.
 type style struct {
 	based string
 	level int // the level of a heading; 0 for no heading
@@ -59,8 +59,8 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// partOf returns the name of the part of a certain kind, such as styles, to which the part main
-// refers; "" if there is none.
+// partOf returns the name of the part of a certain kind, such as styles, that the part main refers
+// to; "" if there is none.
 func (w *word) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {
@@ -108,8 +108,7 @@ func outline(e xml.StartElement) int {
 	return 0
 }
 
-// resolveStyle returns a style together with what it inherits from the styles on which it is
-// based.
+// resolveStyle returns a style together with what it inherits from the styles it is based on.
 func (w *word) resolveStyle(id string) style {
 	s := w.styles[id]
 	for base, n := s.based, 0; base != "" && n < 20; n++ {
@@ -128,10 +127,10 @@ func (w *word) resolveStyle(id string) style {
 // A block is a paragraph or a table, as Markdown.
 type block struct {
 	text string
-	item bool // it is an item of a list
+	item bool // it is a list item
 }
 
-// add adds a block to the document. Items of a list stay together.
+// add adds a block to the document. List items stay together.
 func (w *word) add(b block) {
 	switch {
 	case strings.TrimSpace(b.text) == "":
@@ -143,7 +142,7 @@ func (w *word) add(b block) {
 	}
 }
 
-// endList adds the collected items of a list to the document.
+// endList adds the collected list items to the document.
 func (w *word) endList() {
 	if len(w.items) > 0 {
 		w.parts.Add(strings.Join(w.items, "\n"))
@@ -172,7 +171,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 	})
 }
 
-// readTable reads a table. The content of each cell is put on one line.
+// readTable reads a table. It puts the content of each cell on one line.
 func (w *word) readTable(r *reader) (string, error) {
 	var rows []string
 	err := w.readRows(r, func(cells []string) {
@@ -267,8 +266,8 @@ func (w *word) readNotes(r *reader, kind string) error {
 	})
 }
 
-// notePrefix returns the letters before an endnote's number, which tell it from a footnote with
-// the same number; "" for footnotes.
+// notePrefix returns the letters that precede an endnote's number, to distinguish it from a
+// footnote with the same number; "" for footnotes.
 func notePrefix(kind string) string {
 	if strings.HasPrefix(kind, "endnote") {
 		return "e"

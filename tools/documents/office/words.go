@@ -11,11 +11,11 @@ type paragraph struct {
 	text  []byte
 	style style
 	list  listRef
-	level int // the level of a heading, if the paragraph states it itself
+	level int // the heading level, if the paragraph states it itself
 	boxes []block
 }
 
-// paragraph reads a paragraph and adds it, and behind it the content of its text boxes.
+// paragraph reads a paragraph and adds it, followed by the content of its text boxes.
 func (w *word) paragraph(r *reader, add func(block)) error {
 	p := &paragraph{word: w}
 	err := p.readInline(r)
@@ -86,7 +86,7 @@ func (p *paragraph) readInline(r *reader) error {
 	})
 }
 
-// properties reads which style, heading level and list a paragraph says that it has.
+// properties reads a paragraph's style, heading level and list.
 func (p *paragraph) properties(r *reader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -101,8 +101,8 @@ func (p *paragraph) properties(r *reader) error {
 	})
 }
 
-// link reads a link's text, and writes it with the address to which it leads. The id says which
-// relation has the address.
+// link reads a link's text, and writes it with the link's address. The id names the relation that
+// contains the address.
 func (p *paragraph) link(r *reader, id string) error {
 	from := len(p.text)
 	err := p.readInline(r)

@@ -9,7 +9,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxDepth bounds how deep elements may nest.
+// maxDepth limits how deep elements may be nested.
 const maxDepth = 200
 
 // A reader reads one part, element by element.
@@ -35,7 +35,7 @@ func (r *reader) next() (xml.Token, error) {
 	return t, nil
 }
 
-// eachChild calls fn for every child of the element that was read last, or for the document's first
+// eachChild calls fn for every child of the element that was read last, or for the document's root
 // element. It skips whatever fn leaves unread of a child.
 func (r *reader) eachChild(fn func(e xml.StartElement) error) error {
 	level := r.depth
@@ -63,7 +63,7 @@ func (r *reader) eachChild(fn func(e xml.StartElement) error) error {
 	}
 }
 
-// walk calls fn for every element of the part, however deep. It does not visit the children of an
+// walk calls fn for every element of the part, at any depth. It doesn't visit the children of an
 // element that fn has read itself.
 func (r *reader) walk(fn func(e xml.StartElement) error) error {
 	return r.eachChild(func(e xml.StartElement) error {
@@ -78,7 +78,7 @@ func (r *reader) walk(fn func(e xml.StartElement) error) error {
 	})
 }
 
-// text returns the text of the element that was read last, without that of its children.
+// text returns the text of the element that was read last, without the text of its children.
 func (r *reader) text() (string, error) {
 	var out strings.Builder
 	level := r.depth
@@ -110,8 +110,8 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// relatedPart returns the id of the part to which an element refers. It checks the namespace, because
-// some elements have another attribute of this name without one.
+// relatedPart returns the id of the part that an element refers to. It checks the namespace,
+// because some elements have another attribute of this name without one.
 func relatedPart(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name && strings.HasSuffix(a.Name.Space, "/relationships") {

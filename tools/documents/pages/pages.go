@@ -1,5 +1,4 @@
-// Package pages defines what reading a document returns: the text of its pages, or why there is
-// none.
+// Package pages defines what reading a document returns: the text of its pages, or why it has none.
 //
 // It is used by the packages that parse documents, by the package that has them parsed in a
 // sandbox, and by the tools that show them.
@@ -14,37 +13,36 @@ import (
 )
 
 const (
-	// MaxBytes bounds the size of a document.
+	// MaxBytes limits the size of a document.
 	MaxBytes = 32 << 20
-	// UsualMost is how much of a document's text is shown at once, in bytes: as much as a result
-	// that a model is shown has room for.
+	// UsualMost is how much of a document's text is shown at once, in bytes: as much as fits into a
+	// result that a model is shown.
 	UsualMost = 48 << 10
 )
 
-// A Kind says what a file is, as far as its beginning tells.
+// A Kind is the kind of a file, as far as its beginning shows.
 type Kind string
 
-// The kinds. Whether a file of the kinds PDF, Office or Old really is one, only the parser finds
-// out.
+// The kinds. Only the parser finds out whether a file of the kind PDF, Office or Old really is one.
 const (
-	None   Kind = ""       // nothing that is known here
+	None   Kind = ""       // no kind that this package knows
 	PDF    Kind = "pdf"    // a Portable Document
 	Office Kind = "office" // an archive: DOCX, XLSX, PPTX, or something else
-	Old    Kind = "old"    // an office document before 2007, or one with a password
+	Old    Kind = "old"    // an office document from before 2007, or one with a password
 	Table  Kind = "table"  // values between commas, semicolons or tabs
 	Text   Kind = "text"   // any other text
 )
 
 // A Reader turns documents into text.
 type Reader interface {
-	// Read returns some pages of one document. Its error is for the model; a *NoDocument says
-	// that the file is of none of the kinds above.
+	// Read returns some pages of one document. Its error is for the model; a *NoDocument means that
+	// the file is of none of the kinds above.
 	Read(ctx context.Context, r Request) (ShownPart, error)
 }
 
 // A Request asks for pages of one document.
 type Request struct {
-	Name    string // how errors name the document
+	Name    string // the document's name in errors
 	Kind    Kind
 	Pages   string // "" means from the first page on, as many as fit
 	Most    int    // bytes of text; at least one page is returned, cut if it is longer
@@ -59,11 +57,11 @@ type ShownPart struct {
 	Pages int `json:"pages"`
 	// Next names the pages that were asked for and did not fit; "" if all did.
 	Next string `json:"next,omitempty"`
-	// Note says what a model has to know of how the text was read.
+	// Note tells the model what it has to know about how the text was read.
 	Note string `json:"note,omitempty"`
 }
 
-// NoDocument says that a file is of no kind that can be read.
+// NoDocument is the error for a file of a kind that cannot be read.
 type NoDocument struct{}
 
 func (*NoDocument) Error() string { return "it is no document" }
@@ -74,7 +72,7 @@ type Document interface {
 	Count() int
 	// Page returns page n, counted from 1.
 	Page(n int) (Page, error)
-	// Note returns what a model has to know of how the text was read; "" if nothing.
+	// Note returns what the model has to know about how the text was read; "" if nothing.
 	Note() string
 }
 
@@ -89,11 +87,11 @@ type Problem string
 
 // Why a document has no text to return.
 const (
-	Unknown   Problem = "unknown"   // it is not a document of any kind that is read
+	Unknown   Problem = "unknown"   // it is not a document of any kind that can be read
 	Encrypted Problem = "encrypted" // it needs a password
 	Damaged   Problem = "damaged"
-	TooMuch   Problem = "too much" // reading it would take more than is allowed
-	Legacy    Problem = "legacy"   // its kind is one that today's programs no longer write
+	TooMuch   Problem = "too much" // reading it would take more time or memory than is allowed
+	Legacy    Problem = "legacy"   // its format is one that today's programs no longer write
 )
 
 // An Error is a Problem as a Go error, with details.
@@ -109,10 +107,10 @@ func Errorf(p Problem, format string, args ...any) *Error {
 	return &Error{Problem: p, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A Range is the pages from First to Last, both included; Last 0 means to the end.
+// A Range is the pages from First to Last, both included. If Last is 0, it extends to the end.
 type Range struct{ First, Last int }
 
-// maxRanges bounds how many ranges a choice of pages may have.
+// maxRanges limits how many ranges a choice of pages may contain.
 const maxRanges = 100
 
 // Parse reads a choice of pages: "3", "2-5", "7-", or several with commas between them.
@@ -142,7 +140,7 @@ func Parse(choice string) ([]Range, error) {
 	return ranges, nil
 }
 
-// number parses a page number; 0 if it is none.
+// number parses a page number; 0 if it is invalid.
 func number(s string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 || n > 1<<30 {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Bounds of a document that has no pages of its own, and is split into parts.
+// Limits for a document that has no pages of its own, and is split into parts.
 const (
-	// partSize is about how long each of its parts is, in bytes.
+	// partSize is the approximate length of a part, in bytes.
 	partSize = 4000
-	// MostText bounds how much of its text is read; a note says that the rest is left out.
+	// MostText limits how much text is read, in bytes; a note says that the rest is left out.
 	MostText = 32 << 20
 )
 
@@ -44,7 +44,7 @@ func (p *Parts) Add(block string) {
 	}
 }
 
-// firstLines returns the beginning of a text, of at most most bytes: up to the end of a line or,
+// firstLines returns the beginning of a text, at most most bytes long: up to the end of a line or,
 // if the first line is longer, up to the end of a character.
 func firstLines(text string, most int) string {
 	if end := strings.LastIndexByte(text[:most], '\n'); end > most/4 {
@@ -53,7 +53,7 @@ func firstLines(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// End completes the part that is being filled, and gives it a title.
+// End completes the part that is being filled, and sets its title.
 func (p *Parts) End(title string) {
 	if p.open.Len() == 0 {
 		return

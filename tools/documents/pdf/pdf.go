@@ -25,7 +25,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxMemory is how much memory PDFium may use, in WebAssembly's pages of 64 KiB.
+// maxMemory is how much memory PDFium may use, in WebAssembly pages of 64 KiB.
 const maxMemory = 256 << 20 / (64 << 10)
 
 // An Engine is a running PDFium, the library that reads PDF files.
@@ -34,8 +34,8 @@ type Engine struct {
 	instance pdfium.Pdfium
 }
 
-// Start starts PDFium. That takes about 0.3 s, because it is interpreted: compiling it would take
-// ten times as long, and most documents are read sooner.
+// Start starts PDFium. That takes about 0.3 s, because PDFium is interpreted: compiling it would
+// take ten times as long, and most documents take less than that to read.
 func Start(ctx context.Context) (_ *Engine, err error) {
 	defer recoverPanic(&err)
 	pool, err := webassembly.Init(webassembly.Config{
@@ -70,11 +70,11 @@ type Document struct {
 	engine *Engine
 	ref    references.FPDF_DOCUMENT
 	count  int
-	empty  int // pages without text, of those that were read
+	empty  int // pages without text, among those that were read
 	read   int
 }
 
-// Open opens a document, or says why it cannot be read.
+// Open opens a document, or returns why it cannot be read.
 func (e *Engine) Open(content []byte) (_ *Document, err error) {
 	defer recoverPanic(&err)
 	opened, err := e.instance.OpenDocument(&requests.OpenDocument{File: &content})
@@ -127,8 +127,8 @@ func (d *Document) Note() string {
 	return fmt.Sprintf("%d of the pages read have no text: they are empty, or pictures, as of a scanner", d.empty)
 }
 
-// tidy turns PDFium's text into ordinary lines. In PDFium's text a single character stands for a
-// hyphen at the end of a line together with the line end.
+// tidy turns PDFium's text into ordinary lines. In PDFium's text, one character represents both a
+// hyphen at the end of a line and the line end.
 func tidy(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-\n", "\ufffe", "-\n", "\x00", "").Replace(text)
 	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")

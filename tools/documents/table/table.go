@@ -14,7 +14,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// rowsEach bounds how many rows a part has.
+// rowsEach limits how many rows a part contains.
 const rowsEach = 200
 
 // Text splits a text into parts.
@@ -31,8 +31,8 @@ func Text(content []byte) *pages.Parts {
 	return parts
 }
 
-// Table splits a table of separated values into parts. Each part has some of the table's rows
-// below its first row, which is taken for the head.
+// Table splits a table of separated values into parts. Each part contains some of the table's rows
+// below its first row, which is taken as the header.
 func Table(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
@@ -96,7 +96,7 @@ func (w *writer) end() {
 	w.rows.Reset()
 }
 
-// Bounds of a row.
+// Limits of a row.
 const (
 	maxCells = 500
 	maxCell  = 2000
@@ -118,7 +118,7 @@ func Row(cells []string) string {
 	return out.String()
 }
 
-// Cell returns a text in the form in which it can stand in one cell of a Markdown table.
+// Cell returns a text in a form that fits into one cell of a Markdown table.
 func Cell(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	if len(text) > maxCell {
@@ -127,8 +127,7 @@ func Cell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
-// Rule returns the line of dashes that stands below the first row of a Markdown table with so
-// many cells.
+// Rule returns the line of dashes below the first row of a Markdown table with this many cells.
 func Rule(cells int) string { return "|" + strings.Repeat("---|", min(max(cells, 1), maxCells)) }
 
 // separator returns the character that separates the values: the one that splits the first rows
@@ -148,8 +147,8 @@ func separator(text string) rune {
 	return best
 }
 
-// evenness returns a score for a separator by how often it occurs in each row: high if it occurs
-// often and in each row equally often.
+// evenness scores a separator by how often it occurs in each row: high if it occurs often and
+// equally often in each row.
 func evenness(counts []int) int {
 	if len(counts) == 0 || counts[0] == 0 {
 		return 0
@@ -163,7 +162,8 @@ func evenness(counts []int) int {
 	return same*1000/len(counts)*10 + min(counts[0], 100)
 }
 
-// firstRows returns the first rows of a text, at most most, without what stands between quotes.
+// firstRows returns the first rows of a text, at most most of them, without the text between
+// quotes.
 func firstRows(text string, most int) (rows [][]byte) {
 	quoted := false
 	var row []byte
