@@ -1,16 +1,15 @@
-// Package guard decides which calls of tools run: by rules, by what a call would do to the
-// outside, and by asking the operator's own programs.
+// Package guard decides which tool calls run: by rules, by what a call would do outside the conversation, and by
+// asking the operator's own programs.
 //
-// A rule denies all or some calls of a tool, allows them, or has a person asked about them; a
-// denial anywhere wins. Rules look at what a call acts on: the commands of a shell line, an
-// address, a path.
+// A rule denies all or some calls of a tool, allows them, or says that a person is asked about them; a denial
+// anywhere wins. Rules look at what a call acts on: the commands of a shell line, an address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go
 // reads what a call acts on; words.go lists the words by which a call may name files;
-// outward.go asks about calls that act on the outside; marks.go remembers which files hold what
-// strangers may have written, and marking.go has tools keep that; hook.go asks the operator's programs.
+// outward.go asks about calls that act on the outside; marks.go remembers which files contain text that strangers
+// may have written, and marking.go updates these marks around tool calls; hook.go asks the operator's programs.
 //
-// What a call touches its tool declares (tools.Touch): the guard knows no tool by name.
+// Tools declare what their calls touch (tools.Touch); the guard knows no tool by name.
 package guard
 
 import (
@@ -21,49 +20,46 @@ import (
 	"parley/tools"
 )
 
-// A Policy holds the rules for one agent, or for all, as the operator has written them.
+// A Policy holds the rules for one agent, or for all agents, as the operator wrote them.
 type Policy struct{ Deny, Ask, Allow []string }
 
 // Config holds what a Guard bases its decisions on.
 type Config struct {
 	All    Policy
 	Agents map[string]Policy // rules that agents have in addition to All
-	// Path returns the name that a path has in the session of a call; nil leaves the path as it
-	// is written.
+	// Path returns the name that a path has in the session of a call; nil leaves the path as it is written.
 	Path func(call tools.Call, path string) string
 	// Addresses returns the addresses that a message to a channel and a chat reaches,
 	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. If Addresses is nil, the message reaches CHANNEL:CHAT
 	// only.
 	Addresses func(channel, chat string) []string
-	// Reading returns the call by which the agent of a call would read a file itself: where a call passes a
-	// file on, the rules about that hold, too. If Reading is nil, any file may be passed on.
+	// Reading returns the call by which the agent would read a file itself. If a call passes a file on, the rules
+	// about reading it apply, too. If Reading is nil, any file may be passed on.
 	Reading func(call tools.Call, path string) tools.Call
-	// AskUntrusted has a person asked about a call that acts on the outside after something
-	// untrusted was read.
+	// AskUntrusted says to ask a person about a call that acts on the outside after something untrusted was read.
 	AskUntrusted bool
-	// Networked reports whether what a call runs, a command or git, can reach the network. If
-	// Networked is nil, every such call counts as reaching it.
+	// Networked reports whether what a call runs, a command or git, can reach the network. If Networked is nil,
+	// every such call counts as reaching it.
 	Networked func(call tools.Call) bool
-	// Fetches reports whether a sub-agent that gets a task by a call may fetch pages. If Fetches is
-	// nil, each may.
+	// Fetches reports whether a sub-agent that gets a task from a call may fetch pages. If Fetches is nil, every
+	// sub-agent may.
 	Fetches func(call tools.Call) bool
-	// NetworkedReader returns the name of a job that can read the files of a call's session and reaches
-	// the network, so that it could carry to the outside what the call writes; "" if there is none. A
-	// nil NetworkedReader stands for none.
+	// NetworkedReader returns the name of a job that can read the files of a call's session and reach the network,
+	// so that it could leak what the call writes; "" if there is none. If NetworkedReader is nil, there is none.
 	NetworkedReader func(ctx context.Context, call tools.Call) (string, error)
 }
 
-// A Guard decides whether tool calls run. Many goroutines may ask it at once.
+// A Guard decides whether tool calls run. It may be used by several goroutines at once.
 type Guard struct {
 	cfg    Config
 	all    rules
 	agents map[string]rules
 }
 
-// rules are the rules that hold for one agent.
+// rules are the rules that apply to one agent.
 type rules struct{ deny, ask, allow []Rule }
 
-// New makes a Guard. Its error says which rule cannot be read, if one cannot.
+// New makes a Guard. It returns an error if a rule cannot be read.
 func New(cfg Config) (*Guard, error) {
 	all, err := parsePolicy(cfg.All)
 	if err != nil {
@@ -102,9 +98,8 @@ func parsePolicy(p Policy) (rules, error) {
 	return r, nil
 }
 
-// Decide returns what happens to a call: it runs, a person is asked, or it is denied. Of what the
-// rules say, and what holds after something was read that strangers have written, it takes the
-// strictest.
+// Decide returns what happens to a call: it runs, a person is asked, or it is denied. It takes the stricter of two
+// decisions: the one by the rules, and the one because something was read that strangers may have written.
 func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	t := call.Touch()
 	v := g.decide(call, t, false)
@@ -117,10 +112,10 @@ func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	return v
 }
 
-// Redirect returns whether a call that fetches a page may follow a redirect. A call for the new address
-// would have to pass the same rules, except those about every call of the tool, which this call
-// has passed already. That the request may carry information out is not checked, because the new
-// address comes from a server's answer and not from the model.
+// Redirect decides whether a call that fetches a page may follow a redirect. A call for the new address would have
+// to pass the same rules, except those about every call of the tool, which this call has passed already. It doesn't
+// check whether the request may carry information out, because the new address comes from a server's answer and not
+// from the model.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	t := call.Touch()
 	t.Subject, t.Outward = tools.URL(to), tools.Inside{}
@@ -129,8 +124,8 @@ func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	return g.decide(call, t, true)
 }
 
-// decide does what Decide does for a call that touches t; asked says that a person was asked about
-// this call already because of rules about every call of the tool.
+// decide does the work of Decide for a call that touches t; asked says that a person was already asked about this
+// call because of a rule about every call of the tool.
 func (g *Guard) decide(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	v := g.decideByRules(call, t, asked)
 	if v.Decision == tools.Deny {
@@ -144,8 +139,8 @@ func (g *Guard) decide(call tools.Call, t tools.Touch, asked bool) tools.Verdict
 	return v
 }
 
-// decideByRules returns what the rules say about a call and, if it passes files on, about reading
-// those: an agent that may not read a file may not send it, or hand it to a sub-agent, either.
+// decideByRules decides by the rules about a call and, if it passes files on, by the rules about reading those: an
+// agent that may not read a file may not send it, or hand it to a sub-agent, either.
 func (g *Guard) decideByRules(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	v := g.decideWithoutFiles(call, t, asked)
 	if g.cfg.Reading == nil {
@@ -163,8 +158,8 @@ func (g *Guard) decideByRules(call tools.Call, t tools.Touch, asked bool) tools.
 	return v
 }
 
-// decideWithoutFiles returns what the rules say about a call itself, without the files that it
-// passes on. It also denies what no rule can allow.
+// decideWithoutFiles decides by the rules about a call itself, without the files that it passes on. It also denies
+// what no rule can allow.
 func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
@@ -198,8 +193,8 @@ func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) t
 	return r.checkAllowed(call.Name, subject)
 }
 
-// checkAllowed has a person asked about a call that no rule allows, if there are rules that allow
-// other calls of the same tool.
+// checkAllowed says to ask a person about a call that no rule allows, if there are rules that allow other calls of
+// the same tool.
 func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	var about []Rule
 	for _, rule := range r.allow {
@@ -225,7 +220,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	return tools.Verdict{}
 }
 
-// askVerdict returns the decision that a person is asked, with the reason.
+// askVerdict returns the verdict that a person is asked, with the reason.
 func askVerdict(format string, args ...any) tools.Verdict {
 	return tools.Verdict{Decision: tools.Ask, Reason: fmt.Sprintf(format, args...)}
 }

@@ -16,25 +16,25 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Hook is a program of the operator that is asked about calls before they run, or about results
+// A Hook is a program of the operator's that is asked about calls before they run, or about results
 // before anybody sees them. It reads one JSON value and writes one.
 type Hook struct {
 	Path string // absolute
 	Args []string
-	// Failed is called with the reason when the program gives no good answer: its calls are
-	// denied meanwhile.
+	// Failed is called with the reason when the program gives no valid answer. Such a call is
+	// denied.
 	Failed func(ctx context.Context, why string)
 }
 
-// Bounds of one run of a hook.
+// Limits for one run of a hook.
 const (
 	hookTime   = 5 * time.Second
-	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended, because a child of it still has it
-	maxHook    = 8 << 20                // bytes that it may read, and bytes that it may write
+	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended, if a child process still has it open
+	maxHook    = 8 << 20                // bytes that it is sent, and bytes that it may write
 	maxReason  = 500                    // bytes of the reason that it gives
 )
 
-// ParseHook reads a command: a path and arguments, separated by blanks. No shell reads it.
+// ParseHook parses a command: a path and arguments, separated by blanks. It isn't a shell line.
 func ParseHook(command string) (Hook, error) {
 	fields := strings.Fields(command)
 	switch {
@@ -49,7 +49,7 @@ func ParseHook(command string) (Hook, error) {
 	return Hook{Path: fields[0], Args: fields[1:]}, nil
 }
 
-// A hookQuestion is what a hook is asked: the JSON that it reads on its standard input.
+// A hookQuestion is the question to a hook: the JSON that it reads from standard input.
 type hookQuestion struct {
 	Agent     string          `json:"agent"`
 	Session   string          `json:"session"`
@@ -73,7 +73,7 @@ func questionAbout(call tools.Call) hookQuestion {
 	return hookQuestion{call.Agent, call.Session, call.Turn, call.ID, call.Person, call.Name, call.Args, nil}
 }
 
-// Before asks the program about a call. If the program gives no good answer, the call is denied.
+// Before asks the program about a call. If the program gives no valid answer, the call is denied.
 func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 	said, err := h.query(ctx, questionAbout(call))
 	if err == nil {
@@ -96,7 +96,7 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 	return tools.Verdict{Decision: tools.Deny, Reason: call.Name + " was not run: the operator's own check of it failed, and the owner has been told. Trying again won't help until that's fixed."}
 }
 
-// After asks the program about a result. If the program gives no good answer, the result is
+// After asks the program about a result. If the program gives no valid answer, the result is
 // rejected.
 func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) tools.Review {
 	question := questionAbout(call)
@@ -121,8 +121,8 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 	return tools.Review{Rejected: true, Reason: "the operator's own check of it failed, and the owner has been told"}
 }
 
-// reportFailure reports a program that gave no good answer. It does not report one that was cut
-// off because the turn has ended.
+// reportFailure reports a program that gave no valid answer. It doesn't report one that was cut off
+// because the turn ended.
 func (h Hook) reportFailure(ctx context.Context, err error) {
 	if h.Failed != nil && ctx.Err() == nil {
 		h.Failed(ctx, fmt.Sprintf("%s: %v", h.Path, err))
@@ -151,8 +151,8 @@ func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, err
 	return said, nil
 }
 
-// run gives the program its input and returns its output. It then ends what is left of the
-// program's process group; a process that has moved into a session of its own, as setsid does,
+// run passes the program its input and returns its output. It then kills what is left of the
+// program's process group; a process that moved into a session of its own, with setsid for example,
 // goes on.
 func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
@@ -170,7 +170,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, fmt.Errorf("it cannot be started: %w", errors.Unwrap(err))
 	}
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // end what the program left behind
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill what the program left behind
 	switch {
 	case output.over:
 		return nil, fmt.Errorf("it wrote more than %d bytes", maxHook)
@@ -185,7 +185,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	return output.text.Bytes(), nil
 }
 
-// A limitedBuffer keeps at most maxHook bytes of an output, and ends a program that writes more.
+// A limitedBuffer keeps at most maxHook bytes of output, and kills a program that writes more.
 type limitedBuffer struct {
 	text bytes.Buffer
 	over bool
@@ -201,7 +201,7 @@ func (l *limitedBuffer) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// shortenReason cuts a reason to the length that is kept.
+// shortenReason cuts a reason to maxReason bytes.
 func shortenReason(s string) string {
 	return tools.Clip(strings.ToValidUTF8(s, "\uFFFD"), maxReason)
 }

@@ -11,18 +11,17 @@ import (
 	"parley/tools"
 )
 
-// A Marker wraps tools so that it is known which files hold text that strangers may have written:
-// it marks files that a model writes after it has read such text, and marks as untrusted what
-// tools read from these files.
+// A Marker wraps tools to keep track of which files contain text that strangers may have written: it marks the
+// files that a model writes after it has read such text, and marks as untrusted what tools read from these files.
 type Marker struct {
 	// Open returns the directory of a call's session.
 	Open func(ctx context.Context, call tools.Call) (Dir, error)
-	// Beside reports whether a job runs in the call's session: it may copy what is written to files that
-	// nobody names. A nil Beside stands for no jobs.
+	// Beside reports whether a job is running in the call's session: it may copy what is written into files that no
+	// call names. If Beside is nil, there are no jobs.
 	Beside func(ctx context.Context, call tools.Call) (bool, error)
 }
 
-// runsBeside reports whether a job may run in the session of a call.
+// runsBeside reports whether a job may be running in the session of a call.
 func (m Marker) runsBeside(ctx context.Context, call tools.Call) bool {
 	if m.Beside == nil {
 		return false
@@ -31,7 +30,7 @@ func (m Marker) runsBeside(ctx context.Context, call tools.Call) bool {
 	return runs || err != nil
 }
 
-// Watch wraps tools so that they keep marks of the files that they touch.
+// Watch wraps tools so that they keep the marks of the files that they touch up to date.
 func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	watched := make([]tools.Tool, len(all))
 	for i, tool := range all {
@@ -40,8 +39,7 @@ func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	return watched
 }
 
-// A markingTool is a tool wrapped so that files which it writes after reading something
-// untrusted are marked.
+// A markingTool is a wrapped tool that marks the files that it writes after something untrusted was read.
 type markingTool struct {
 	tools.Tool
 	marker  Marker
@@ -56,7 +54,7 @@ func (t markingTool) Ask(call tools.Call) (tools.Question, bool, error) {
 	return tools.QuestionOf(t.Tool, call)
 }
 
-// TaskOf returns what the wrapped tool hands to a sub-agent.
+// TaskOf returns the task that the wrapped tool hands to a sub-agent.
 func (t markingTool) TaskOf(call tools.Call) (tools.Task, bool, error) {
 	return tools.TaskOf(t.Tool, call)
 }
@@ -67,8 +65,8 @@ func (t markingTool) touch(call tools.Call) tools.Touch {
 	return call.Touch()
 }
 
-// Reconcile asks the wrapped tool whether an interrupted call has taken effect. The call's files
-// were marked before it ran.
+// Reconcile asks the wrapped tool whether an interrupted call took effect. The call's files were marked before it
+// ran.
 func (t markingTool) Reconcile(ctx context.Context, call tools.Call) (tools.Result, bool, error) {
 	r, ok := t.Tool.(tools.Reconciler)
 	if !ok {
@@ -93,8 +91,8 @@ func (t markingTool) Reconcile(ctx context.Context, call tools.Call) (tools.Resu
 	return result, done, err
 }
 
-// Run runs the wrapped tool. Files to which it may write untrusted content are marked before it
-// runs; its result is marked untrusted if it may show a marked file.
+// Run runs the wrapped tool. Before that it marks the files to which the tool may write untrusted content;
+// afterwards it marks the result as untrusted if the result may show a marked file.
 func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	touch := t.touch(call)
 	if noFiles(touch) {
@@ -112,15 +110,15 @@ func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 		return t.runWrite(ctx, call, dir, use, had)
 	}
 	result, err := t.Tool.Run(ctx, call)
-	// Another call may have written the file meanwhile; it marks a file before it writes.
+	// Another call may have written the file in the meantime; each call marks a file before it writes it.
 	if use.mayShow(had) || use.mayShow(ReadMarks(dir)) {
 		result.Untrusted = true
 	}
 	return result, err
 }
 
-// runWrite runs a tool that writes files. An error of the tool may quote what the files held, so
-// it is untrusted if they were marked.
+// runWrite runs a tool that writes files. An error from the tool may quote the content of the files, so it is
+// untrusted if they were marked.
 func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, use fileUse, had Marks) (tools.Result, error) {
 	if slices.Contains(use.written, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
@@ -136,15 +134,15 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, use
 	case err != nil:
 		result.Untrusted = result.Untrusted || use.mayShow(had) || use.mayShow(ReadMarks(dir))
 	case !untrusted && use.replaces:
-		_ = ChangeMarks(dir, false, nil, use.written) // a mark too many does no harm
+		_ = ChangeMarks(dir, false, nil, use.written) // an extra mark does no harm
 	case !use.replaces:
-		_ = DropMarks(dir, use.written) // of what the call has removed
+		_ = DropMarks(dir, use.written) // drops the marks of files that the call has removed
 	}
 	return result, err
 }
 
-// runCommand runs a tool that may write any file, such as one that runs a command, and may read any. As it
-// may also remove the marks, they are written once more after it has run.
+// runCommand runs a tool that may write and read any file, such as one that runs a command. Because the tool may
+// also remove the marks, runCommand writes them again afterwards.
 func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, had Marks) (tools.Result, error) {
 	if !call.Untrusted && !had.hasAny() {
 		return t.Tool.Run(ctx, call)
@@ -167,15 +165,14 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 	return result, err
 }
 
-// A fingerprint is a hash by which one sees whether a file was changed; whole says that all of
-// the file could be read.
+// A fingerprint is a hash of a file, used to see whether the file was changed; whole says that all of the file
+// could be read.
 type fingerprint struct {
 	sum   [sha256.Size]byte
 	whole bool
 }
 
-// promptedFingerprints returns fingerprints of the files that are in every prompt, as far as they
-// exist.
+// promptedFingerprints returns fingerprints of those files that are part of every prompt and exist.
 func promptedFingerprints(dir fs.FS) map[string]fingerprint {
 	all := map[string]fingerprint{}
 	for _, name := range PromptedFiles() {
@@ -187,11 +184,11 @@ func promptedFingerprints(dir fs.FS) map[string]fingerprint {
 	return all
 }
 
-// A fileUse is how a call uses the files of a workspace, if it writes no others than it names.
+// A fileUse describes how a call uses the files of a workspace, if it writes only files that it names.
 type fileUse struct {
 	readsAny      bool
-	read, written []string // those that the call names
-	replaces      bool     // nothing that any file held is left in what is written
+	read, written []string // the files that the call names
+	replaces      bool     // the call reads no files, so what it writes contains nothing from them
 }
 
 func newFileUse(dir Dir, t tools.Touch) fileUse {
@@ -204,7 +201,7 @@ func (u fileUse) mayShow(m Marks) bool {
 	return m.All || u.readsAny && m.hasAny() || slices.ContainsFunc(u.read, m.Has) || slices.ContainsFunc(u.written, m.Has)
 }
 
-// keepsMarked reports whether text from marked files may be left in what is written.
+// keepsMarked reports whether what a call writes may contain text from marked files.
 func (u fileUse) keepsMarked(m Marks) bool {
 	return u.readsAny && m.hasAny() || slices.ContainsFunc(u.read, m.Has)
 }
@@ -221,7 +218,7 @@ func namesOf(dir Dir, of tools.Files) []string {
 	return names
 }
 
-// anyFiles reports whether any file may be meant.
+// anyFiles reports whether the call may use any file.
 func anyFiles(of tools.Files) bool {
 	switch of.(type) {
 	case tools.NoFiles, tools.Paths:

@@ -12,48 +12,43 @@ import (
 	"parley/tools/plainjson"
 )
 
-// MarksFile is the file of a workspace that lists which of its files hold text that strangers may
-// have written.
+// MarksFile is the file of a workspace that lists which of its files contain text that strangers may have written.
 const MarksFile = ".agent/untrusted.json"
 
-// Bounds of what is read of a workspace, because a command can make its files of any size.
+// Limits of what is read from a workspace, because a command can make its files any size.
 const (
 	maxMarks     = 1000    // files by name; with more, all files are marked
 	maxMarksFile = 1 << 20 // bytes; with more, all files are marked
-	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; a longer one counts as changed by each command
+	maxPrompted  = 1 << 20 // bytes of a file that is part of every prompt; a longer one counts as changed by each command
 )
 
-// errUnchanged ends an update whose result would be what is there already, so that nothing is
-// written.
+// errUnchanged ends an update that would change nothing, so that nothing is written.
 var errUnchanged = errors.New("nothing to change")
 
-// A Dir is a session's directory, as far as marks need it.
+// A Dir is the part of a session's directory that marks need.
 type Dir interface {
 	fs.FS
 	Name(path string) (string, error)
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// Marks list the files of a workspace that hold what strangers may have written.
+// Marks list the files of a workspace that contain text that strangers may have written.
 type Marks struct {
-	// All says that any file may hold such text, because a command ran that could have written or
-	// copied it.
+	// All says that any file may contain such text, because a command ran that could have written or copied it.
 	All   bool     `json:"all,omitempty"`
 	Files []string `json:"files,omitempty"`
 }
 
-// Has reports whether a file is marked by its name. It does not look at All, because that does
-// not count for a file that is in every prompt (such as AGENTS.md).
+// Has reports whether a file is marked by name. It ignores All, because All doesn't apply to files that are part of
+// every prompt (such as AGENTS.md).
 func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
 func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
-// markEverything returns marks for all files; those that are in every prompt are also marked by
-// name.
+// markEverything returns marks for all files. It marks those that are part of every prompt by name, too.
 func markEverything() Marks { return Marks{All: true, Files: PromptedFiles()} }
 
-// ReadMarks reads a workspace's marks. If they cannot be read, or are too long, everything is
-// marked.
+// ReadMarks reads a workspace's marks. If they cannot be read, or are too long, everything counts as marked.
 func ReadMarks(dir fs.FS) Marks {
 	raw, err := readUpTo(dir, MarksFile, maxMarksFile)
 	switch {
@@ -65,7 +60,7 @@ func ReadMarks(dir fs.FS) Marks {
 	return parseMarks(raw)
 }
 
-// parseMarks decodes marks; if they cannot be read, everything is marked.
+// parseMarks decodes marks; if they cannot be decoded, everything counts as marked.
 func parseMarks(raw []byte) Marks {
 	var m Marks
 	if json.Unmarshal(raw, &m) != nil {
@@ -91,9 +86,8 @@ func readUpTo(dir fs.FS, name string, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// ChangeMarks changes the marks in a workspace's file: it adds some names and drops others, and
-// with all it marks every file. Others may do so at the same time. If nothing changes it writes
-// nothing.
+// ChangeMarks changes a workspace's MarksFile: it adds some names and drops others, and if all is set it marks
+// every file. Others may do so at the same time. If nothing changes it writes nothing.
 func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	err := dir.Update(MarksFile, maxMarksFile, func(old []byte) ([]byte, error) {
 		var now Marks
@@ -111,15 +105,14 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 		return nil
 	case errors.Is(err, syscall.EFBIG):
 		if _, long := readUpTo(dir, MarksFile, maxMarksFile); errors.Is(long, syscall.EFBIG) {
-			return nil // it marks everything as it is
+			return nil // unreadable marks already mark everything
 		}
 	}
 	return err
 }
 
-// DropMarks drops the marks of those of the named files that do not exist any more. Whoever removes
-// files must call it. The marks of files that exist stay, because a file is marked just before it is
-// written.
+// DropMarks drops the marks of those named files that no longer exist. Whoever removes files must call it. It keeps
+// the marks of files that exist, because a file is marked just before it is written.
 func DropMarks(dir Dir, names []string) error {
 	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, err := fs.Stat(dir, name)
@@ -131,9 +124,9 @@ func DropMarks(dir Dir, names []string) error {
 	return ChangeMarks(dir, false, nil, gone)
 }
 
-// withChanges returns the marks after a change, and their JSON. If there would be too many names,
-// all files are marked instead, and only the names of files that are in every prompt stay,
-// because All does not count for these.
+// withChanges returns the marks after a change, and their JSON. If there would be too many names, it marks all
+// files instead, and keeps only the names of files that are part of every prompt, because All doesn't apply to
+// these.
 func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) {
 	next := Marks{All: m.All || all}
 	known := map[string]bool{}
@@ -157,13 +150,12 @@ func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) 
 	return next, raw, err
 }
 
-// PromptedFiles returns the names of the files that a workspace may have and that are part of
-// every prompt.
+// PromptedFiles returns the names of the files in a workspace that are part of every prompt, if they exist.
 func PromptedFiles() []string { return []string{"AGENTS.md", "MEMORY.md"} }
 
-// MarkAfterJob marks, at the end of a job, all files of its workspace if it was started after something
-// untrusted was read, or may have read a marked file. wroteAll says that it could write any file, those
-// that are in every prompt and the marks included.
+// MarkAfterJob marks all files of a job's workspace when the job ends, if the job was started after something
+// untrusted was read, or may have read a marked file. wroteAll says that the job could write any file, including
+// those that are part of every prompt and MarksFile.
 func MarkAfterJob(dir Dir, untrusted, wroteAll bool) error {
 	if !untrusted && !ReadMarks(dir).hasAny() {
 		return nil

@@ -7,12 +7,10 @@ import (
 	"parley/tools"
 )
 
-// The rule of two: a model that has read what strangers may have written, and can see what is
-// private, must not also act on the outside without a person's approval. What it has read may be
-// orders.
+// The rule of two: a model that has read text that strangers may have written, and can see private data, must not
+// also act on the outside without a person's approval, because that text may contain instructions.
 
-// describeOutward says what a call would do to the outside beyond answering the person who asks;
-// "" if nothing.
+// describeOutward says what a call would do to the outside, beyond answering the person who asks; "" if nothing.
 func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
 	switch does := t.Outward.(type) {
 	case tools.Would:
@@ -28,9 +26,8 @@ func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
 	return fmt.Sprintf("the call would use %s, which nobody has marked as safe for the outside world", tools.OneLine(call.Name))
 }
 
-// describeReached says what a call would do to the outside that only sends a message or fetches a page; ""
-// if nothing. Even the address of a page may carry information out, if the model has put it together from
-// what it knows.
+// describeReached says what a call that only sends a message or fetches a page would do to the outside; "" if
+// nothing. Even the address of a page may carry information out, if the model has built it from what it knows.
 func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	switch of := of.(type) {
 	case tools.Chat:
@@ -47,8 +44,8 @@ func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	return ""
 }
 
-// applyRuleOfTwo has a person asked about a call that acts on the outside, if the agent has read
-// something before that strangers may have written.
+// applyRuleOfTwo says to ask a person about a call that acts on the outside, if the agent has read something that
+// strangers may have written.
 func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 	if !call.Untrusted || !g.cfg.AskUntrusted {
 		return tools.Verdict{}
@@ -60,15 +57,14 @@ func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 	return askBecauseUntrusted(what)
 }
 
-// askBecauseUntrusted returns the decision that a person is asked about a call, with what the
-// call would do as the reason.
+// askBecauseUntrusted returns the verdict that a person is asked about a call, with what the call would do as the
+// reason.
 func askBecauseUntrusted(what string) tools.Verdict {
 	return askVerdict("this conversation contains text that strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
-// describeNetworkedReader says what could carry to the outside the file that a call writes: a job that
-// was started before anything untrusted was read, and may read the file later, or run it. It returns
-// "" if nothing could.
+// describeNetworkedReader says what could leak the file that a call writes: a job that was started before anything
+// untrusted was read, and may read or run the file later. It returns "" if nothing could.
 func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call, t tools.Touch) string {
 	if !t.MayWrite() || !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.NetworkedReader == nil {
 		return ""

@@ -5,9 +5,9 @@ import (
 	"parley/tools/guard/shellline"
 )
 
-// ReadsOnlyNamed reports whether a call acts on no files of the workspace but those that its arguments
-// name, as FileWords returns them. Of a command that is so only if nothing about it is left to be
-// found out as it runs. What may read any file and writes none only shows them.
+// ReadsOnlyNamed reports whether a call uses no files of the workspace except those that its arguments name (see
+// FileWords). For a command, this requires that everything it runs is known before it runs. A call that may read
+// any file, but writes none, also qualifies, because it only shows what it reads.
 func ReadsOnlyNamed(call tools.Call) bool {
 	t := call.Touch()
 	switch of := t.Subject.(type) {

@@ -9,20 +9,20 @@ import (
 	"parley/tools/guard/shellline"
 )
 
-// A Rule is about all calls of a tool, TOOL, or about some of them, TOOL(PATTERN). In both, *
-// stands for any text.
+// A Rule matches calls: all calls of a tool (TOOL), or those whose text matches a pattern (TOOL(PATTERN)). In both,
+// * matches any text. The list that it is in says whether matching calls are denied, asked about or allowed.
 type Rule struct {
 	text    string
 	tool    []string // the pieces between the stars
 	pattern []string // the pieces between the stars; nil matches every call
-	url     []string // the pattern as one of addresses of pages
-	writes  bool     // the pattern has a redirection, such as > FILE
+	url     []string // the pattern in the form for addresses of pages
+	writes  bool     // the pattern contains a redirection, such as > FILE
 }
 
-// maxRule bounds one rule, in bytes.
+// maxRule limits the length of a rule, in bytes.
 const maxRule = 1000
 
-// ParseRule reads a rule.
+// ParseRule parses a rule.
 func ParseRule(text string) (Rule, error) {
 	trimmed := strings.TrimSpace(text)
 	tool, pattern, has := strings.Cut(trimmed, "(")
@@ -52,8 +52,8 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// patternFor returns the pattern for the texts of a subject. With a star in the name of its tool, a rule
-// is also about texts that are not addresses, and its pattern is taken as it is written.
+// patternFor returns the pattern to use for the texts of a subject. A rule with a star in its tool's name also
+// applies to texts that are not addresses, so its pattern is taken as written unless the subject is an address.
 func (r Rule) patternFor(s subject) []string {
 	if s.url && len(r.tool) == 1 {
 		return r.url
@@ -61,9 +61,8 @@ func (r Rule) patternFor(s subject) []string {
 	return r.pattern
 }
 
-// UnknownTool returns the tool that a rule names if it is none of the given tools; "" if it is
-// one. Tools of servers and skills (SERVER__TOOL) become known only while the program runs, so
-// they never count as unknown.
+// UnknownTool returns the name of the rule's tool if it is none of the given tools; otherwise "". Tools of servers
+// and skills (SERVER__TOOL) become known only while the program runs, so they never count as unknown.
 func (r Rule) UnknownTool(tools []string) string {
 	name := strings.Join(r.tool, "*")
 	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.isAbout) {
@@ -72,17 +71,16 @@ func (r Rule) UnknownTool(tools []string) string {
 	return name
 }
 
-// isAbout reports whether the rule is about a tool.
+// isAbout reports whether the rule applies to a tool.
 func (r Rule) isAbout(tool string) bool { return glob(r.tool, tool) }
 
-// matches reports whether the rule is about a call, as far as the parts of the call show that are
-// known before it runs.
+// matches reports whether the rule matches a call, judging only by what is known before the call runs.
 func (r Rule) matches(tool string, s subject) bool {
 	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.patternFor(s), text) }))
 }
 
-// mayMatch reports whether the rule might be about a call because of those parts of the call that
-// are known only when it runs.
+// mayMatch reports whether the rule might match a call once those parts of it are known that are known only when it
+// runs.
 func (r Rule) mayMatch(tool string, s subject) bool {
 	if r.pattern == nil || !r.isAbout(tool) {
 		return false
@@ -91,14 +89,14 @@ func (r Rule) mayMatch(tool string, s subject) bool {
 	return s.anyText(overlaps) || slices.ContainsFunc(s.maybe, overlaps)
 }
 
-// alwaysMatches reports whether the rule allows a part of a subject whatever is filled in for the holes
-// of its text: for what is known only when the call runs.
+// alwaysMatches reports whether the rule matches a part of a subject no matter what replaces the Holes in its text,
+// which are known only when the call runs.
 func (r Rule) alwaysMatches(p part, of subject) bool {
 	return matchCommand(r.patternFor(of), p.text) && (!p.writes || r.writes)
 }
 
-// matchCommand reports whether a text matches a pattern. A pattern that ends in " *" also matches
-// the command without arguments.
+// matchCommand reports whether a text matches a pattern. A pattern that ends in " *" also matches the command
+// without arguments.
 func matchCommand(pattern []string, text string) bool {
 	last := len(pattern) - 1
 	if glob(pattern, text) {
@@ -107,8 +105,7 @@ func matchCommand(pattern []string, text string) bool {
 	return last > 0 && pattern[last] == "" && strings.HasSuffix(pattern[last-1], " ") && glob(pattern, text+" ")
 }
 
-// glob reports whether a text consists of these pieces, in their order, with any text between
-// each and the next.
+// glob reports whether a text consists of these pieces in order, with any text between each piece and the next.
 func glob(pieces []string, text string) bool {
 	if len(pieces) == 1 {
 		return text == pieces[0]
@@ -128,8 +125,7 @@ func glob(pieces []string, text string) bool {
 	return strings.HasSuffix(rest, pieces[last])
 }
 
-// overlap reports whether some text matches both the pieces of a and those of b, each with any
-// text between its own.
+// overlap reports whether some text matches both a and b, each with any text between its pieces.
 func overlap(a, b []string) bool {
 	switch {
 	case len(b) == 1:
@@ -137,12 +133,11 @@ func overlap(a, b []string) bool {
 	case len(a) == 1:
 		return glob(b, a[0])
 	}
-	// What lies in the middle always fits: the pieces of one can follow those of the other.
+	// The middle always fits: the pieces of one can follow those of the other.
 	return holdsEitherWay(strings.HasPrefix, a[0], b[0]) && holdsEitherWay(strings.HasSuffix, a[len(a)-1], b[len(b)-1])
 }
 
-// holdsEitherWay reports whether the function holds returns true for a and b in this order or in
-// the other.
+// holdsEitherWay reports whether holds returns true for a and b in either order.
 func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
 	return holds(a, b) || holds(b, a)
 }

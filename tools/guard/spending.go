@@ -11,31 +11,32 @@ import (
 	"parley/tools/target"
 )
 
-// Which of the addresses on a page are fetched, in which order and how often, is a message to whoever
-// wrote the page. So few of them are fetched unasked once something untrusted was read.
+// A page's author can read a message in which addresses on the page are fetched, in which order and how often. So
+// once something untrusted was read, only a few are fetched without asking.
 const (
-	mostOfOne   = 4  // requests to one host, and for addresses of one page, search or message, in a conversation
+	mostOfOne   = 4  // requests to one host, and for addresses from one page, search or message, in a conversation
 	mostInTurn  = 8  // requests in a turn
 	mostInAll   = 24 // requests in a conversation
-	mostOfAsked = 8  // addresses in a turn that a person wrote in it: each is free once
-	// spentByTask is what a task counts that is handed to a sub-agent, and what that sub-agent may spend.
+	mostOfAsked = 8  // addresses in a turn that a person wrote in it: one request for each is free
+	// spentByTask is how many requests a task that is handed to a sub-agent counts as, and how many that sub-agent
+	// may make.
 	spentByTask = 4
 )
 
-// The keys under which it is noted what calls have spent.
+// The keys under which requests are counted.
 const (
 	keyAll   = "all"
 	keyAsked = "asked"
 )
 
-// keyOf returns the key for a host, a page or an address. It tells nobody which one it is.
+// keyOf returns the key for a host, a page or an address. The key doesn't reveal which one.
 func keyOf(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + ":" + hex.EncodeToString(sum[:8])
 }
 
-// checkSpending decides about a call of a conversation that has read something untrusted, and that
-// does nothing to the outside but to let it see what is asked for.
+// checkSpending decides about a call in a conversation that has read something untrusted, if the call does nothing
+// to the outside except let it see what is requested.
 func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 	if !spends(t) || handsOut(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
 		return tools.Verdict{}
@@ -48,7 +49,7 @@ func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 	return tools.Verdict{Spends: keys}
 }
 
-// spends reports whether a call fetches a page, or hands a task to a sub-agent, which may.
+// spends reports whether a call fetches a page, or hands a task to a sub-agent, which may fetch pages.
 func spends(t tools.Touch) bool {
 	_, fetches := t.Subject.(tools.URL)
 	return fetches || handsOut(t)
@@ -59,8 +60,8 @@ func handsOut(t tools.Touch) bool {
 	return does
 }
 
-// spent returns the keys of what was spent before a call: what is noted, and what the calls that
-// the model asked for just before it are about to spend.
+// spent returns the keys spent before a call: those recorded, and those that calls which the model asked for just
+// before it are about to spend.
 func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	var before tools.Spending
 	if call.Spent != nil {
@@ -83,8 +84,8 @@ func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	return inTurn, inAll
 }
 
-// spendingOf returns the keys under which a call that runs unasked is counted against the limits: for a fetch,
-// those of its address; for a task, keyAll as often as a task counts.
+// spendingOf returns the keys under which a call that runs without asking is counted against the limits: for a
+// fetch, those of its address; for a task, keyAll spentByTask times.
 func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	of, fetches := t.Subject.(tools.URL)
 	if !fetches {
@@ -110,7 +111,7 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	return keys
 }
 
-// exceeded says which limit is exceeded by what was spent in a turn and in all; "" if none is.
+// exceeded says which limit the keys spent in a turn and in all exceed; "" if none.
 func exceeded(turn, all []string) string {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(all))) {
 		switch n := count(all, key); {

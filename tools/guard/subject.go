@@ -10,30 +10,29 @@ import (
 	"parley/tools/target"
 )
 
-// A subject is what a call acts on, as far as the rules look at it.
+// A subject is what a call acts on, in the form in which the rules see it.
 type subject struct {
 	texts  []part
 	url    bool     // texts is the address of a page
-	denied string   // why the call is not run, whatever the rules say; "" otherwise
-	opaque string   // why not everything that it does can be seen; "" if it can
+	denied string   // why the call is denied, whatever the rules say; "" otherwise
+	opaque string   // why not everything that it does can be seen; "" if everything can
 	maybe  []string // commands that it might run
 }
 
 // A part is one thing that a call acts on: a command, an address, a path.
 type part struct {
 	text string
-	// also are other forms of the text, by which a rule may deny it.
+	// also are other forms of the text; a rule that matches one of them may deny the call.
 	also   []string
 	writes bool
 }
 
-// anyText reports whether the function holds returns true for one of the texts, in any of its
-// forms.
+// anyText reports whether holds returns true for one of the texts, in any of its forms.
 func (s subject) anyText(holds func(string) bool) bool {
 	return slices.ContainsFunc(s.texts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.also, holds) })
 }
 
-// subjectOf returns what a call acts on, as far as the rules look at it.
+// subjectOf returns what a call acts on, in the form in which the rules see it.
 func (g *Guard) subjectOf(call tools.Call, of tools.Subject) subject {
 	switch of := of.(type) {
 	case tools.ShellLine, tools.Command:
@@ -52,7 +51,8 @@ func (g *Guard) subjectOf(call tools.Call, of tools.Subject) subject {
 	return subject{texts: []part{{text: string(call.Args)}}}
 }
 
-// lineOf reads the commands that a subject has; there are none unless the subject is a ShellLine or a Command.
+// lineOf reads the commands of a subject that is a ShellLine or a Command. For any other subject it returns an
+// empty Line.
 func lineOf(of tools.Subject) shellline.Line {
 	switch of := of.(type) {
 	case tools.ShellLine:
@@ -82,8 +82,8 @@ func (g *Guard) workspaceName(call tools.Call, p string) string {
 	return path.Clean(p)
 }
 
-// addressedParts returns where a message goes: each address that it reaches. The words with which
-// the model named the place count as another form of each.
+// addressedParts returns where a message goes: each address that it reaches. The words with which the model named
+// the place are another form of each.
 func (g *Guard) addressedParts(to tools.Chat) []part {
 	named := to.Channel
 	if to.Chat != "" {
@@ -101,8 +101,8 @@ func (g *Guard) addressedParts(to tools.Chat) []part {
 	return []part{{text: named}}
 }
 
-// subjectOfURL returns a URL in the one form in which it is fetched, of the many in which it can
-// be written. A URL that cannot be fetched has no such form, and is denied.
+// subjectOfURL returns a URL in the one form in which it is fetched, of the many in which it can be written. A URL
+// that cannot be fetched has no such form, and is denied.
 func subjectOfURL(raw string) subject {
 	u, err := target.Parse(raw)
 	if err != nil {
@@ -124,8 +124,8 @@ func subjectOfURL(raw string) subject {
 	return subject{texts: []part{{text: text}}, url: true}
 }
 
-// normalizePattern returns the pattern of a rule about URLs with the host in the form that
-// subjectOfURL uses, as far as the pattern has the host's name.
+// normalizePattern returns the pattern of a rule about URLs with the host in the form that subjectOfURL uses, if
+// the pattern contains the host's name.
 func normalizePattern(pattern string) string {
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	if !ok {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxWords bounds how many different words of a call are returned.
+	// maxWords limits how many different words of a call are returned.
 	maxWords = 20_000
-	// maxName is the greatest length that a file's name can have, in bytes.
+	// maxName is the maximum length of a file's name, in bytes.
 	maxName = 4096
 )
 
-// FileWords returns the words by which a call may name files: the texts among its arguments, the
-// words within them, and those of a shell line in the form in which its programs get them.
-// folders are the words that may name the folder to which other names are relative: every word of
-// a command, and otherwise whole arguments. FileWords fails if there are too many words, because
-// a file that is not looked at might change unseen.
+// FileWords returns the words with which a call may name files: the strings among its arguments,
+// the words within them, and the words of a shell line in the form in which its programs get them.
+// folders are the words that may name the folder to which other names are relative: every word of a
+// command, and otherwise whole arguments. FileWords fails if there are too many words, because a
+// file that is not checked might change unseen.
 func FileWords(call tools.Call) (words, folders []string, err error) {
 	var args any
 	if err := json.Unmarshal(call.Args, &args); err != nil {
@@ -34,7 +34,7 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 	}
 	of := call.Touch().Subject
 	for _, word := range lineOf(of).Words {
-		// What stands before a Hole may be a folder, as in $PWD/run.sh.
+		// The text before a Hole may be a folder, as in $PWD/run.sh.
 		for piece := range strings.SplitSeq(word, shellline.Hole) {
 			words = append(words, piece, strings.TrimLeft(piece, "/"))
 			for i, c := range piece {
@@ -60,7 +60,7 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 // isSeparator reports whether a character separates names in a text.
 func isSeparator(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>()=:,@", r) }
 
-// collectTexts appends all texts of a JSON value.
+// collectTexts appends all strings in a JSON value.
 func collectTexts(value any, texts []string) []string {
 	switch v := value.(type) {
 	case string:

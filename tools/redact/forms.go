@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// minSecretLength is the length, in bytes, that a secret must have to be looked for: a shorter one
-// could be a word or a number.
+// minSecretLength is the shortest secret that is searched for, in bytes: a shorter one could be a
+// word or a number.
 const minSecretLength = 8
 
-// encodedForms returns the forms in which a secret may stand in a text: plain, escaped and
-// encoded. It returns nil for a secret that is too short to be looked for.
+// encodedForms returns the forms in which a secret may occur in a text: plain, escaped and encoded.
+// It returns nil for a secret that is too short to search for.
 func encodedForms(secret string) []string {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < minSecretLength {
@@ -34,8 +34,8 @@ func encodedForms(secret string) []string {
 	return append(all, base64Forms(secret)...)
 }
 
-// escapeJSON returns a text as it stands between quotes in JSON; html says whether <, > and & are
-// escaped, too.
+// escapeJSON returns a text in the form that it has between quotes in JSON; html says whether <, >
+// and & are escaped, too.
 func escapeJSON(text string, html bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -46,12 +46,12 @@ func escapeJSON(text string, html bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// minEncodedLength is how many characters a base64 form of a secret must have to be looked for.
+// minEncodedLength is the shortest base64 form of a secret that is searched for, in characters.
 const minEncodedLength = 12
 
-// base64Forms returns what is the same in every base64 text that holds a secret, whatever stands
-// before and after the secret. These are three texts, because base64 encodes groups of three
-// bytes, and the secret can begin at each place of a group.
+// base64Forms returns the parts that are the same in every base64 text that contains a secret,
+// whatever precedes and follows the secret. There are three such texts, because base64 encodes
+// groups of three bytes, and the secret can begin at any position in a group.
 func base64Forms(secret string) []string {
 	var all []string
 	for before := range 3 {

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Handler wraps a log handler, and removes secrets from each record. It calls the function
-// redactor for each record, because the secrets may change while the program runs.
+// Handler wraps a log handler, and removes secrets from each record. It calls redactor for each
+// record, because the secrets may change while the program runs.
 func Handler(to slog.Handler, redactor func() *Redactor) slog.Handler {
 	return &handler{to, redactor}
 }
@@ -39,7 +39,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup implements slog.Handler: it returns a handler that also removes secrets from the
-// attributes of the group.
+// attributes in the group.
 func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.Handler.WithGroup(name), h.redactor}
 }

@@ -1,9 +1,8 @@
-// Package redact removes secrets from texts: the secrets that it was given, in any encoding, and
-// whatever looks like a token of a well-known service.
+// Package redact removes secrets from texts: the secrets that it is given, in any encoding, and whatever looks like
+// a token of a well-known service.
 //
-// redact.go finds and replaces secrets; tokens.go knows what tokens look like; forms.go lists the
-// ways in which a secret can be encoded; stream.go redacts a text that comes in pieces; log.go
-// redacts the records of a log.
+// redact.go finds and replaces secrets; tokens.go knows what tokens look like; forms.go lists the ways in which a
+// secret can be encoded; stream.go redacts a text that comes in pieces; log.go redacts log records.
 package redact
 
 import (
@@ -17,18 +16,18 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Redacted is written in the place of a secret.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// A Redactor removes secrets from texts. Many goroutines may use it at once.
+// A Redactor removes secrets from texts. It may be used by several goroutines at once.
 type Redactor struct {
-	// index maps the first two bytes of a secret to the list in lists of all secrets that begin
-	// with them; list 0 is empty.
+	// index maps the first two bytes of a secret to the list in lists of all secrets that begin with them; list 0
+	// is empty.
 	index [1 << 16]uint16
 	lists []candidates
-	// pairBits says for two bytes whether a secret begins with them (firstPair), or has them as
-	// its second and third byte (secondPair). Of every three bytes in a row one such pair begins
-	// at an odd index, so a search looks at every second index only.
+	// pairBits says for two bytes whether a secret begins with them (firstPair), or has them as its second and
+	// third byte (secondPair). In any three consecutive bytes, one such pair begins at an odd index, so a search
+	// checks only every second index.
 	pairBits [1 << 16]uint8
 	begins   [256]bool // the bytes with which a secret begins
 	longest  int       // the length of the longest known secret, in bytes
@@ -41,8 +40,8 @@ type candidates struct {
 	rules []rule
 }
 
-// New makes a Redactor for secrets and regular expressions. It ignores secrets that are too short
-// to be told from ordinary words.
+// New makes a Redactor for secrets and regular expressions. It ignores secrets that are too short to be
+// distinguished from ordinary words.
 func New(secrets, patterns []string) (*Redactor, error) {
 	r := &Redactor{lists: make([]candidates, 1)}
 	for _, text := range patterns {
@@ -71,15 +70,14 @@ func New(secrets, patterns []string) (*Redactor, error) {
 	return r, nil
 }
 
-// pairKey returns the two bytes of s at i as one number, which is an index of the Redactor's
-// tables.
+// pairKey returns the two bytes of s at i as one number, which is an index into the Redactor's tables.
 func pairKey(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
 
 // The bits of Redactor.pairBits.
 const firstPair, secondPair = 1, 2
 
-// candidatesFor returns the list of what begins with the same two bytes as text, so that the
-// caller can add to it. The text has at least three bytes.
+// candidatesFor returns the list for everything that begins with the same two bytes as text, so that the caller can
+// add to it. The text has at least three bytes.
 func (r *Redactor) candidatesFor(text string) *candidates {
 	k := pairKey(text, 0)
 	r.pairBits[k] |= firstPair
@@ -92,14 +90,13 @@ func (r *Redactor) candidatesFor(text string) *candidates {
 	return &r.lists[r.index[k]]
 }
 
-// A span is a part of a text that is to be replaced: from the byte at from up to the byte before
-// to.
+// A span is a part of a text to be replaced: from the byte at from up to, but not including, the byte at to.
 type span struct{ from, to int }
 
 // Text returns a text without its secrets.
 func (r *Redactor) Text(text string) string { return replaceSpans(text, r.spans(text)) }
 
-// replaceSpans replaces parts of a text by Redacted. Parts that overlap or touch become one.
+// replaceSpans replaces parts of a text with Redacted. Parts that overlap or touch become one.
 func replaceSpans(text string, spans []span) string {
 	if len(spans) == 0 {
 		return text
@@ -121,7 +118,7 @@ func replaceSpans(text string, spans []span) string {
 	return b.String()
 }
 
-// spans returns all parts of a text that hold secrets, and so have to be replaced.
+// spans returns all parts of a text that contain secrets, and so have to be replaced.
 func (r *Redactor) spans(text string) []span {
 	found := r.findSecrets(text)
 	for _, p := range r.patterns {
@@ -134,9 +131,9 @@ func (r *Redactor) spans(text string) []span {
 	return found
 }
 
-// aroundRedacted returns a match of a regular expression without any part of a Redacted that stands in the
-// text, so that what was redacted before stays as it is: nothing if all of the match is within one, or else
-// the match with the whole of what it touches.
+// aroundRedacted adjusts a match of a regular expression to the markers Redacted in the text, so that what was
+// redacted before stays as it is: it returns nothing if the whole match is within one marker, or else the match
+// extended to the whole of each marker that it touches.
 func (s span) aroundRedacted(text string) span {
 	const size = len(Redacted)
 	if s.to == s.from {
@@ -154,7 +151,7 @@ func (s span) aroundRedacted(text string) span {
 	return s
 }
 
-// findSecrets finds known secrets and tokens, but not what the regular expressions match.
+// findSecrets finds known secrets and tokens, but not matches of the regular expressions.
 func (r *Redactor) findSecrets(text string) []span {
 	var found []span
 	for i := 1; i+1 < len(text); i += 2 {
@@ -171,7 +168,7 @@ func (r *Redactor) findSecrets(text string) []span {
 		}
 		if s.to > 0 {
 			found = append(found, s)
-			i = s.to - 1 // the next pair is the second of what begins there
+			i = s.to - 1 // the next pair to check is the second pair of the secret that begins there
 		}
 	}
 	return found
@@ -201,9 +198,8 @@ func (c candidates) secretAt(text string, i int) span {
 	return span{}
 }
 
-// mayHold reports whether a known secret, or the prefix of a token, stands anywhere in a text. If
-// not, nothing has to be replaced but what regular expressions match. It is faster than
-// findSecrets because it does not copy the text.
+// mayHold reports whether a known secret, or the prefix of a token, occurs anywhere in a text. If not, only matches
+// of regular expressions have to be replaced. It is faster than findSecrets because it doesn't copy the text.
 func (r *Redactor) mayHold(raw []byte) bool {
 	for i := 1; i+1 < len(raw); i += 2 {
 		pair := r.pairBits[int(raw[i])|int(raw[i+1])<<8]
@@ -214,8 +210,7 @@ func (r *Redactor) mayHold(raw []byte) bool {
 	return false
 }
 
-// startsWithSecret reports whether a text begins with a known secret or with the prefix of a
-// token.
+// startsWithSecret reports whether a text begins with a known secret or with the prefix of a token.
 func (r *Redactor) startsWithSecret(raw []byte) bool {
 	list := r.lists[r.index[int(raw[0])|int(raw[1])<<8]]
 	for _, secret := range list.known {
@@ -247,8 +242,8 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 			return raw
 		}
 	}
-	// A secret that began within an escape, or was a number, broke the JSON: then each text is
-	// redacted alone. The same is done for regular expressions, which would match across texts.
+	// Removing a secret that began within an escape, or was a number, broke the JSON: then each string is redacted
+	// alone. The same is done for regular expressions, which would match across strings.
 	var value any
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()

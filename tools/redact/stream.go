@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// Bounds of how much is held back of a text that is still being written.
+// Limits of how much is held back of a text that is still being written.
 const (
 	maxHeld = 4096     // bytes that could become a token when more text comes
 	maxLine = 16 << 10 // bytes of a line that a regular expression could match when more of it comes
 )
 
-// Stream returns a function that takes a text in pieces and returns it without its secrets; last
-// says that a piece is the last one. The function holds back what could be the beginning of a
-// secret until it is clear whether it is one.
+// Stream returns a function that takes a text in pieces and returns it without its secrets; last says that a piece
+// is the last one. The function holds back what could be the beginning of a secret until it is clear whether it is
+// one.
 func (r *Redactor) Stream() func(piece string, last bool) string {
 	s := &stream{r: r}
 	return s.redactPiece
 }
 
-// JSONStream returns a function that takes a JSON value in pieces, and returns it without its secrets
-// as Stream's does. Regular expressions match within the texts of the value, which stand there with
-// escapes: where there are any, the function holds back the whole value until its last piece, and takes
-// them out as JSON does.
+// JSONStream is like Stream for a JSON value in pieces. Regular expressions match within the strings of the value,
+// which are escaped in the JSON. So if there are any, the function holds back the whole value until its last piece,
+// and then redacts it as JSON does.
 func (r *Redactor) JSONStream() func(piece string, last bool) string {
 	if len(r.patterns) == 0 {
 		return r.Stream()
@@ -40,7 +39,7 @@ func (r *Redactor) JSONStream() func(piece string, last bool) string {
 // A stream redacts one text that comes in pieces.
 type stream struct {
 	r    *Redactor
-	held string // what is kept back for the next piece
+	held string // text that is held back until the next piece
 	// inKey says that a private key has begun and its end has not come yet.
 	inKey bool
 }
@@ -67,7 +66,7 @@ func (s *stream) redactPiece(piece string, last bool) string {
 				return replaceSpans(text, spans)
 			}
 		}
-		if one.from < from && one.to > from { // it may go on
+		if one.from < from && one.to > from { // it may continue
 			from = one.from
 		}
 	}
@@ -81,8 +80,7 @@ func (s *stream) redactPiece(piece string, last bool) string {
 	return replaceSpans(text[:from], out)
 }
 
-// skipKey drops the rest of a private key whose beginning was in an earlier piece, and returns
-// what follows the key.
+// skipKey drops the rest of a private key that began in an earlier piece, and returns the text after the key.
 func (s *stream) skipKey(text string, last bool) string {
 	at := strings.Index(text, keyEnd)
 	if at >= 0 {
@@ -98,14 +96,14 @@ func (s *stream) skipKey(text string, last bool) string {
 		s.held, s.inKey = "", false
 		return ""
 	}
-	if len(s.held) > maxHeld { // an end that does not end
+	if len(s.held) > maxHeld { // text that looks like an end mark but doesn't finish
 		s.held = keyEnd
 	}
 	return ""
 }
 
-// pendingFrom returns the index from which on the text may belong to a secret that is not
-// complete yet. It is the length of the text if nothing does.
+// pendingFrom returns the index from which the text may belong to a secret that is not complete yet. It is the
+// length of the text if nothing does.
 func (r *Redactor) pendingFrom(text string) int {
 	from := len(text)
 	if len(r.patterns) > 0 { // they match within a line

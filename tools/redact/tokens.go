@@ -2,15 +2,15 @@ package redact
 
 import "strings"
 
-// A rule says how the tokens of one service look: their prefix, and how many characters of which
-// kind follow it.
+// A rule describes the tokens of one service: their prefix, and how many characters of which kind
+// follow it.
 type rule struct {
 	prefix    string
 	minLength int
 	isBody    func(c byte) bool
-	// minDigits is how many digits must stand before the prefix, at least.
+	// minDigits is the minimum number of digits before the prefix.
 	minDigits int
-	// between lists the characters that may stand between the prefix and the token.
+	// between lists the characters that may occur between the prefix and the token.
 	between string
 	block   bool // the token extends to the end of a block: a private key
 }
@@ -51,12 +51,12 @@ func tokenRules() []rule {
 	)
 }
 
-// A private key stands between keyBegin and keyEnd.
+// A private key is between keyBegin and keyEnd.
 const (
 	keyBegin = "-----BEGIN "
 	keyWords = "PRIVATE KEY"
 	keyEnd   = "-----END "
-	keyHead  = 48 // the words stand within that many bytes from the beginning
+	keyHead  = 48 // the words are within this many bytes from the beginning
 )
 
 func isLetter(c byte) bool        { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
@@ -67,8 +67,8 @@ func isWordOrDash(c byte) bool    { return isWordChar(c) || c == '-' }
 func isWordDashOrDot(c byte) bool { return isWordOrDash(c) || c == '.' }
 func isBase64(c byte) bool        { return isLetter(c) || isDigit(c) || c == '+' || c == '/' || c == '=' }
 
-// match returns the token that begins at i; the empty span if there is none. open says that with
-// more text there could be a token, or a longer one.
+// match returns the token that begins at i; the empty span if there is none. open says that more
+// text could make it a token, or a longer one.
 func (r rule) match(text string, i int) (found span, open bool) {
 	rest := text[i:]
 	if !strings.HasPrefix(rest, r.prefix) {
@@ -91,14 +91,14 @@ func (r rule) match(text string, i int) (found span, open bool) {
 	switch {
 	case at-start < r.minLength:
 		return span{}, at == len(text)
-	case r.between != "": // what goes before it is its name
+	case r.between != "": // the text before it is its name
 		return span{start, at}, at == len(text)
 	}
 	return span{i - min(r.minDigits, 1)*digitsBefore(text, i), at}, at == len(text)
 }
 
-// mayBeginAt reports whether a token of this rule can begin at i: no letter or digit of a word
-// may stand directly before it, but if the rule requires digits there, they must.
+// mayBeginAt reports whether a token of this rule can begin at i: no letter or digit of a word may
+// directly precede it; but if the rule requires digits there, they must.
 func (r rule) mayBeginAt(text string, i int) bool {
 	if r.minDigits > 0 {
 		return digitsBefore(text, i) >= r.minDigits
@@ -106,13 +106,12 @@ func (r rule) mayBeginAt(text string, i int) bool {
 	if i == 0 || !isWordChar(text[i-1]) {
 		return true
 	}
-	// In JSON an escape may stand before it:
-	// , or \u003c for <.
+	// In JSON an escape may precede it: \n, or \u003c for <.
 	escaped := i >= 2 && text[i-2] == '\\' && strings.IndexByte("nrtbf", text[i-1]) >= 0
 	return escaped || i >= 6 && text[i-6] == '\\' && text[i-5] == 'u'
 }
 
-// digitsBefore returns how many digits stand directly before i.
+// digitsBefore returns how many digits directly precede i.
 func digitsBefore(text string, i int) int {
 	n := 0
 	for n < i && isDigit(text[i-1-n]) {
@@ -121,8 +120,8 @@ func digitsBefore(text string, i int) int {
 	return n
 }
 
-// matchKey returns the private key that begins at i: up to its last line, or to the end of the
-// text if that line is missing. open says that with more text the result could be another one.
+// matchKey returns the private key that begins at i: up to its last line, or to the end of the text
+// if that line is missing. open says that more text could change the result.
 func matchKey(text string, i int) (found span, open bool) {
 	head := text[i:min(len(text), i+keyHead)]
 	if !strings.Contains(head, keyWords) {

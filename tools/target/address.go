@@ -21,9 +21,9 @@ func IsOwn(addr netip.Addr) bool {
 	return false
 }
 
-// IsOurs reports whether an address leads to this machine, or to the metadata service that only
-// the machines of a cloud can ask. An address that is translated into such a one on its way
-// counts, too.
+// IsOurs reports whether an address leads to this machine, or to the metadata service that only a
+// cloud's machines can reach. An address that is translated to such an address on its way counts,
+// too.
 func IsOurs(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
 	if inner, ok := embeddedIPv4(addr); ok && isOurs(inner) {
@@ -34,12 +34,12 @@ func IsOurs(addr netip.Addr) bool {
 
 func isOurs(addr netip.Addr) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsMulticast() ||
-		addr.Is4() && addr.As4()[0] == 0 || // some systems take 0.x.x.x for themselves
+		addr.Is4() && addr.As4()[0] == 0 || // some systems treat 0.x.x.x as their own address
 		slices.ContainsFunc(metadataPrefixes(), func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }) ||
 		IsOwn(addr)
 }
 
-// metadataPrefixes are those addresses of clouds' metadata services that are not link-local.
+// metadataPrefixes returns those addresses of clouds' metadata services that are not link-local.
 func metadataPrefixes() []string {
 	return []string{
 		"100.100.100.200/32", // Alibaba
@@ -50,8 +50,8 @@ func metadataPrefixes() []string {
 	}
 }
 
-// embeddedIPv4 returns the IPv4 address into which gateways translate an IPv6 address (NAT64,
-// 6to4, and the obsolete IPv4-compatible addresses); false if it has none.
+// embeddedIPv4 returns the IPv4 address to which gateways translate an IPv6 address (NAT64, 6to4,
+// and the obsolete IPv4-compatible addresses); false if there is none.
 func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return addr, false

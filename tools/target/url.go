@@ -1,8 +1,8 @@
-// Package target reads the URLs to which tools connect, and judges which addresses are this
+// Package target parses the URLs that tools connect to, and decides which addresses are this
 // machine's own.
 //
-// A URL can be written in many ways. The code that decides about a call and the code that makes
-// it both read the URL here, so that both mean the same host.
+// A URL can be written in many ways. The code that decides about a call and the code that makes the
+// call both parse the URL here, so that both mean the same host.
 package target
 
 import (
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL bounds the length of a URL, in bytes.
+// MaxURL limits the length of a URL, in bytes.
 const MaxURL = 8192
 
-// Parse reads and checks the URL that a model gave.
+// Parse parses and checks the URL that a model gave.
 func Parse(raw string) (*url.URL, error) {
 	raw = strings.Trim(raw, " ")
 	if len(raw) > MaxURL {
@@ -35,8 +35,8 @@ func Parse(raw string) (*url.URL, error) {
 	return u, Check(u)
 }
 
-// Check returns what is wrong with a URL that a model or a redirect gave. It also rewrites the
-// URL's host in the form in which it is looked up: in ASCII and lower case.
+// Check returns what is wrong with a URL from a model or a redirect. It also rewrites the URL's
+// host in the form in which it is looked up: in ASCII and lower case.
 func Check(u *url.URL) error {
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Scheme != "http" && u.Scheme != "https" {
@@ -66,13 +66,13 @@ func Check(u *url.URL) error {
 	if u.Host = host; port != "" {
 		u.Host += ":" + port
 	}
-	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20") // a redirect's may have one
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20") // a redirect's query may contain one
 	return nil
 }
 
-// Host returns a host in the form in which names are looked up: in ASCII and lower case, without
-// a dot at its end. It refuses what only some programs read as an IP address (2130706433,
-// 0x7f.1), because nobody who means a public host writes it so.
+// Host returns a host in the form in which names are looked up: in ASCII and lower case, without a
+// trailing dot. It refuses what only some programs read as an IP address (2130706433, 0x7f.1),
+// because nobody who means a public host writes it that way.
 func Host(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
@@ -82,7 +82,7 @@ func Host(host string) (string, error) {
 	}
 	plain, err := idna.Lookup.ToASCII(host)
 	if err != nil {
-		// Real hosts have underscores and leading hyphens, which idna refuses.
+		// Real host names contain underscores and leading hyphens, which idna refuses.
 		plain = strings.ToLower(host)
 	}
 	plain = strings.TrimSuffix(plain, ".")
@@ -102,8 +102,8 @@ func isHostChar(r rune) bool {
 	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
-// isNumber reports whether the last part of a host makes browsers and C libraries read the host
-// as an address: digits, or hexadecimal digits after 0x.
+// isNumber reports whether the last part of a host makes browsers and C libraries treat the host as
+// an address: digits, or hexadecimal digits after 0x.
 func isNumber(part string) bool {
 	digits := "0123456789"
 	if hex, is := strings.CutPrefix(part, "0x"); is {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A denier denies lines that no agent needs: they would stop the machine, or remove everything.
+// A denier denies lines that no agent needs to run: they would stop the machine, or remove everything.
 type denier struct {
 	*findings
 	directory *directory
 }
 
-// denyProgram marks the line as denied if it runs one of the programs that no agent needs and
-// that do harm wherever they take effect.
+// denyProgram denies the line if it runs a program that no agent needs, and that does harm wherever it takes
+// effect.
 func (d *denier) denyProgram(u invocation) {
 	args := u.words[1:]
 	switch name := u.program(); name {
@@ -76,7 +76,7 @@ func (d *denier) denySystemctl(args []word) {
 	}
 }
 
-// denyRemoval marks the line as denied if it removes everything, as rm -rf / does.
+// denyRemoval denies the line if it removes everything, like rm -rf /.
 func (d *denier) denyRemoval(args []word) {
 	recursive, plain := parseFlags(args, "rR", "--recursive")
 	for _, a := range args {
@@ -96,8 +96,8 @@ func (d *denier) denyRemoval(args []word) {
 	}
 }
 
-// denyPermissionChange denies chmod, chown or chgrp on the root, or on a pattern for everything in it, if the
-// call is recursive or gives everybody all rights.
+// denyPermissionChange denies the line if it runs chmod, chown or chgrp on the root, or on a pattern for everything
+// in it, recursively or giving everybody all rights.
 func (d *denier) denyPermissionChange(name string, args []word) {
 	recursive, plain := parseFlags(args, "R", "--recursive")
 	if len(plain) == 0 {
@@ -112,7 +112,7 @@ func (d *denier) denyPermissionChange(name string, args []word) {
 	}
 }
 
-// denyFind marks the line as denied if a find in it removes everything.
+// denyFind denies the line if a find in it removes everything.
 func (d *denier) denyFind(u invocation) {
 	root, removes := false, false
 	before := true // options come after the directories
@@ -130,7 +130,7 @@ func (d *denier) denyFind(u invocation) {
 	}
 }
 
-// denyCopy marks the line as denied if it writes over a disk or moves everything away.
+// denyCopy denies the line if it overwrites a disk or moves everything away.
 func (d *denier) denyCopy(name string, args []word) {
 	_, plain := parseFlags(args, "", "")
 	if len(plain) == 0 {
@@ -148,8 +148,7 @@ func (d *denier) denyCopy(name string, args []word) {
 	}
 }
 
-// denyDevice marks the line as denied if it writes to a disk, to memory, or to the kernel's own
-// switches.
+// denyDevice denies the line if it writes to a disk, to memory, or to the kernel's settings.
 func (d *denier) denyDevice(w word) {
 	p := d.directory.resolve(w.path)
 	if p == "" {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A directory is the one to which the line has changed so far.
+// A directory tracks the current directory as the line changes it.
 type directory struct {
-	path string // "" is the one in which the line began
+	path string // "" is the directory in which the line began
 }
 
 // enter changes to the directory p, which may be relative.
 func (d *directory) enter(p string) { d.path = d.resolve(p) }
 
-// resolve returns the absolute path for the path p, seen from the directory to which the line has
-// changed; "" if that cannot be told.
+// resolve returns the absolute form of the path p, relative to the current directory; "" if that
+// cannot be told.
 func (d *directory) resolve(p string) string {
 	switch {
 	case strings.Contains(p, Hole):

@@ -8,13 +8,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// findings are what has been found of a line.
+// findings hold what has been found out about a line.
 type findings struct {
 	found Line
 	seen  map[string]bool // the texts of the commands found
 }
 
-// markOpaque records why not everything is known that the line runs; the first reason stays.
+// markOpaque records why not everything that the line runs is known; the first reason is kept.
 func (f *findings) markOpaque(why string) {
 	if f.found.Opaque == "" {
 		f.found.Opaque = why
@@ -31,14 +31,14 @@ func (f *findings) addHidden(why string) {
 	}
 }
 
-// deny records why the line should not be run at all; the first reason stays.
+// deny records why the line should not be run at all; the first reason is kept.
 func (f *findings) deny(format string, args ...any) {
 	if f.found.Denied == "" {
 		f.found.Denied = strings.ReplaceAll(fmt.Sprintf(format, args...), Hole, "…")
 	}
 }
 
-// record adds a command to those found.
+// record adds a command to the findings.
 func (f *findings) record(u invocation) {
 	var texts []string
 	for _, w := range u.words {
@@ -86,8 +86,8 @@ func joinNonEmpty(parts ...string) string {
 	return strings.Join(kept, " ")
 }
 
-// withoutGitOptions returns a git command without the options before its subcommand, as rules
-// name it; "" if there are no such options.
+// withoutGitOptions returns a git command without the options before its subcommand, which is how
+// rules name it; "" if there are no such options.
 func withoutGitOptions(words []word) string {
 	if len(words) < 3 || path.Base(words[0].text) != "git" || !strings.HasPrefix(words[1].text, "-") {
 		return ""
@@ -104,7 +104,7 @@ func opensForWriting(r *syntax.Redirect) bool {
 	switch r.Op {
 	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return false
-	case syntax.DplOut: // >&1 copies, >&file does not
+	case syntax.DplOut: // >&1 duplicates a descriptor, >&file opens a file
 		return strings.Trim(readWord(r.Word).text, "0123456789-") != ""
 	}
 	return true

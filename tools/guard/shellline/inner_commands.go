@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// collectInner collects the commands that a command itself runs, as env, xargs or sh -c do.
+// collectInner collects the commands that a command runs itself, for example env, xargs or sh -c.
 func (c *collector) collectInner(u invocation) {
 	args := u.words[1:]
 	switch name := u.program(); name {
@@ -38,8 +38,8 @@ func (c *collector) collectInner(u invocation) {
 	}
 }
 
-// collectWrapped collects what a program runs behind its own options, and what one of which nothing is
-// known here might run.
+// collectWrapped collects the command that a wrapper program runs, or the commands that an unknown program might
+// run.
 func (c *collector) collectWrapped(u invocation) {
 	name, args := u.program(), u.words[1:]
 	rest, wraps := c.wrappedCommand(name, args)
@@ -67,8 +67,7 @@ func (c *collector) collectWrapped(u invocation) {
 	}
 }
 
-// wrappedCommand returns the command that a program like env runs, and whether name is such a
-// program.
+// wrappedCommand returns the command that a program such as env runs, and whether name is such a program.
 func (c *collector) wrappedCommand(name string, args []word) ([]word, bool) {
 	switch name {
 	case "env":
@@ -104,14 +103,14 @@ func (c *collector) wrappedCommand(name string, args []word) ([]word, bool) {
 	return nil, false
 }
 
-// flockCommand returns the command that flock runs, which stands behind the name of a file. A
-// shell line behind -c it collects at once.
+// flockCommand returns the command that flock runs, which follows the name of a file. It collects a shell line
+// given with -c itself.
 func (c *collector) flockCommand(args []word) []word {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "--" {
 		text := args[0].text
 		args = args[1:]
 		valued := strings.IndexAny(text, "wE") == len(text)-1
-		if strings.HasPrefix(text, "--") { // it may be cut short
+		if strings.HasPrefix(text, "--") { // a long option may be abbreviated
 			valued = slices.ContainsFunc([]string{"--timeout", "--wait", "--conflict-exit-code"}, func(long string) bool { return strings.HasPrefix(long, text) })
 		}
 		if valued {
@@ -153,7 +152,7 @@ func (c *collector) envCommand(args []word) []word {
 	return nil
 }
 
-// collectText collects the commands of a text that is a shell line itself.
+// collectText collects the commands of a text that is itself a shell line.
 func (c *collector) collectText(line word) {
 	if !line.isKnown() {
 		c.markOpaque("it runs a line that's put together while it runs")
@@ -162,8 +161,8 @@ func (c *collector) collectText(line word) {
 	c.collectLine(line.text)
 }
 
-// collectShell collects the commands that a shell is told to run: by a text, by its input, or by
-// a file.
+// collectShell collects the commands that a shell is told to run: in an argument, on its standard input, or in a
+// file.
 func (c *collector) collectShell(u invocation) {
 	args := u.words[1:]
 	for len(args) > 0 {
@@ -182,7 +181,7 @@ func (c *collector) collectShell(u invocation) {
 		args = dropFirst(args, 1)
 	}
 	if len(args) > 0 && args[0].text != "-" && args[0].text != "--" && args[0].text != "/dev/stdin" {
-		return // a file, which the line does not show
+		return // a file, whose content the line doesn't show
 	}
 	for _, r := range u.redirs {
 		switch r.Op {
@@ -197,7 +196,7 @@ func (c *collector) collectShell(u invocation) {
 	}
 }
 
-// collectDashC collects the commands of the text behind a shell's -c.
+// collectDashC collects the commands in the text after a shell's -c.
 func (c *collector) collectDashC(args []word) {
 	args = skipOptions(args, "-o", "+o", "-O", "+O")
 	if len(args) > 0 {
@@ -205,7 +204,7 @@ func (c *collector) collectDashC(args []word) {
 	}
 }
 
-// hereDocument returns the text of a here-document (behind <<) as it is written.
+// hereDocument returns the text of a here-document (after <<) as it is written.
 func hereDocument(w *syntax.Word) string {
 	var b strings.Builder
 	if w != nil {

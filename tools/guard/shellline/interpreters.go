@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// interpreters are programs that are given code in a language of their own, which may run other
-// commands.
+// interpreters checks programs that run code in a language of their own, because that code may run
+// other commands.
 type interpreters struct{ *findings }
 
 // checkAwk marks the line as opaque if an awk program in it may run other commands.
@@ -19,8 +19,7 @@ func (i interpreters) checkAwk(args []word) {
 	}
 }
 
-// checkInterpreter marks the line as opaque if it gives an interpreter, such as python, code to
-// run.
+// checkInterpreter marks the line as opaque if it passes code to an interpreter such as python.
 func (i interpreters) checkInterpreter(u invocation) {
 	input := u.piped
 	for _, r := range u.redirs {
@@ -44,7 +43,8 @@ func (i interpreters) checkInterpreter(u invocation) {
 	}
 }
 
-// checkSed adds a hidden command if a script of sed runs others.
+// checkSed adds a hidden command, one that the guard can't see, if a sed script runs commands or
+// can't be read.
 func (i interpreters) checkSed(args []word) {
 	if newSedScripts(args).runs {
 		i.addHidden("sed runs other commands, or a script that can't be seen")

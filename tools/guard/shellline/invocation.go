@@ -12,7 +12,7 @@ type invocation struct {
 	words   []word
 	assigns []string
 	redirs  []*syntax.Redirect
-	piped   bool // it reads what another command prints
+	piped   bool // it reads the output of another command
 }
 
 // program returns the name of the program that is run, in lower case and without its directory.

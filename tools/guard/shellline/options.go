@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// skipOptions leaves out the options before a command. The options in valued are followed by a
-// value, which is left out, too.
+// skipOptions skips the options before a command, including the values of the options in valued.
 func skipOptions(args []word, valued ...string) []word {
 	for len(args) > 0 {
 		text := args[0].text
@@ -27,7 +26,7 @@ func skipOptions(args []word, valued ...string) []word {
 // dropFirst returns args without the first n words.
 func dropFirst(args []word, n int) []word { return args[min(n, len(args)):] }
 
-// parseFlags reports whether args have an option with one of the letters in short or with the
+// parseFlags reports whether args contain an option with one of the letters in short or with the
 // name long, and returns the arguments that are not options.
 func parseFlags(args []word, short, long string) (given bool, plain []word) {
 	for i, a := range args {
@@ -35,7 +34,7 @@ func parseFlags(args []word, short, long string) (given bool, plain []word) {
 		case a.text == "--":
 			return given, append(plain, args[i+1:]...)
 		case strings.HasPrefix(a.text, "--"):
-			// A long option may be cut short, and may have a value.
+			// A long option may be abbreviated, and may have a value.
 			option, _, _ := strings.Cut(a.text, "=")
 			given = given || len(option) > 3 && strings.HasPrefix(long, option)
 		case strings.HasPrefix(a.text, "-") && a.text != "-":
@@ -47,15 +46,15 @@ func parseFlags(args []word, short, long string) (given bool, plain []word) {
 	return given, plain
 }
 
-// optionValues returns the values that are given to the named options: as the next word, behind =,
-// or, with a short one, in the same word.
+// optionValues returns the values of the named options: the next word, the text after =, or, for a
+// short option, the rest of the word.
 func optionValues(args []word, names ...string) []word {
 	var all []word
 	for i, a := range args {
 		for _, name := range names {
 			value, glued := strings.CutPrefix(a.text, name)
 			if long := strings.HasPrefix(name, "--"); long && !glued {
-				// A long option may be cut short.
+				// A long option may be abbreviated.
 				option, behind, has := strings.Cut(a.text, "=")
 				if len(option) > 4 && strings.HasPrefix(name, option) {
 					glued, value = true, ""
@@ -78,8 +77,8 @@ func optionValues(args []word, names ...string) []word {
 	return all
 }
 
-// bundledValues returns the values of short options that stand behind others in one word, as in
-// -uo FILE and -uoFILE.
+// bundledValues returns the values of short options that follow other options in the same word,
+// such as -uo FILE and -uoFILE.
 func bundledValues(args []word, letters ...byte) []word {
 	var all []word
 	for i, a := range args {

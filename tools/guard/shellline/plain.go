@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// IsPlain reports whether a line reads no files but those that it names: each of its words is
-// literal, and each of its programs reads only what it is told to. A line of which this is not
+// IsPlain reports whether a line reads no files except those that it names: each of its words is
+// literal, and each of its programs reads only what it is told to. A line for which this is not
 // certain is not plain.
 func IsPlain(line string) bool {
 	if len(line) > maxBytes || strings.Contains(line, Hole) || nestingBound(line) > maxNesting {
@@ -23,7 +23,7 @@ func IsPlain(line string) bool {
 	return true
 }
 
-// IsPlainCommand reports the same of a program and its arguments, which no shell will read.
+// IsPlainCommand is like IsPlain, for a program and its arguments that no shell interprets.
 func IsPlainCommand(program string, args []string) bool {
 	return isPlainProgram(append([]string{program}, args...))
 }
@@ -66,7 +66,8 @@ func isPlainRedirect(r *syntax.Redirect) bool {
 	return false
 }
 
-// plainWord returns a word as the program gets it, and whether that is certain before the line runs.
+// plainWord returns a word in the form that the program gets, and whether that form is certain
+// before the line runs.
 func plainWord(w *syntax.Word) (string, bool) {
 	var b strings.Builder
 	for _, part := range w.Parts {
@@ -96,12 +97,12 @@ func plainWord(w *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// anyArguments stands for a program that reads no files whatever its arguments are.
+// anyArguments marks a program that reads no files, whatever its arguments are.
 const anyArguments = "*"
 
-// plainPrograms returns the programs that read no files but those that they are given, each with the
-// letters of the options with which that is so: none that goes through folders, takes names out of a
-// file, or runs a program.
+// plainPrograms returns the programs that read no files except those that they are given. Each
+// comes with the letters of the options that keep this true: none of these walks through folders,
+// takes names from a file, or runs a program.
 func plainPrograms() map[string]string {
 	return map[string]string{
 		":": anyArguments, "[": anyArguments, "basename": anyArguments, "dirname": anyArguments, "echo": anyArguments, "expr": anyArguments, "false": anyArguments,
@@ -115,8 +116,8 @@ func plainPrograms() map[string]string {
 	}
 }
 
-// isPlainProgram reports whether a command reads only what it names. A path in place of a name could
-// lead to any program.
+// isPlainProgram reports whether a command reads only what it names. A program given by path
+// doesn't qualify, because the path could lead to any program.
 func isPlainProgram(words []string) bool {
 	if len(words) == 0 {
 		return false

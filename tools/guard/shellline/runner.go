@@ -8,9 +8,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Programs can run others in more ways than the grammar of a shell shows. This file knows those that
-// take a command among their options or in a language of their own, the variables that name a
-// command, and what to think of a program that nobody here knows.
+// Programs can run others in more ways than the shell's grammar shows. This file covers those that take a command
+// among their options or in a language of their own, the variables that name a command, and how to treat unknown
+// programs.
 
 // commandOptions returns the options of a program whose values are commands that it runs.
 func commandOptions(name string) []string {
@@ -37,7 +37,7 @@ func commandOptions(name string) []string {
 	return nil
 }
 
-// hidingOptions returns the options by which a program runs what cannot be seen here.
+// hidingOptions returns the options that make a program run something that cannot be seen here.
 func hidingOptions(name string) []string {
 	switch name {
 	case "scp", "sftp":
@@ -58,7 +58,7 @@ func hidingOptions(name string) []string {
 	return nil
 }
 
-// collectByOption collects what a program runs because one of its options or arguments says so.
+// collectByOption collects what a program runs because of one of its options or arguments.
 func (c *collector) collectByOption(u invocation) {
 	name, args := u.program(), u.words[1:]
 	c.collectOptionLines(args, commandOptions(name)...)
@@ -89,7 +89,7 @@ func (c *collector) collectByOption(u invocation) {
 	}
 }
 
-// collectOptionLines collects the commands that are the values of options.
+// collectOptionLines collects the commands in the values of options.
 func (c *collector) collectOptionLines(args []word, names ...string) {
 	for _, value := range optionValues(args, names...) {
 		c.collectText(value)
@@ -122,8 +122,8 @@ func runsItsOwnLanguage(name string) bool {
 	return false
 }
 
-// namesCommand reports whether the value of an environment variable is a command that other programs
-// run, or a shell itself.
+// namesCommand reports whether the value of an environment variable is a command that other programs, or a shell,
+// run.
 func namesCommand(variable string) bool {
 	switch variable {
 	case "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "EDITOR", "VISUAL", "FCEDIT", "BROWSER", "SHELL",
@@ -133,22 +133,21 @@ func namesCommand(variable string) bool {
 	return false
 }
 
-// bringsCode reports whether an environment variable makes programs run code that the line does not
-// show.
+// bringsCode reports whether an environment variable makes programs run code that the line doesn't show.
 func bringsCode(variable string) bool {
 	switch variable {
 	case "BASH_ENV", "ENV", "TAR_OPTIONS", "MAKEFLAGS", "PERL5OPT", "PERL5DB", "RUBYOPT", "NODE_OPTIONS", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "VIMINIT", "EXINIT", "LESS", "SHELLOPTS", "BASHOPTS":
 		return true
 	}
 	switch variable {
-	case "GIT_PAGER", "GIT_EDITOR": // the usual cat would be asked about for nothing
+	case "GIT_PAGER", "GIT_EDITOR": // their usual value is cat, and asking about it would be pointless
 		return false
 	}
 	return strings.HasPrefix(variable, "BASH_FUNC_") || strings.HasPrefix(variable, "GIT_CONFIG") ||
 		strings.HasPrefix(variable, "GIT_") && (strings.HasSuffix(variable, "_COMMAND") || strings.HasSuffix(variable, "_EDITOR") || strings.HasSuffix(variable, "ASKPASS") || variable == "GIT_SSH" || variable == "GIT_EXTERNAL_DIFF" || variable == "GIT_EXEC_PATH" || variable == "GIT_TEMPLATE_DIR")
 }
 
-// checkVariable collects what an assignment makes programs run.
+// checkVariable collects the commands that an assignment makes programs run.
 func (c *collector) checkVariable(name, value string) {
 	switch {
 	case namesCommand(name), name == "GIT_PAGER", name == "GIT_EDITOR":
@@ -158,8 +157,8 @@ func (c *collector) checkVariable(name, value string) {
 	}
 }
 
-// checkIndex adds a hidden command if a builtin evaluates a word as a variable with an index, as
-// test -v 'a[$(x)]' does: the shell runs what stands in the index.
+// checkIndex adds a hidden command if a builtin evaluates a word as a variable with an index, such as test -v
+// 'a[$(x)]': the shell runs the command in the index.
 func (c *collector) checkIndex(w word) {
 	open := strings.IndexByte(w.text, '[')
 	if open > 0 && strings.ContainsAny(w.text[open:], "$`") {
@@ -167,16 +166,16 @@ func (c *collector) checkIndex(w word) {
 	}
 }
 
-// checkEvaluated adds a hidden command if the shell evaluates variables as expressions and a text of
-// the line could be such an expression that runs commands: a='b[$(x)]'; echo $((a)).
+// checkEvaluated adds a hidden command if the shell evaluates variables as expressions, and a text in the line
+// could be such an expression that runs commands: a='b[$(x)]'; echo $((a)).
 func (c *collector) checkEvaluated() {
 	if c.evaluates && slices.ContainsFunc(c.found.Words, func(w string) bool { return strings.Contains(w, "$(") || strings.Contains(w, "`") }) {
 		c.addHidden("it evaluates a text that can run commands")
 	}
 }
 
-// runsCode reports whether the shell evaluates the text that a variable has as it reads this part of
-// a word, so that it runs commands in that text: always says that it does so for any text.
+// runsCode reports whether the shell, when it expands this part of a word, evaluates the value of a variable and so
+// may run commands in it. always says that it does so for any value.
 func runsCode(n syntax.Node) (always, mayDo bool) {
 	switch p := n.(type) {
 	case *syntax.ArithmExp:
@@ -194,7 +193,7 @@ func runsCode(n syntax.Node) (always, mayDo bool) {
 	return false, false
 }
 
-// hasNames reports whether an arithmetic expression holds anything but numbers.
+// hasNames reports whether an arithmetic expression contains anything except numbers.
 func hasNames(x syntax.ArithmExpr) bool {
 	found := false
 	if x == nil {
@@ -230,8 +229,8 @@ func (c *collector) checkGit(args []word) {
 	}
 }
 
-// checkGitSetting records a hidden command if a setting that git is given with -c may run one: each does that
-// is not known to be harmless.
+// checkGitSetting adds a hidden command if a setting given to git with -c may run one. Any setting may that isn't
+// known to be harmless.
 func (c *collector) checkGitSetting(setting word) {
 	key, _, _ := strings.Cut(strings.ToLower(setting.text), "=")
 	section, _, _ := strings.Cut(key, ".")
@@ -246,8 +245,8 @@ func (c *collector) checkGitSetting(setting word) {
 	c.addHidden("git is given a setting that can run other commands")
 }
 
-// checkGitCommand collects what a subcommand of git is told to run. One that git does not have may be
-// an alias for anything.
+// checkGitCommand collects what a git subcommand is told to run. A subcommand that git doesn't have may be an alias
+// for anything.
 func (c *collector) checkGitCommand(name string, args []word) {
 	switch name {
 	case "bisect":
@@ -293,8 +292,7 @@ func (c *collector) checkGitCommand(name string, args []word) {
 	}
 }
 
-// isGitCommand reports whether git has a subcommand of its own with that name, which runs nothing
-// else.
+// isGitCommand reports whether git has a built-in subcommand with that name that runs nothing else.
 func isGitCommand(name string) bool {
 	switch name {
 	case "add", "am", "annotate", "apply", "blame", "branch", "bundle", "cat-file", "check-attr", "check-ignore", "checkout", "cherry", "cherry-pick", "clean", "commit", "commit-graph", "commit-tree", "config", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "fast-export", "fast-import", "for-each-ref", "format-patch", "fsck", "gc", "get-tar-commit-id", "hash-object", "help", "index-pack", "init", "init-db", "log", "ls-files", "ls-tree", "merge", "merge-base", "merge-file", "merge-tree", "mktag", "mktree", "mv", "name-rev", "notes", "pack-objects", "pack-refs", "prune", "range-diff", "read-tree", "reflog", "remote", "repack", "replace", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-branch", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "switch", "symbolic-ref", "tag", "unpack-objects", "update-index", "update-ref", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree", "lfs":
@@ -303,9 +301,9 @@ func isGitCommand(name string) bool {
 	return false
 }
 
-// wrappedByName returns the command behind one of the many programs that change something about
-// themselves and then run what follows; false if name is none of them. valued are its options that
-// take a value. Where a word may stand before the command, both readings are returned.
+// wrappedByName returns the command that one of the many wrapper programs runs, which change something about their
+// own process and then run their arguments; false if name is none of them. Where a word may precede the command, it
+// returns both readings.
 func wrappedByName(name string, args []word) (readings [][]word, wraps bool) {
 	one := func(valued ...string) ([][]word, bool) {
 		return [][]word{skipOptions(args, valued...)}, true
@@ -344,7 +342,7 @@ func (c *collector) collectDaemon(args []word) {
 	}
 }
 
-// collectCapsh collects what capsh has a shell run, which gets what stands behind --.
+// collectCapsh collects the command that capsh runs in a shell: the arguments after --.
 func (c *collector) collectCapsh(u invocation) {
 	c.collectOptionLines(u.words[1:], "--shell")
 	for i, a := range u.words[1:] {
@@ -355,8 +353,8 @@ func (c *collector) collectCapsh(u invocation) {
 	}
 }
 
-// collectXargs collects what xargs runs for what it reads. With -I the text that stands for it may be
-// a part of any word.
+// collectXargs returns the command that xargs runs for each item that it reads. With -I, the placeholder may be
+// part of any word.
 func (c *collector) collectXargs(args []word) []word {
 	rest := skipOptions(args, "-I", "-n", "-P", "-d", "-a", "-L", "-s", "-E", "--max-args", "--max-procs", "--max-lines", "--max-chars", "--delimiter", "--arg-file", "--process-slot-var")
 	if len(rest) == 0 {
@@ -387,14 +385,14 @@ func (c *collector) collectXargs(args []word) []word {
 	return rest
 }
 
-// Bounds of what is looked at in the words of a program that is not known.
+// Limits of how many words of an unknown program are examined.
 const (
-	maxGuessed = 40  // words of a command at which another one might begin
+	maxGuessed = 40  // words of a command at which an inner command might begin
 	maxGuesses = 400 // of a line
 )
 
-// collectUnknown collects the commands that a program might run of which nothing is known here: each
-// rest of its words could be one, and each of its words a line.
+// collectUnknown collects the commands that an unknown program might run: any of its words could begin a command,
+// and any word could be a shell line.
 func (c *collector) collectUnknown(u invocation) {
 	if c.guessing || takesNoCommand(u.program()) {
 		return
@@ -435,7 +433,7 @@ func (c *collector) guessLine(text string) {
 	}
 }
 
-// takesNoCommand reports whether a program is known to run none of the words that it is given.
+// takesNoCommand reports whether a program is known not to run any of its arguments.
 func takesNoCommand(name string) bool {
 	switch name {
 	case "echo", "printf", "cat", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ls", "dir", "vdir", "cp", "mv", "rm", "mkdir", "rmdir", "touch", "ln", "chmod", "chown", "chgrp",

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A collector goes through a line and collects the commands that it runs.
+// A collector walks through a line and collects the commands that it runs.
 type collector struct {
 	*findings
 	denier       *denier
@@ -16,13 +16,13 @@ type collector struct {
 	depth int // of lines within lines
 	inner int // lines parsed so far
 	wraps int // programs so far that run others
-	// evaluates says that the shell evaluates the texts of variables as expressions.
+	// evaluates says that the shell evaluates the values of variables as expressions.
 	evaluates bool
-	// guessing says that the line is only a guess of what an unknown program might run.
+	// guessing says that the line is only a guess at what an unknown program might run.
 	guessing bool
 }
 
-// newCollector makes a collector that has found nothing.
+// newCollector makes an empty collector.
 func newCollector() *collector {
 	found, at := &findings{seen: map[string]bool{}}, new(directory)
 	return &collector{findings: found, denier: &denier{findings: found, directory: at}, interpreters: interpreters{found}, directory: at}
@@ -61,7 +61,7 @@ func (c *collector) collectLine(line string) {
 	}
 }
 
-// dialectsOf returns the shell dialects in which a line could mean different things.
+// dialectsOf returns the shell dialects in which a line could have different meanings.
 func dialectsOf(line string) []syntax.LangVariant {
 	for _, mark := range []string{"(", "[[", "$'", "&>", "|&", "<<<"} {
 		if strings.Contains(line, mark) {
@@ -77,8 +77,8 @@ func (c *collector) collectStmts(list []*syntax.Stmt) {
 	}
 }
 
-// collectStmt collects the commands of one statement; piped says that the statement reads what
-// another one prints.
+// collectStmt collects the commands of one statement; piped says that the statement reads the
+// output of another one.
 func (c *collector) collectStmt(s *syntax.Stmt, piped bool) {
 	if s == nil {
 		return
@@ -226,7 +226,7 @@ func (c *collector) collectFunction(f *syntax.FuncDecl) {
 	c.collectStmt(f.Body, false)
 }
 
-// isForkBomb reports whether a function starts itself beside itself: in a pipe or in the
+// isForkBomb reports whether a function starts itself again without waiting: in a pipe or in the
 // background.
 func isForkBomb(body *syntax.Stmt, name string) bool {
 	calls, beside := false, false
@@ -248,7 +248,7 @@ func isForkBomb(body *syntax.Stmt, name string) bool {
 	return calls && beside
 }
 
-// collectCommand collects one command, and what it runs in turn.
+// collectCommand collects one command, and the commands that it runs in turn.
 func (c *collector) collectCommand(u invocation) {
 	if len(u.words) > 0 && !u.words[0].isKnown() {
 		c.markOpaque("which command it runs isn't known until it runs")

@@ -7,30 +7,30 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Hole stands in a command's text for what is known only when the line runs. No line can hold a
-// Hole itself.
+// Hole is the placeholder in a command's text for what is known only when the line runs. A line
+// itself cannot contain a Hole.
 const Hole = "\x00"
 
 // A word is one word of a command as the program would get it.
 type word struct {
-	// text has a Hole in the place of whatever is known only when the line runs, including the
-	// names of files that a pattern stands for.
+	// text has a Hole in place of whatever is known only when the line runs, including the file
+	// names that a pattern matches.
 	text string
-	// path is the same text, but patterns of file names stand in it as they are written, so that
-	// one sees in which folder they look.
+	// path is the same text, except that file name patterns are left as written, so that one sees
+	// which folder they look in.
 	path string
 }
 
-// literal returns a word for a text that is known as it is.
+// literal returns a word for a known text.
 func literal(s string) word {
 	s = strings.ReplaceAll(s, Hole, "")
 	return word{s, s}
 }
 
-// isKnown reports whether the word holds nothing that is known only when the line runs.
+// isKnown reports whether all of the word is known before the line runs.
 func (w word) isKnown() bool { return !strings.Contains(w.text, Hole) }
 
-// A wordReader puts a word together from its parts.
+// A wordReader assembles a word from its parts.
 type wordReader struct {
 	text, path strings.Builder
 }
@@ -54,15 +54,14 @@ func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
 			r.readQuoted(p)
 		case *syntax.DblQuoted:
 			r.readParts(p.Parts, true)
-		default: // a variable, what another command prints, a pattern
+		default: // a variable, the output of a command, a pattern
 			r.writeHole()
 		}
 	}
 }
 
-// whyComputed returns in words why nobody can tell what a part of a word stands for before the line
-// runs. It returns "" for a part that is known, a plain value of a variable and a pattern of file
-// names.
+// whyComputed says why nobody can tell the value of a part of a word before the line runs. It
+// returns "" for a part that is known, the plain value of a variable, and a file name pattern.
 func whyComputed(n syntax.Node) string {
 	switch p := n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:
@@ -105,7 +104,7 @@ func (r *wordReader) readQuoted(q *syntax.SglQuoted) {
 	r.writeBoth(text)
 }
 
-// readLiteral reads text outside of quotes, or within double ones, and drops its backslashes.
+// readLiteral reads text outside quotes, or within double quotes, and drops its backslashes.
 func (r *wordReader) readLiteral(s string, quoted bool) {
 	if !quoted && hasBraces(s) {
 		r.writeHole()
@@ -136,13 +135,13 @@ func (r *wordReader) readLiteral(s string, quoted bool) {
 	}
 }
 
-// hasBraces reports whether text could stand for several words: {a,b} or {1..9}.
+// hasBraces reports whether the shell could expand text to several words: {a,b} or {1..9}.
 func hasBraces(s string) bool {
 	open := strings.IndexByte(s, '{')
 	return open >= 0 && strings.IndexByte(s[open:], '}') > 0 && (strings.Contains(s[open:], ",") || strings.Contains(s[open:], ".."))
 }
 
-// collapse replaces several Holes in a row by one.
+// collapse replaces several Holes in a row with one.
 func collapse(s string) string {
 	for strings.Contains(s, Hole+Hole) {
 		s = strings.ReplaceAll(s, Hole+Hole, Hole)
@@ -150,7 +149,7 @@ func collapse(s string) string {
 	return s
 }
 
-// joinWords joins words to one text, which a shell reads again.
+// joinWords joins words into one text, which a shell parses again.
 func joinWords(args []word) word {
 	var texts []string
 	for _, a := range args {
@@ -160,5 +159,5 @@ func joinWords(args []word) word {
 	return word{text, text}
 }
 
-// literalWithHoles returns a word for a text that may have Holes.
+// literalWithHoles returns a word for a text that may contain Holes.
 func literalWithHoles(s string) word { return word{s, s} }

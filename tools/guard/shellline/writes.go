@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// writtenByOption returns the files that a command writes although no redirection says so, as if one
-// did: "> FILE". The name is a Hole where it is not one of the words.
+// writtenByOption returns the files that a command writes although no redirection says so, in the form of a
+// redirection: "> FILE". The name is a Hole if it is not one of the words.
 func writtenByOption(u invocation) []string {
 	if len(u.words) == 0 {
 		return nil
@@ -60,11 +60,11 @@ func writtenByOption(u invocation) []string {
 	return all
 }
 
-// sedScripts says what the scripts of a sed command do besides editing a text.
+// sedScripts says what the scripts of a sed command do besides editing text.
 type sedScripts struct{ runs, writes bool }
 
-// newSedScripts reads the scripts among the arguments of sed. What cannot be read counts as running
-// commands and writing files.
+// newSedScripts reads the scripts among sed's arguments. A script that cannot be read counts as running commands
+// and writing files.
 func newSedScripts(args []word) sedScripts {
 	var s sedScripts
 	scripts := optionValues(args, "-e", "--expression")
@@ -88,7 +88,7 @@ func newSedScripts(args []word) sedScripts {
 	return s
 }
 
-// read goes through one script.
+// read reads one script.
 func (s *sedScripts) read(script string) {
 	if strings.Contains(script, Hole) {
 		*s = sedScripts{true, true}
@@ -103,8 +103,7 @@ func (s *sedScripts) read(script string) {
 	}
 }
 
-// readCommand goes through one command with its address, and returns what follows it; false if it
-// cannot be read.
+// readCommand reads one command with its address, and returns the text after it; false if it cannot be read.
 func (s *sedScripts) readCommand(script string) (rest string, ok bool) {
 	if script = strings.TrimLeft(script, " \t\n;}{!,+~0123456789$"); script == "" {
 		return "", true
@@ -160,14 +159,14 @@ func (s *sedScripts) readCommand(script string) (rest string, ok bool) {
 	return "", false
 }
 
-// cutFlags cuts the flags of a substitution off what follows it.
+// cutFlags splits the flags of a substitution from the text after them.
 func cutFlags(s string) (flags, rest string) {
 	rest = strings.TrimLeft(s, "gpiIMm0123456789ew")
 	return s[:len(s)-len(rest)], rest
 }
 
-// cutDelimited returns what follows the next delimiter that no backslash hides. Within brackets of an expression a delimiter counts as one, too, which at worst makes
-// a script unreadable.
+// cutDelimited returns the text after the next delimiter that isn't escaped with a backslash. It also stops at a
+// delimiter inside a bracket expression, which at worst makes a script unreadable.
 func cutDelimited(s string, delimiter byte) (rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
