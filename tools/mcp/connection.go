@@ -15,12 +15,11 @@ import (
 	"parley/tools/sandbox"
 )
 
-// olderProtocol is the version of the protocol that is tried with servers that do not answer the
-// newest version's first message.
+// olderProtocol is the version of the protocol to try with servers that don't answer the first message of the
+// newest version.
 const olderProtocol = "2025-11-25"
 
-// A transport is what messages to an MCP server go over: the pipes of a program, or HTTP requests to
-// a service.
+// A transport carries messages to an MCP server: over the pipes of a program, or in HTTP requests to a service.
 type transport interface {
 	mcp.Transport
 	// done returns a channel that is closed once the transport has ended.
@@ -29,9 +28,9 @@ type transport interface {
 	failureReason() string
 	// wantsLogin reports whether the server wants somebody to sign in.
 	wantsLogin() bool
-	// received returns how many messages have come over the transport.
+	// received returns how many messages have arrived over the transport.
 	received() int64
-	// stop ends the transport and everything that it has started, and waits for that.
+	// stop ends the transport and everything that it has started, and waits until they have ended.
 	stop()
 }
 
@@ -40,10 +39,10 @@ type connection struct {
 	transport
 	session  *mcp.ClientSession
 	tools    []pins.Tool // as the server listed them when it was last asked over this connection
-	unusable leftOut     // the other tools, when the connection was made
+	unusable leftOut     // the tools that could not be used when the connection was made
 	asking   sync.Mutex  // guards tools
 	stale    atomic.Bool // the server has said that its tools changed
-	served   atomic.Bool // a call over it was answered
+	served   atomic.Bool // the server has answered a call over it
 	cancel   context.CancelFunc
 
 	progress sync.Map // functions that report a call's progress, by the call's token
@@ -59,7 +58,7 @@ type connection struct {
 
 // connect connects to an MCP server and lists its tools. If the server does not answer its greeting,
 // connect tries once more with the version of MCP before this one. held is the last time at which
-// this process was sure to hold the lease of the chat session that needs the server.
+// this process certainly held the lease of the chat session that needs the server.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect
 	if one.greetsWithOlder() {
@@ -67,7 +66,7 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 	}
 	c, err := s.connectOnce(ctx, one, place, held, "", limit)
 	if silent, ok := errors.AsType[*silentError](err); ok && ctx.Err() == nil {
-		// Some servers do not answer a greeting that they do not know.
+		// Some servers do not answer a greeting of a version that they don't know.
 		if c, err = s.connectOnce(ctx, one, place, time.Time{}, olderProtocol, limit); err != nil {
 			return nil, silent
 		}
@@ -78,27 +77,26 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 	return c, err
 }
 
-// greetsWithOlder reports whether it is known that the server answers only the first message of
-// the older protocol.
+// greetsWithOlder reports whether the server is known to answer only the first message of the older protocol.
 func (s *server) greetsWithOlder() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.legacy
 }
 
-// A silentError says that a server has not answered in time.
+// A silentError says that a server hasn't answered in time.
 type silentError struct{ limit time.Duration }
 
 func (e *silentError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
-// connectOnce connects to a server within limit, with the given protocol version, or the newest
-// if that is "".
+// connectOnce connects to a server within limit, with the given protocol version, or with the newest if protocol is
+// "".
 func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Place, held time.Time, protocol string, limit time.Duration) (*connection, error) {
 	l, err := s.newTransport(ctx, one, place, held)
 	if err != nil {
 		return nil, err
 	}
-	// The connection outlives the call for which it is made.
+	// The connection outlives the call that makes it.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &connection{transport: l, cancel: cancel, one: one}
 	expired := time.AfterFunc(limit, cancel)
@@ -110,7 +108,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 		return c, nil
 	}
 	silent := late && c.received() == 0
-	why, wants := c.failureReason(), c.wantsLogin() // read before the transport is stopped from here
+	why, wants := c.failureReason(), c.wantsLogin() // read before this function stops the transport
 	c.close()
 	switch {
 	case ctx.Err() != nil:
@@ -128,8 +126,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	return nil, err
 }
 
-// newTransport starts the server's program, or prepares requests to the service, and returns the
-// transport to it.
+// newTransport starts the server's program, or prepares requests to the service, and returns the transport to it.
 func (s *Servers) newTransport(ctx context.Context, one *server, place sandbox.Place, held time.Time) (transport, error) {
 	if one.Web() {
 		return s.newHTTPTransport(one), nil
@@ -137,9 +134,8 @@ func (s *Servers) newTransport(ctx context.Context, one *server, place sandbox.P
 	return s.startProgram(ctx, one, place, held)
 }
 
-// greet exchanges the first messages with a server and lists its tools. It offers the server no
-// use of models and none of people's files. The server may ask questions only if the operator has
-// configured that they are answered.
+// greet exchanges the first messages with a server and lists its tools. It doesn't let the server use models or
+// read people's files. The server may ask questions only if the operator has configured answers to them.
 func (s *Servers) greet(ctx context.Context, one *server, c *connection, protocol string) error {
 	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
@@ -167,7 +163,7 @@ func (c *connection) close() {
 	if c.session != nil && c.one.Web() {
 		left := make(chan struct{})
 		go func() {
-			_ = c.session.Close() // whether the service is told does not matter
+			_ = c.session.Close() // it doesn't matter whether the service is told
 			close(left)
 		}()
 		select {
@@ -182,7 +178,7 @@ func (c *connection) close() {
 	}
 }
 
-// isDead reports whether the connection's transport has ended, so that it can carry no further call.
+// isDead reports whether the connection's transport has ended, so that it can carry no more calls.
 func (c *connection) isDead() bool {
 	select {
 	case <-c.done():
@@ -192,8 +188,7 @@ func (c *connection) isDead() bool {
 	}
 }
 
-// reportProgress passes a server's message about how far it has come on to the call that it is
-// about.
+// reportProgress passes a server's progress message on to the call that it belongs to.
 func (c *connection) reportProgress(p *mcp.ProgressNotificationParams) {
 	if p == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of what one call returns.
+// Limits of what one call returns.
 const (
 	maxBlocks = 200
 	maxFiles  = 20
@@ -37,13 +37,13 @@ type block struct {
 
 // A result is what a call returns to the model.
 type result struct {
-	Text       string  `json:"text,omitempty"`    // if the result is one text
+	Text       string  `json:"text,omitempty"`    // set if the result is a single text
 	Content    []block `json:"content,omitempty"` // otherwise
 	Structured any     `json:"structured,omitempty"`
 }
 
 // A reader converts the result of one call, as a server returns it, into what the model reads. It
-// writes everything but text into files of the workspace.
+// writes everything except text to files in the workspace.
 type reader struct {
 	*Servers
 	call     tools.Call
@@ -51,7 +51,7 @@ type reader struct {
 	pictures []tools.Picture
 }
 
-// toResult makes a result from a server's answer. A failure that the server reports becomes an
+// toResult makes a result from a server's answer. A failure reported by the server becomes an
 // error.
 func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, answer *mcp.CallToolResult) (tools.Result, error) {
 	r := &reader{Servers: s, call: call}
@@ -79,7 +79,7 @@ func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, an
 	return tools.Result{Content: raw, Untrusted: true, Pictures: r.pictures}, nil
 }
 
-// failureText joins the texts with which a server reports a failure.
+// failureText joins the texts in which a server reports a failure.
 func failureText(all []block) string {
 	var texts []string
 	for _, b := range all {
@@ -93,8 +93,8 @@ func failureText(all []block) string {
 	return strings.Join(texts, "\n")
 }
 
-// dropRepeated leaves out what is there twice: servers repeat the structured form as text for clients
-// that do not know it, or a text as the only field of a structured form.
+// dropRepeated removes duplicates: servers repeat the structured form as text for clients that
+// don't know it, or a text as the only field of a structured form.
 func (r *result) dropRepeated() {
 	texts, ok := plainTexts(r.Content)
 	if !ok {
@@ -112,7 +112,7 @@ func (r *result) dropRepeated() {
 	switch {
 	case r.Structured == nil:
 	case len(texts) == 1 && only == any(texts[0]):
-		r.Structured = nil // it is easier to read as a text
+		r.Structured = nil // it is easier to read as text
 	case len(texts) == 1 && (sameJSON(texts[0], r.Structured) || sameJSON(texts[0], only)):
 		r.Text = ""
 	case slices.EqualFunc(texts, list, func(text string, value any) bool { return value == any(text) || sameJSON(text, value) }):
@@ -120,7 +120,8 @@ func (r *result) dropRepeated() {
 	}
 }
 
-// plainTexts returns the texts of blocks; false if one is something else, or if there are none.
+// plainTexts returns the texts of blocks; false if one of them is something else, or if there are
+// none.
 func plainTexts(all []block) (texts []string, ok bool) {
 	for _, b := range all {
 		if b != (block{Type: "text", Text: b.Text}) {
@@ -131,7 +132,7 @@ func plainTexts(all []block) (texts []string, ok bool) {
 	return texts, len(texts) > 0
 }
 
-// sameJSON reports whether a text is the same value in JSON.
+// sameJSON reports whether a text is the JSON of a value.
 func sameJSON(text string, value any) bool {
 	var read any
 	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
@@ -161,7 +162,7 @@ func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
 	return block{Type: "text", Note: "a piece of a kind that is not known here is left out"}, nil
 }
 
-// saveImage writes a picture into a file, and shows it to the model.
+// saveImage writes a picture to a file, and shows it to the model.
 func (r *reader) saveImage(ctx context.Context, c *mcp.ImageContent) (block, error) {
 	b, err := r.saveFile(ctx, block{Type: "image", MIME: c.MIMEType}, c.Data)
 	if err != nil || b.Path == "" || r.cfg.Show == nil {
@@ -179,8 +180,7 @@ func (r *reader) saveImage(ctx context.Context, c *mcp.ImageContent) (block, err
 	return b, nil
 }
 
-// saveFile writes content into a file of the workspace. If it cannot, the block tells the model
-// why.
+// saveFile writes content to a file in the workspace. If it cannot, the block tells the model why.
 func (r *reader) saveFile(ctx context.Context, b block, content []byte) (block, error) {
 	if r.files++; r.files > maxFiles {
 		b.Note = fmt.Sprintf("left out: more than %d files at once", maxFiles)
@@ -199,7 +199,7 @@ func (r *reader) saveFile(ctx context.Context, b block, content []byte) (block, 
 	return b, nil
 }
 
-// extension returns the file name extension for content of a MIME type.
+// extension returns the file name extension for a MIME type.
 func extension(kind string) string {
 	switch kind, _, _ := mime.ParseMediaType(kind); kind { // a type that cannot be parsed counts as unknown
 	case "image/png":
@@ -222,7 +222,7 @@ func extension(kind string) string {
 	return ".bin"
 }
 
-// oneLine returns a text as people who watch see it: on one short line.
+// oneLine returns a text as one short line, for people who watch.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -233,8 +233,7 @@ func oneLine(text string) string {
 	return tools.Clip(strings.TrimSpace(text), 200)
 }
 
-// untrustedError returns an error for the model that may quote what strangers have written,
-// marked as such.
+// untrustedError returns an error for the model that may quote text from strangers, marked as such.
 func untrustedError(code tools.Code, format string, args ...any) (tools.Result, error) {
 	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
 }

@@ -15,7 +15,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of what a server lists.
+// Limits of what a server lists.
 const (
 	maxPages       = 50
 	maxTools       = 500
@@ -23,20 +23,20 @@ const (
 	maxToolName    = 200
 )
 
-// A Listing is the answer of a server that was asked for its tools.
+// A Listing is a server's answer when it was asked for its tools.
 type Listing struct {
-	Tools []pins.Tool        // sorted by name
+	Tools []pins.Tool        // the other tools, by the reason why they cannot be used
 	Left  map[string]LeftOut // the other tools, by the reason for which they cannot be used
-	Took  time.Duration      // to connect and to list the tools
+	Took  time.Duration      // the time it took to connect and to list the tools
 }
 
-// LeftOut are the tools of a server that cannot be used for one reason.
+// LeftOut are the tools of a server that cannot be used for a particular reason.
 type LeftOut struct {
 	Tools int
-	Names []string // of the first maxLeftNames
+	Names []string // the first maxLeftNames names
 }
 
-// maxLeftNames is how many names are kept of tools that cannot be used for one reason.
+// maxLeftNames limits how many names are kept of the tools that cannot be used for one reason.
 const maxLeftNames = 20
 
 // leftOut are all tools of a server that cannot be used, by reason.
@@ -51,8 +51,8 @@ func (l leftOut) add(why, name string) {
 	l[why] = one
 }
 
-// listTools asks a server for its tools: all pages, within bounds. Tools that cannot be used are
-// left out, and logged.
+// listTools asks a server for its tools: all pages, within limits. It leaves out tools that cannot
+// be used, and logs them.
 func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left leftOut, err error) {
 	known, cursors := map[string]bool{}, map[string]bool{}
 	left = leftOut{}
@@ -97,8 +97,8 @@ func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.Clien
 	return all, left, nil
 }
 
-// toPin returns a tool in the form in which models are shown it; if it cannot be used, the text
-// says why.
+// toPin returns a tool in the form in which models are shown it. If the tool cannot be used, the
+// text says why.
 func toPin(t *mcp.Tool) (pins.Tool, string) {
 	if t == nil || t.Name == "" {
 		return pins.Tool{}, "it has no name"

@@ -10,7 +10,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A LoginError says that a service answers only after an owner has signed in to it.
+// A LoginError says that a service won't answer until an owner has signed in to it.
 type LoginError struct{ Server string }
 
 // Error says what the owner has to do.
@@ -18,8 +18,8 @@ func (e *LoginError) Error() string {
 	return fmt.Sprintf("somebody has to sign in (HTTP 401 Unauthorized): an owner can, with parley mcp login %s", e.Server)
 }
 
-// Login returns a server in the form that package signin needs. ErrNoServer says that no server
-// has this name, and ErrNoLogin that nobody can sign in to it.
+// Login returns a server in the form that package signin needs. It returns ErrNoServer if no server
+// has this name, and ErrNoLogin if nobody can sign in to it.
 func (s *Servers) Login(name string) (signin.Server, error) {
 	for _, one := range s.servers {
 		switch {
@@ -52,8 +52,8 @@ func (s *server) signinServer() signin.Server {
 	return signin.Server{Name: s.Name, URL: s.URL, ClientID: s.ClientID, ClientSecret: s.ClientSecret}
 }
 
-// withoutTokens removes from a call's result the tokens that the server was sent, because some
-// servers repeat what they were sent. These are several, as the token may have been renewed
+// withoutTokens removes from a call's result the tokens that were sent to the server, because some
+// servers repeat what they were sent. There may be several, because the token may have been renewed
 // during the call.
 func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.Result, error) {
 	if !s.canSignIn(one) {
@@ -70,5 +70,5 @@ func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.R
 	return r, err
 }
 
-// hidden is written in the place of a token.
+// hidden replaces a token.
 const hidden = "[redacted]"

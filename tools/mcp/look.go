@@ -12,12 +12,12 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestRetry bounds the wait until a server that could not be reached is asked again.
+// longestRetry is the longest wait before trying again to reach a server.
 const longestRetry = 5 * time.Minute
 
 // watchTools lists the tools of one server until ctx is done: at the start, repeatedly until that
-// has worked, and whenever the server has said that they changed. A server that says so all the
-// time is asked only now and then.
+// has worked, and whenever the server has said that they changed. If a server says so very often,
+// watchTools asks it only now and then.
 func (s *Servers) watchTools(ctx context.Context, one *server) {
 	wait := s.cfg.Limits.Backoff
 	told := ""
@@ -50,14 +50,14 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 		if !one.pause(ctx, s.cfg.Limits.Settle) {
 			return
 		}
-		select { // changes announced meanwhile are part of the next look
+		select { // the next listing includes changes announced in the meantime
 		case <-one.changed:
 		default:
 		}
 	}
 }
 
-// recordOutcome stores how the latest attempt to connect to a server has ended. If the server
+// recordOutcome records how the latest attempt to connect to a server ended. If the server now
 // wants somebody to sign in, and did not before, it reports that.
 func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	one.mu.Lock()
@@ -69,8 +69,8 @@ func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	}
 }
 
-// pause waits for d, or until somebody has signed in to the server. It returns false if ctx has
-// ended.
+// pause waits for d, or until somebody has signed in to the server. It returns false if ctx ends
+// first.
 func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -83,8 +83,8 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// Check asks a server for its tools now, whatever is known of it, and compares them with the
-// accepted ones. ErrNoServer says that no server has this name.
+// Check asks a server for its tools now, no matter what is already known about it, and compares
+// them with the accepted ones. It returns ErrNoServer if no server has this name.
 func (s *Servers) Check(ctx context.Context, name string) (Listing, error) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
@@ -120,7 +120,7 @@ func (s *Servers) check(ctx context.Context, one *server) (l Listing, err error)
 }
 
 // observe compares the tools that a server lists with the accepted ones, and reports those that
-// agents do not get until an owner accepts them.
+// agents don't get until an owner accepts them.
 func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) error {
 	aside, err := s.cfg.Pins.Observe(ctx, one.Name, listed)
 	if len(aside) > 0 {

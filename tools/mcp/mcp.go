@@ -1,18 +1,17 @@
-// Package mcp gives agents the tools of MCP servers: of programs that run in the sandbox, and of
-// services on the network.
+// Package mcp gives agents the tools of MCP servers: programs that run in the sandbox, and services on the network.
 //
-// A program runs once for each session that calls it, in that session's sandbox and workspace,
-// and ends after it was idle for a while; a shared program runs once and sees no workspace.
-// Models are shown the tools as they were accepted (package pins), so no server needs to run for
-// a turn to begin. What a server says of its tools, for example that one only reads, grants
-// nothing: each call counts as one with an outward effect, and is never repeated.
+// A program runs once for each session that calls it, in that session's sandbox and workspace, and ends after it
+// has been idle for a while; a shared program runs once and sees no workspace. Models are shown the tools as they
+// were accepted (package pins), so no server needs to run for a turn to begin. What a server says about its tools,
+// for example that one only reads, grants nothing: each call counts as one with an outward effect, and is never
+// repeated.
 //
-// The files, in reading order: mcp.go holds the settings, and what is known of each server; run.go runs
-// the servers and gives agents their tools; tool.go calls a tool; content.go converts its answer; look.go
-// finds out which tools there are, and listing.go is what a server lists; pool.go keeps the connections;
-// connection.go is one connection, program.go and web.go are its two kinds of transport; requests.go sends
-// what goes over HTTP, and sending.go records how one call was answered; names.go gives tools their names
-// here, login.go says who may sign in and hides the tokens, and questions.go answers what servers ask.
+// The files, in reading order: mcp.go holds the settings, and what is known about each server; run.go runs the
+// servers and gives agents their tools; tool.go calls a tool; content.go converts the server's answer; look.go
+// finds out which tools there are, and listing.go reads a server's list; pool.go keeps the connections;
+// connection.go is one connection, program.go and web.go are its two kinds of transport; requests.go sends HTTP
+// requests, and sending.go records how one call was answered; names.go makes the names by which models know the
+// tools, login.go says who may sign in and hides the tokens, and questions.go answers what servers ask.
 package mcp
 
 import (
@@ -37,14 +36,14 @@ type Server struct {
 	Shared  bool              // one program for all sessions, without a workspace
 	Network sandbox.Network   // what the program can reach
 	URL     string            // the address of a service
-	Headers map[string]string // headers that a service is sent
+	Headers map[string]string // headers that are sent to a service
 	// ClientID and ClientSecret are for services that somebody signs in to: see signin.Server.
 	ClientID     string
 	ClientSecret string
-	// Defaults says that a question which the server asks people during a call is answered with
-	// the defaults that the question names. Without it, the server is told that it cannot ask.
+	// Defaults says that a question that the server asks people during a call is answered with the defaults in the
+	// question. Without it, the server is told that it cannot ask.
 	Defaults bool
-	// Tools are the names of those tools that agents get, with * for any text; empty means all.
+	// Tools are the names of the tools that agents get, in which * matches any text; empty means all.
 	Tools   []string
 	Timeout time.Duration // of one call; zero means a minute
 }
@@ -52,10 +51,10 @@ type Server struct {
 // Web reports whether the server is a service on the network.
 func (s Server) Web() bool { return s.URL != "" }
 
-// Config holds what Servers work with.
+// Config holds what Servers need.
 type Config struct {
 	Servers []Server
-	// Sandbox runs the programs; if it is nil, none is run.
+	// Sandbox runs the programs; if it is nil, none are run.
 	Sandbox sandbox.Sandbox
 	// Place returns where a call's programs run.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
@@ -67,31 +66,29 @@ type Config struct {
 	// the model. If it is nil, no picture is shown.
 	Show func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	Pins *pins.Pins
-	// SignIn keeps the tokens of services to which somebody has signed in; nil if nobody can sign
-	// in to any.
+	// SignIn stores the tokens of services that somebody has signed in to; nil if nobody can sign in to any.
 	SignIn *signin.Client
 	// Login is called when a service wants an owner to sign in, and did not before.
 	Login func(ctx context.Context, server string)
-	// Aside is called with the names of tools that are new or have changed, so that agents do not
-	// get them until an owner accepts them.
+	// Aside is called with the names of tools that are new or have changed, and that agents therefore don't get
+	// until an owner accepts them.
 	Aside func(ctx context.Context, server string, names []string)
-	// Shared says that other processes use the same store, so that tools may be accepted and set
-	// aside there, too.
+	// Shared says that other processes use the same store, so that tools may be accepted and set aside there, too.
 	Shared  bool
-	Version string // the version of this program, which servers are told
+	Version string // the version of this program, as servers are told
 	Log     *slog.Logger
 	Limits  Limits
 }
 
-// Limits bounds programs and connections. A zero field means its default.
+// Limits limits programs and connections. A zero field means its default.
 type Limits struct {
 	Programs int           // programs at once: 50
 	Services int           // connections to services at once: 1,000
-	Idle     time.Duration // how long a connection may be idle: ten minutes
+	Idle     time.Duration // how long a connection may be idle before it is closed: ten minutes
 	Connect  time.Duration // how long connecting may take: 20 s
 	Backoff  time.Duration // the wait after the first failure: a second; it doubles up to a minute
-	Follow   time.Duration // how often it is checked what other processes have accepted, or signed in to: 15 s
-	Settle   time.Duration // the shortest time between two listings of the tools of a server that says again and again that they changed: 10 s
+	Follow   time.Duration // how often to check what other processes have accepted, or signed in to: 15 s
+	Settle   time.Duration // the shortest time between two listings of the tools of a server that keeps saying that they changed: 10 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -112,7 +109,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Servers are all configured MCP servers. Many goroutines may use them at once.
+// Servers are all configured MCP servers. They may be used by several goroutines at once.
 type Servers struct {
 	cfg     Config
 	servers []*server
@@ -128,13 +125,13 @@ type server struct {
 	signed  chan struct{} // holds a token when somebody has signed in
 
 	mu     sync.Mutex
-	legacy bool  // it does not answer the protocol's newest greeting
-	tried  bool  // a connection was tried
+	legacy bool  // it does not answer the newest greeting of the protocol
+	tried  bool  // a connection was attempted
 	err    error // of the last attempt
 }
 
-// Await waits for the first attempt to list the tools of each of these servers, or of all if no names
-// are given, of which nothing is known yet, or until ctx is done.
+// Await waits until the first attempt to list the tools of these servers has ended, or until ctx is done. Without
+// names it waits for all servers.
 func (s *Servers) Await(ctx context.Context, names ...string) {
 	for _, one := range s.servers {
 		if s.cfg.Pins.IsKnown(one.Name) || len(names) > 0 && !slices.Contains(names, one.Name) {
@@ -151,13 +148,13 @@ func (s *Servers) Await(ctx context.Context, names ...string) {
 // Version returns a number that grows whenever Tools may return different tools.
 func (s *Servers) Version() int64 { return s.cfg.Pins.Version() }
 
-// A State describes a server: whether it can be reached, and which of its tools agents are offered.
+// A State says whether a server can be reached, and which of its tools agents are offered.
 type State struct {
 	Name  string
 	Tools []pins.Tool // tools that agents are offered
-	Aside []pins.Tool // tools that wait for an owner
+	Aside []pins.Tool // tools that wait for an owner to accept them
 	Up    bool        // the last attempt to reach it succeeded
-	Err   error       // why the last attempt failed; nil also before the first
+	Err   error       // why the last attempt failed; also nil before the first
 }
 
 // States returns the states of all servers.
@@ -178,16 +175,16 @@ func (s *server) lastOutcome() (up bool, err error) {
 	return s.tried && s.err == nil, s.err
 }
 
-// errClosing says that the process is ending.
+// errClosing says that the process is shutting down.
 var errClosing = errors.New("the server is shutting down")
 
-// ErrNoServer says that no server has the name.
+// ErrNoServer says that no server has the given name.
 var ErrNoServer = errors.New("no such server is configured")
 
 // requestLook asks watchTools to list the server's tools again.
 func (s *server) requestLook() {
 	select {
 	case s.changed <- struct{}{}:
-	default: // a signal is waiting already
+	default: // a signal is already pending
 	}
 }

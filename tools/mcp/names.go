@@ -8,11 +8,11 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// maxName is how many characters of a tool's name models' providers accept.
+// maxName is how many characters of a tool's name model providers accept.
 const maxName = 64
 
-// aliases returns the names that models are shown for the tools of a server, in the tools' order:
-// SERVER__TOOL, in the letters that models' providers accept. No two tools have the same name.
+// aliases returns the names under which models are shown a server's tools, in the order of the
+// tools: SERVER__TOOL, in the letters that model providers accept. No two tools have the same name.
 func aliases(server string, all []pins.Tool) []string {
 	names := make([]string, len(all))
 	count := map[string]int{}
@@ -41,8 +41,8 @@ func replaceInvalid(name string) string {
 	}, name)
 }
 
-// matchesAny reports whether a name matches one of the patterns, in which * stands for any text.
-// Without patterns every name matches.
+// matchesAny reports whether a name matches one of the patterns, in which * matches any text. If
+// there are no patterns, every name matches.
 func matchesAny(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if matches(pattern, name) {
@@ -52,7 +52,7 @@ func matchesAny(patterns []string, name string) bool {
 	return len(patterns) == 0
 }
 
-// matches reports whether a name matches a pattern in which * stands for any text.
+// matches reports whether a name matches a pattern in which * matches any text.
 func matches(pattern, name string) bool {
 	first, rest, starred := strings.Cut(pattern, "*")
 	if !starred {

@@ -10,21 +10,21 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestBackoff bounds how long a server is left alone after failures to connect.
+// longestBackoff limits how long no connection to a server is attempted after failures to connect.
 const longestBackoff = time.Minute
 
-// A key identifies a connection: by its server and its session. The session is "" if all sessions
+// A key identifies a connection by its server and its session. The session is "" if all sessions
 // share the connection.
 type key struct{ server, session string }
 
-// A failureStreak records how many times in a row it has failed to connect to a server, or the
-// connection was lost, and until when no further attempt is made.
+// A failureStreak records how many times in a row connecting to a server has failed, or the
+// connection was lost, and when the next attempt may be made.
 type failureStreak struct {
 	times int
 	until time.Time
 }
 
-// A pool keeps the connections to servers, one for each key, and ends those that are idle.
+// A pool keeps the connections to servers, one for each key, and closes those that are idle.
 type pool struct {
 	*Servers
 
@@ -33,8 +33,8 @@ type pool struct {
 	opening  map[key]chan struct{} // closed once the attempt to connect has ended
 	failing  map[key]failureStreak
 	closing  bool
-	leaving  sync.WaitGroup // connections that are being made or ended
-	programs int            // how many programs run or are being started
+	leaving  sync.WaitGroup // connections that are being opened or closed
+	programs int            // how many programs are running or being started
 	services int
 }
 
@@ -50,8 +50,8 @@ func keyOf(one *server, call tools.Call) key {
 	return key{one.Name, call.Session}
 }
 
-// acquire returns the connection for a call, and makes one if there is none. The caller gives it
-// back with release.
+// acquire returns the connection for a call, and opens one if there is none. The caller returns it
+// with release.
 func (p *pool) acquire(ctx context.Context, one *server, call tools.Call) (*connection, error) {
 	k := keyOf(one, call)
 	for {
@@ -70,8 +70,8 @@ func (p *pool) acquire(ctx context.Context, one *server, call tools.Call) (*conn
 	}
 }
 
-// reserve returns the connection that there is, or a channel to wait for while another caller
-// connects. If it returns neither, the caller has to connect.
+// reserve returns the existing connection, or a channel to wait for while another caller connects.
+// If it returns neither, the caller has to connect.
 func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +113,8 @@ func (p *pool) counter(one *server) *int {
 	return &p.programs
 }
 
-// makeRoom makes room for one more connection: if there are as many as allowed, it ends the one
-// that has been idle for longest. It returns an error if none is idle.
+// makeRoom makes room for one more connection: if the limit is reached, it closes the connection
+// that has been idle the longest. It returns an error if none is idle.
 func (p *pool) makeRoom(one *server) error {
 	most, what := p.cfg.Limits.Programs, "programs"
 	if one.Web() {
@@ -166,8 +166,8 @@ func (p *pool) openNew(ctx context.Context, one *server, k key, call tools.Call)
 	return c, nil
 }
 
-// connectFor connects to a server where the commands of the call's session run, and records
-// whether that worked.
+// connectFor connects to a server in the place where the commands of the call's session run, and
+// records whether that worked.
 func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*connection, error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {
@@ -182,21 +182,21 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	}
 	p.recordOutcome(ctx, one, err)
 	if err != nil {
-		one.requestLook() // it is looked at until it is back
+		one.requestLook() // watchTools tries the server until it is back
 	}
 	return c, err
 }
 
-// A callEnd says what a call has found of its connection.
+// A callEnd says what a call has found out about its connection.
 type callEnd int
 
 const (
 	usable    callEnd = iota
-	broken            // it is not used again, and the next call waits a little before it connects
-	forgotten         // it is not used again, and the next call connects at once
+	broken            // it isn't used again, and the next call waits a little before it connects
+	forgotten         // it isn't used again, and the next call connects at once
 )
 
-// release takes a connection back after a call.
+// release returns a connection after a call.
 func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +204,7 @@ func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 	c.calls--
 	c.since = time.Now()
 	switch {
-	case p.open[k] != c: // dropped already
+	case p.open[k] != c: // already dropped
 		p.endUnused(c)
 	case end == forgotten:
 		p.drop(k, c)
@@ -219,7 +219,7 @@ func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 	}
 }
 
-// expire ends a connection that has been idle for Limits.Idle.
+// expire closes a connection that has been idle for Limits.Idle.
 func (p *pool) expire(k key, c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,14 +228,14 @@ func (p *pool) expire(k key, c *connection) {
 	}
 }
 
-// drop takes a connection out of the pool, so that no further call uses it. Calls that use it go
-// on.
+// drop takes a connection out of the pool, so that no further call uses it. Calls that are already
+// using it continue.
 func (p *pool) drop(k key, c *connection) {
 	delete(p.open, k)
 	p.endUnused(c)
 }
 
-// endUnused ends a connection that was dropped, once no call uses it.
+// endUnused closes a dropped connection once no call uses it.
 func (p *pool) endUnused(c *connection) {
 	if c.calls > 0 || c.ending {
 		return
@@ -252,9 +252,10 @@ func (p *pool) endUnused(c *connection) {
 	})
 }
 
-// recordFailure counts a failure to connect, after which no attempt is made for a while.
+// recordFailure counts a failure to connect, and sets a time before which no further attempt is
+// made.
 func (p *pool) recordFailure(k key) {
-	for old, f := range p.failing { // entries of sessions that are gone
+	for old, f := range p.failing { // drop entries of sessions that are gone
 		if time.Since(f.until) > 10*longestBackoff {
 			delete(p.failing, old)
 		}
@@ -265,7 +266,7 @@ func (p *pool) recordFailure(k key) {
 	p.failing[k] = f
 }
 
-// clearFailures lets the next call try a server at once, however many times it has failed.
+// clearFailures lets the next call try a server at once, no matter how often it has failed.
 func (p *pool) clearFailures(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,12 +277,12 @@ func (p *pool) clearFailures(server string) {
 	}
 }
 
-// closeAll ends all connections, and waits until nothing is left of them.
+// closeAll closes all connections, and waits until nothing is left of them.
 func (p *pool) closeAll() {
 	p.mu.Lock()
 	p.closing = true
 	for k, c := range p.open {
-		c.calls = 0 // calls that still run are cut off
+		c.calls = 0 // calls that are still running are cut off
 		p.drop(k, c)
 	}
 	p.mu.Unlock()

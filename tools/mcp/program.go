@@ -13,16 +13,16 @@ import (
 	"parley/tools/sandbox"
 )
 
-// endTime is how long a program may take to end by itself once its input has ended.
+// endTime is how long a program may take to exit by itself once its input has ended.
 const endTime = time.Second
 
-// maxSaid bounds how much is quoted in an error of what a program has said last, in bytes.
+// maxSaid limits how much of a program's last output is quoted in an error, in bytes.
 const maxSaid = 1000
 
 // A program is the transport to a server that runs in the sandbox.
 type program struct {
 	*lines.Wire
-	over chan struct{} // closed once nothing of the program is left
+	over chan struct{} // closed once nothing is left of the program
 	kill context.CancelFunc
 
 	mu     sync.Mutex
@@ -30,9 +30,8 @@ type program struct {
 	err    error
 }
 
-// startProgram runs a server's program at a place in the sandbox. The program goes on after the
-// call for which it is started. held is when it was last certain that this process holds the
-// session.
+// startProgram runs a server's program in a place in the sandbox. The program outlives the call
+// that starts it. held is the last time at which this process certainly held the session.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {
 		return nil, errors.New("programs only run in a sandbox, and none works on this machine: parley doctor says what it lacks")
@@ -57,7 +56,7 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 		p.result, p.err = result, err
 		p.mu.Unlock()
 		close(p.over)
-		// Only now the reader sees the end of the output, when the result is known.
+		// The reader sees the end of the output only now that the result is known.
 		_ = errors.Join(childIn.Close(), childOut.Close())
 	}()
 	return p, nil
@@ -81,7 +80,7 @@ func (p *program) stop() {
 	<-p.over
 }
 
-// failureReason says how the program has ended; "" if it still runs, or was ended by this
+// failureReason says how the program has ended; "" if it is still running, or was ended by this
 // process.
 func (p *program) failureReason() string {
 	if !isClosed(p.over) {

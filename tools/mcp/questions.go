@@ -9,12 +9,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxNested bounds how deep the form may be nested with which a server asks a question.
+// maxNested limits how deep the form in which a server asks a question may be nested.
 const maxNested = 8
 
 // answerQuestions returns the function that answers what a server wants to ask people during a
-// call. No person is asked: a form in which everything required has a default is answered with
-// the defaults, and any other question is declined.
+// call. It asks nobody: if every required field of a form has a default, it answers with the
+// defaults, and it declines any other question.
 func (s *Servers) answerQuestions(one *server) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		answers, ok := defaultAnswers(r.Params.RequestedSchema)
@@ -26,9 +26,9 @@ func (s *Servers) answerQuestions(one *server) func(context.Context, *mcp.Elicit
 	}
 }
 
-// defaultAnswers returns the default answers that a form has. It returns false if a required one
-// is missing, if the form has no defaults at all, or if the form contains references: whoever
-// follows these may never come to an end.
+// defaultAnswers returns the default answers in a form. It returns false if a required one is
+// missing, if the form contains no defaults at all, or if it contains references, because following
+// these might never end.
 func defaultAnswers(form any) (answers map[string]any, ok bool) {
 	schema, isForm := form.(map[string]any)
 	fields, hasFields := schema["properties"].(map[string]any)
@@ -48,8 +48,8 @@ func defaultAnswers(form any) (answers map[string]any, ok bool) {
 	return answers, len(answers) > 0
 }
 
-// selfContained reports whether a schema contains no references to other schemas, and is not
-// nested too deep.
+// selfContained reports whether a schema contains no references to other schemas, and is not nested
+// too deep.
 func selfContained(value any, depth int) bool {
 	if depth == 0 {
 		return false

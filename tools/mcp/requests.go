@@ -20,21 +20,21 @@ import (
 type roundTripper struct {
 	headers map[string]string
 	host    string
-	secure  bool // the service's URL is one of HTTPS
+	secure  bool // the service's URL uses HTTPS
 	next    *http.Transport
 	answers atomic.Int64
 	refused atomic.Int32 // the status of the last request, if it was refused
 
-	signIn *signin.Client // has the token of whoever has signed in; nil if nobody can
+	signIn *signin.Client // holds the token of whoever has signed in; nil if nobody can
 	login  signin.Server
 	wanted atomic.Bool // the service wants somebody to sign in
 	log    *slog.Logger
 }
 
-// maxAnswer bounds the length of an answer, in bytes, if it is not a stream of events.
+// maxAnswer limits the length of an answer that is not a stream of events, in bytes.
 const maxAnswer = lines.MaxLine
 
-// RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
+// RoundTrip implements http.RoundTripper: it sends requests only to the service's own host.
 func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.checkPlace(r.URL); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// checkPlace returns why the headers and tokens of the service must not be sent to an address;
-// nil if they may.
+// checkPlace returns why the headers and tokens for the service must not be sent to an address; nil
+// if they may.
 func (t *roundTripper) checkPlace(u *url.URL) error {
 	switch {
 	case u.Host != t.host:
@@ -77,7 +77,7 @@ func (t *roundTripper) checkPlace(u *url.URL) error {
 	return nil
 }
 
-// The errors for a request that would have gone elsewhere than the service's URL says.
+// The errors for a request that would go to another place than the service's URL.
 var (
 	errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
 	errPlain     = errors.New("the service leads away from HTTPS, which is not followed: anybody on the way would see what is sent")
@@ -94,8 +94,8 @@ func (t *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 	return context.Cause(r.Context())
 }
 
-// sendSigned sends a request with the token that the service has given when somebody signed in.
-// If the service refuses the token, it has done nothing, so the request is sent once more with a
+// sendSigned sends a request with the token that the service issued when somebody signed in. If the
+// service refuses the token, it has done nothing, so sendSigned sends the request once more with a
 // new token.
 func (t *roundTripper) sendSigned(r *http.Request) (*http.Response, error) {
 	token, err := t.signIn.Token(r.Context(), t.login)
@@ -132,8 +132,8 @@ func (t *roundTripper) send(r *http.Request, token string) (*http.Response, erro
 	return t.next.RoundTrip(r)
 }
 
-// recordWanted records whether the service's answer says that somebody has to sign in, or must be
-// given more permissions. It returns answer and err as they are.
+// recordWanted records whether the service's answer says that somebody has to sign in, or to grant
+// more permissions. It returns answer and err unchanged.
 func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -151,14 +151,14 @@ func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, 
 	return answer, nil
 }
 
-// saysLogin reports whether a service's answer says that somebody has to sign in, or must be
-// given more permissions.
+// saysLogin reports whether a service's answer says that somebody has to sign in, or to grant more
+// permissions.
 func saysLogin(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMore(answer.Header.Values("WWW-Authenticate"))
 }
 
-// wantsMore reports whether a service has refused a request because the token lacks a scope, a
-// permission; said are its headers that say why.
+// wantsMore reports whether a service has refused a request because the token lacks a scope, that
+// is, a permission; said are the headers in which it says why.
 func wantsMore(said []string) bool {
 	all, err := oauthex.ParseWWWAuthenticate(said)
 	return err == nil && slices.ContainsFunc(all, func(c oauthex.Challenge) bool {

@@ -11,7 +11,7 @@ import (
 	"parley/tools"
 )
 
-// New makes Servers. Run has to be called to learn their tools.
+// New makes Servers. Call Run to find out their tools.
 func New(cfg Config) *Servers {
 	cfg.Limits = cfg.Limits.withDefaults()
 	s := &Servers{cfg: cfg}
@@ -25,8 +25,8 @@ func New(cfg Config) *Servers {
 	return s
 }
 
-// Run lists the tools of the servers, and again when they say that these changed, until ctx is
-// done. Then it ends all connections and programs.
+// Run lists the tools of the servers, and lists them again when a server says that they changed,
+// until ctx is done. Then it ends all connections and programs.
 func (s *Servers) Run(ctx context.Context) error {
 	var looking sync.WaitGroup
 	for _, one := range s.servers {
@@ -41,8 +41,8 @@ func (s *Servers) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow looks at intervals for what other processes have recorded: which tools were accepted or
-// set aside, and where somebody has signed in.
+// follow checks at intervals what other processes have recorded: which tools were accepted or set
+// aside, and where somebody has signed in.
 func (s *Servers) follow(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Limits.Follow)
 	defer tick.Stop()
@@ -59,7 +59,7 @@ func (s *Servers) follow(ctx context.Context) {
 	}
 }
 
-// followLogins looks for servers to which somebody has signed in through another process, and has
+// followLogins finds the servers to which somebody has signed in through another process, and has
 // their tools listed.
 func (s *Servers) followLogins(ctx context.Context) {
 	for _, one := range s.servers {
@@ -73,8 +73,7 @@ func (s *Servers) followLogins(ctx context.Context) {
 	}
 }
 
-// Signed reports to Servers that somebody has signed in to a server. Its tools are then listed
-// again.
+// Signed tells Servers that somebody has signed in to a server. Its tools are then listed again.
 func (s *Servers) Signed(name string) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
@@ -83,11 +82,11 @@ func (s *Servers) Signed(name string) {
 	s.pool.clearFailures(name)
 	select {
 	case s.servers[i].signed <- struct{}{}:
-	default: // a signal is waiting already
+	default: // a signal is already pending
 	}
 }
 
-// Tools returns the tools, as agents have them, of the servers with these names.
+// Tools returns the tools of the named servers, as agents see them.
 func (s *Servers) Tools(names ...string) []tools.Tool {
 	var all []tools.Tool
 	for _, one := range s.servers {

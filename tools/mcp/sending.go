@@ -16,14 +16,13 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A callRecord says how a service answered the request of one call. Other calls use the same
-// connection, and other requests than calls go over it, so the connection's last answer need not
-// be the one to this call.
+// A callRecord records how a service answered the request of one call. Other calls use the same connection, and so
+// do requests other than calls, so the connection's last answer need not be the answer to this call.
 type callRecord struct {
-	begun  atomic.Bool  // something of a request has left
-	status atomic.Int32 // 0 as long as there is no answer
+	begun  atomic.Bool  // part of a request was sent
+	status atomic.Int32 // 0 until there is an answer
 	login  atomic.Bool  // the answer says that somebody has to sign in
-	// unknown says that the answer names the session as what is wrong: the service does not know it.
+	// unknown says that the answer blames the session: the service does not know it.
 	unknown atomic.Bool
 }
 
@@ -35,8 +34,7 @@ func withCallRecord(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callRecordKey{}, s)
 }
 
-// callRecordOf returns the record in a call's context; if there is none, a new one in which nothing
-// is recorded.
+// callRecordOf returns the record in a call's context, or a new, empty one if there is none.
 func callRecordOf(ctx context.Context) *callRecord {
 	if s, ok := ctx.Value(callRecordKey{}).(*callRecord); ok {
 		return s
@@ -44,8 +42,8 @@ func callRecordOf(ctx context.Context) *callRecord {
 	return &callRecord{}
 }
 
-// answered records the answer to a request. Only the answer to the first request of a call
-// counts, because later ones are about something else, such as that the call was cancelled.
+// answered records the answer to a request. Only the answer to the first request of a call counts, because later
+// ones are for something else, for example to say that the call was canceled.
 func (s *callRecord) answered(r *http.Request, answer *http.Response, login bool) {
 	if r.Method != http.MethodPost || !s.status.CompareAndSwap(0, int32(answer.StatusCode)) {
 		return
@@ -57,12 +55,12 @@ func (s *callRecord) answered(r *http.Request, answer *http.Response, login bool
 	}
 }
 
-// maxRefusal bounds what is read of the body of a refusal, in bytes.
+// maxRefusal limits how much of the body of a refusal is read, in bytes.
 const maxRefusal = 16 << 10
 
-// readRefusal returns what a refused call was answered, in lower case, and whether that is a JSON-RPC error:
-// anything else, such as a proxy's page, proves nothing. It replaces the body with a JSON-RPC error that names
-// the call, which servers often omit: without one the library would give up the connection, which may still be
+// readRefusal returns the body of the answer to a refused call, in lower case, and whether it is a JSON-RPC error:
+// anything else, such as a proxy's page, proves nothing. It replaces the body with a JSON-RPC error with the id of
+// the call, which servers often omit: without the id the library would give up the connection, which may still be
 // good.
 func readRefusal(r *http.Request, answer *http.Response) (text string, ofProtocol bool) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
@@ -86,7 +84,7 @@ func readRefusal(r *http.Request, answer *http.Response) (text string, ofProtoco
 	return strings.ToLower(string(body)), ofProtocol
 }
 
-// idOf returns the id of the request of the protocol that an HTTP request carries; nil if it is not known.
+// idOf returns the id of the JSON-RPC request in an HTTP request; nil if it is unknown.
 func idOf(r *http.Request) json.RawMessage {
 	if r.GetBody == nil {
 		return nil
@@ -105,12 +103,11 @@ func idOf(r *http.Request) json.RawMessage {
 	return sent.ID
 }
 
-// codeRejected is the code of the library's own error for a request that its transport has failed
-// to send, or that was answered with an error of HTTP. The error alone does not tell whether the
-// request has reached the service.
+// codeRejected is the code of the library's own error for a request that its transport failed to send, or that was
+// answered with an HTTP error. The error alone doesn't tell whether the request reached the service.
 const codeRejected = -32005
 
-// isAnswer reports whether an error comes from the service itself, and not from the library.
+// isServiceError reports whether an error comes from the service itself rather than from the library.
 func (s *callRecord) isServiceError(said *jsonrpc.Error) bool {
 	status := s.status.Load()
 	return said.Code != codeRejected || status != 0 && status < http.StatusBadRequest
@@ -118,9 +115,9 @@ func (s *callRecord) isServiceError(said *jsonrpc.Error) bool {
 
 func (s *callRecord) wantedLogin() bool { return s.login.Load() }
 
-// wasRefused reports whether it is certain that the service has not begun the call, so that it
-// may be made again. An error status alone does not say so, since it may come from something
-// between here and the service, unless it says that nobody is served now.
+// wasRefused reports whether it is certain that the service has not begun the call, so that it may be made again. A
+// 5xx status alone doesn't prove that, because it may come from something between here and the service, except for
+// the two that say that nobody is being served.
 func (s *callRecord) wasRefused() bool {
 	switch status := int(s.status.Load()); status {
 	case http.StatusNotImplemented, http.StatusServiceUnavailable:
@@ -131,16 +128,14 @@ func (s *callRecord) wasRefused() bool {
 }
 
 // lacksSession reports whether the service may have refused the call because it does not know the connection's
-// session: the protocol has the status 404 for that, and some servers take 400, which the protocol has for a
-// request without a session, and say so or say nothing of the protocol. If nothing was sent, another call may
-// have found it out.
+// session. The protocol's status for that is 404. Some servers use 400, which is for a request without a session,
+// with a text that says so or without a JSON-RPC error. If nothing was sent, another call may have found it out.
 func (s *callRecord) lacksSession() bool {
 	status := s.status.Load()
 	return status == http.StatusNotFound || status == http.StatusBadRequest && s.unknown.Load() || status == 0 && !s.begun.Load()
 }
 
-// reason says how the service refused the call; "" if there is no answer, or the answer is no
-// refusal.
+// reason says how the service refused the call; "" if there is no answer, or the answer is not a refusal.
 func (s *callRecord) reason() string {
 	status := int(s.status.Load())
 	if status < http.StatusBadRequest {

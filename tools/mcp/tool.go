@@ -15,25 +15,25 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// A tool is a tool of a server, as an agent has it.
+// A tool is a server's tool as an agent sees it.
 type tool struct {
 	servers *Servers
 	one     *server
-	pin     pins.Tool // as the model is shown it
+	pin     pins.Tool // the tool in the form that the model is shown
 	spec    tools.Spec
 }
 
 func newTool(s *Servers, one *server, pin pins.Tool, alias string) *tool {
 	return &tool{servers: s, one: one, pin: pin, spec: tools.Spec{
 		Name: alias, Description: pin.Description, Schema: pin.Schema,
-		// Whatever a server says of the tool, nobody here knows what repeating a call would do.
+		// Whatever a server says about the tool, nobody here knows what repeating a call would do.
 		Effect: tools.Once, Timeout: one.Timeout, MaxTimeout: -1, Touches: tools.TouchesAlways(one.touch()),
 	}}
 }
 
-// touch says what each call of the server's tools touches. A program may write any file of the workspace, and
-// what a service sends is written there, too; of the files that a call reads its arguments tell. What the
-// server itself says of a tool (that it only reads, for example) is never believed.
+// touch says what each call of the server's tools touches. A program may write any file in the workspace, and what
+// a service returns is written there, too. Which files a call reads can only be seen in its arguments. What the
+// server says about a tool (that it only reads, for example) is never trusted.
 func (s Server) touch() tools.Touch {
 	t := tools.Touch{Reads: tools.Paths{}, Writes: tools.AnyFiles{}, Outward: tools.Inside{}}
 	if s.Web() || s.Shared || s.Network.Full || len(s.Network.Hosts) > 0 {
@@ -45,9 +45,9 @@ func (s Server) touch() tools.Touch {
 // Spec implements tools.Tool with the accepted description.
 func (t *tool) Spec() tools.Spec { return t.spec }
 
-// maxHeldAge bounds, when a request is sent to a service, how long ago it was last certain that
-// this process holds the session: another process may have it since. Programs need no such bound,
-// because their supervisor ends them when this process stands still.
+// maxHeldAge limits how long ago this process last certainly held the session when a request is sent to a service:
+// another process may have taken the session since. Programs need no such limit, because their supervisor ends them
+// when this process hangs.
 const maxHeldAge = 3 * time.Second
 
 // Run implements tools.Tool: it calls the tool at its server, and removes the server's tokens
@@ -60,8 +60,8 @@ func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	return t.servers.withoutTokens(t.one, result, err)
 }
 
-// run makes a call over the connection that there is, or over a new one. It returns errForgotten if
-// the service does not know the connection any more, and has therefore not begun the call.
+// run makes a call over the existing connection, or over a new one. It returns errForgotten if the service no
+// longer knows the connection, and therefore has not begun the call.
 func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	c, err := t.servers.pool.acquire(ctx, t.one, call)
 	if err != nil {
@@ -96,8 +96,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 			return tools.Result{}, errForgotten
 		}
 		_, answered := errors.AsType[*jsonrpc.Error](err)
-		// A program that was silent for the whole time of a call, or a service that broke off, is
-		// not used again; a program that is still at work may be.
+		// A program that was silent during the whole call, or a service that broke off, is not used again; a
+		// program that is still working may be.
 		if c.isDead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.received() == heard {
 			end = broken
 		}
@@ -107,8 +107,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	return t.servers.toResult(ctx, call, t.one, answer)
 }
 
-// checkAccepted returns why a tool must not be called over a connection: the server no longer has
-// it, or it is not as it was when it was accepted. It returns nil if it may be called.
+// checkAccepted returns why a tool must not be called over a connection: the server no longer has it, or it differs
+// from what was accepted. It returns nil if it may be called.
 func (t *tool) checkAccepted(ctx context.Context, c *connection) *tools.Error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -158,8 +158,7 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 	return answer, err
 }
 
-// errForgotten says that a service does not know a connection any more, as after it was started
-// again.
+// errForgotten says that a service no longer knows a connection, for example after the service was restarted.
 var errForgotten = errors.New("the service does not know the connection any more")
 
 // errGone says that the connection ended during the call.
@@ -198,17 +197,16 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 	return untrustedError(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the MCP server %s was lost while %s ran (%s), so it may have had its effect. Inspect before repeating it.", t.one.Name, t.spec.Name, how)
 }
 
-// notSignedIn returns the error for a call that a service has refused because nobody is signed
-// in.
+// notSignedIn returns the error for a call that a service has refused because nobody is signed in.
 func (t *tool) notSignedIn() (tools.Result, error) {
 	return tools.Result{}, tools.Errorf(tools.PermissionDenied, "the MCP server %s wants somebody to be signed in, or to be allowed more, so nothing was done: an owner runs parley mcp login %s", t.one.Name, t.one.Name)
 }
 
-// progressEvery is the shortest time between two reports of how far a call has come.
+// progressEvery is the shortest time between two progress reports of a call.
 const progressEvery = 500 * time.Millisecond
 
-// throttle returns a function that passes reports of progress on to report, one line each, but only
-// so many as people can read; it drops the others.
+// throttle returns a function that passes progress reports on to report, one line each, but drops reports that come
+// faster than people can read them.
 func throttle(report func(string), now func() time.Time) func(string) {
 	var told time.Time
 	return func(text string) {

@@ -20,7 +20,7 @@ type httpTransport struct {
 	once     sync.Once
 }
 
-// newHTTPTransport prepares the transport to a server. Nothing is sent before it is connected.
+// newHTTPTransport prepares the transport to a server. It sends nothing until it is connected.
 func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 	t := &roundTripper{headers: one.Headers, next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: one.Timeout, MaxResponseHeaderBytes: 64 << 10,
@@ -36,8 +36,8 @@ func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 		StreamableClientTransport: &mcp.StreamableClientTransport{
 			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.checkRedirect},
 			// A call that was cut off is not sent again: nobody knows what it has done. These
-			// retries are for listening for its answer, if the service has said from which
-			// event on.
+			// retries are for listening for its answer, if the service has said from which event on
+			// to continue.
 			MaxRetries: 3, MaxEventSize: lines.MaxLine,
 		},
 		requests: t, over: make(chan struct{}),
@@ -48,7 +48,7 @@ func (s *httpTransport) done() <-chan struct{} { return s.over }
 
 func (s *httpTransport) received() int64 { return s.requests.answers.Load() }
 
-// leaveTime bounds how long it may take to tell a service that a connection ends.
+// leaveTime limits how long telling a service that a connection ends may take.
 const leaveTime = 2 * time.Second
 
 // stop ends the transport; its idle connections are closed after leaveTime.
@@ -62,7 +62,7 @@ func (s *httpTransport) stop() {
 // wantsLogin reports whether the service wants somebody to sign in.
 func (s *httpTransport) wantsLogin() bool { return s.requests.wanted.Load() }
 
-// failureReason says how the service has refused the last request; "" if it did not refuse it.
+// failureReason says how the service refused the last request; "" if it did not refuse it.
 func (s *httpTransport) failureReason() string {
 	if status := int(s.requests.refused.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))

@@ -1,5 +1,5 @@
 // Package lines exchanges JSON-RPC messages with a child process, one per line, and drops lines
-// at which the MCP library would end the connection.
+// that would make the MCP library end the connection.
 //
 // Programs print banners and warnings among their messages, and some messages are too long or
 // invalid. The SDK ends the connection at the first of these. This package drops such a line; if
@@ -24,33 +24,33 @@ import (
 )
 
 const (
-	// MaxLine bounds one message, in bytes.
+	// MaxLine limits one message, in bytes.
 	MaxLine = 8 << 20
-	// edgeBytes is how much is kept of the beginning and of the end of a line that is too long,
-	// because its id stands there.
+	// edgeBytes is how many bytes are kept of the beginning and of the end of a line that is too
+	// long, because its id is in one of them.
 	edgeBytes = 512
-	// maxBatch bounds the messages of one line.
+	// maxBatch limits the number of messages in one line.
 	maxBatch = 1000
-	// Between two results a child may send mostUnasked messages and mostUnaskedBytes, and this many
-	// more for each second: a flood would keep a processor busy for ever.
+	// Between two results, a child may send mostUnasked messages and mostUnaskedBytes, plus an
+	// allowance for each second. Without a limit, a flood would keep a processor busy forever.
 	mostUnasked        = 20_000
 	mostUnaskedBytes   = 128 << 20
 	unaskedASecond     = 200
 	unaskedBytesSecond = 1 << 20
-	// writeTime is how long a child may take to read what it is sent.
+	// writeTime is how long a child may take to read a message that it is sent.
 	writeTime = 20 * time.Second
 )
 
-// A Wire is the connection to one child. It is an mcp.Transport that connects once, and also the
-// connection that it makes.
+// A Wire is the connection to one child. It implements mcp.Transport, for a single connection, and
+// is also that connection.
 type Wire struct {
 	in  *os.File // the child's standard input
 	out *os.File // its standard output
 
 	read    *bufio.Reader
-	waiting []json.RawMessage // the rest of a line that held several messages
+	waiting []json.RawMessage // the remaining messages of a line that held several
 	dropped atomic.Int64
-	heard   atomic.Int64 // how many messages have come from the child
+	heard   atomic.Int64 // how many messages have arrived from the child
 	flood   flood
 	flooded atomic.Bool
 	kill    func() // ends the child at once
@@ -58,11 +58,11 @@ type Wire struct {
 	write sync.Mutex
 	asked sync.Map // the ids of the requests that were sent and not answered yet
 	close sync.Once
-	err   error // of closing
+	err   error // from closing
 }
 
-// New makes a Wire from the ends of two pipes; Close closes them. kill ends the child, and with it
-// its output, without waiting for that.
+// New makes a Wire from the ends of two pipes; Close closes them. kill ends the child, and so its
+// output, without waiting for that.
 func New(in, out *os.File, kill func()) *Wire {
 	return &Wire{in: in, out: out, read: bufio.NewReaderSize(out, 64<<10), kill: kill}
 }
@@ -76,14 +76,14 @@ func (w *Wire) Connect(context.Context) (mcp.Connection, error) { return w, nil 
 // SessionID implements mcp.Connection: it returns "", because a child has no sessions.
 func (w *Wire) SessionID() string { return "" }
 
-// Dropped returns how many lines were not messages, or too long.
+// Dropped returns how many lines were not messages, or were too long.
 func (w *Wire) Dropped() int64 { return w.dropped.Load() }
 
-// Received returns how many messages have come.
+// Received returns how many messages have arrived.
 func (w *Wire) Received() int64 { return w.heard.Load() }
 
-// Close implements mcp.Connection: it closes the pipes, so that a child which waits for more
-// input reads its end.
+// Close implements mcp.Connection: it closes the pipes, so that a child that waits for more input
+// reads the end of it.
 func (w *Wire) Close() error {
 	w.close.Do(func() { w.err = errors.Join(w.in.Close(), w.out.Close()) })
 	return w.err
@@ -141,7 +141,7 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if w.flood.add(len(line), time.Now()) {
 			w.flooded.Store(true)
 			w.kill()
-			_, err := io.Copy(io.Discard, w.read) // its end comes when the child's is known
+			_, err := io.Copy(io.Discard, w.read) // this ends when the child does
 			return nil, errors.Join(err, io.EOF)
 		}
 		if long != nil {
@@ -154,13 +154,13 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// A flood counts what a child sends since its last result for which somebody has waited.
+// A flood counts what a child has sent since its last result that somebody was waiting for.
 type flood struct {
 	lines, bytes int
 	since        time.Time
 }
 
-// add counts a line, and reports whether it is one too many.
+// add counts a line, and reports whether the limit is exceeded.
 func (f *flood) add(size int, now time.Time) bool {
 	if f.since.IsZero() {
 		f.since = now
@@ -170,8 +170,8 @@ func (f *flood) add(size int, now time.Time) bool {
 	return f.lines > mostUnasked+int(passed*unaskedASecond) || f.bytes > mostUnaskedBytes+int(passed*unaskedBytesSecond)
 }
 
-// unreadableError returns an error message in the place of a result that cannot be read, for
-// example because it is nested too deep, so that the caller does not wait for nothing.
+// unreadableError returns an error message in place of a result that cannot be read, for example
+// because it is nested too deeply, so that the caller does not wait in vain.
 func unreadableError(raw []byte) (jsonrpc.Message, error) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -183,8 +183,8 @@ func unreadableError(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32603,"message":"the answer cannot be read, or is nested too deep"}}`))
 }
 
-// enqueue adds the messages of a line to the queue. Older releases of the protocol allow several
-// in one line.
+// enqueue adds the messages of a line to the queue. Older versions of the protocol allow several in
+// one line.
 func (w *Wire) enqueue(line []byte) {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -235,8 +235,8 @@ func (l *longLine) add(part []byte) {
 	l.tail = l.tail[max(0, len(l.tail)-edgeBytes):]
 }
 
-// errorInstead returns an error message in the place of a result that is too long, so that the
-// caller does not wait for nothing. It returns nil if the line does not look like a result.
+// errorInstead returns an error message in place of a result that is too long, so that the caller
+// does not wait in vain. It returns nil if the line doesn't look like a result.
 func (l *longLine) errorInstead() []byte {
 	const id = `"id"\s*:\s*(\d+|"[^"\\]{1,100}")`
 	first := regexp.MustCompile(`^\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?` + id + `\s*,\s*"(result|error)"`)

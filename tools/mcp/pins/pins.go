@@ -1,10 +1,9 @@
-// Package pins remembers how the tools of servers described themselves when they were accepted,
-// and sets aside those that have changed.
+// Package pins remembers how the tools of servers described themselves when they were accepted, and sets aside
+// those that have changed.
 //
-// Models read what a tool says of itself as if the operator had said it. So the first listing of
-// a server that an operator has configured is accepted, and from then on a tool that is new, or
-// describes itself or its arguments differently, is set aside until an owner accepts it. All
-// processes share what is accepted.
+// Models read what a tool says about itself as if the operator had said it. So the first listing of a server that
+// an operator has configured is accepted, and from then on a tool that is new, or describes itself or its arguments
+// differently, is set aside until an owner accepts it. All processes share what is accepted.
 package pins
 
 import (
@@ -30,16 +29,16 @@ type Tool struct {
 	Schema      json.RawMessage `json:"schema"` // the JSON Schema of its arguments, compact, names sorted
 }
 
-// unescape makes the tool the same as when it was listed, if an older release has stored it: these
-// wrote its schema with escapes, which made another tool of it.
+// unescape removes escapes from the schema. Older releases stored the schema with escapes, which would make the
+// tool differ from the one that is listed.
 func (t *Tool) unescape() { t.Schema = plainjson.Unescape(t.Schema) }
 
-// equals reports whether two tools are the same for a model: name, description and arguments.
+// equals reports whether two tools look the same to a model: name, description and arguments.
 func (t Tool) equals(other Tool) bool {
 	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
 }
 
-// Digest returns a short text that another description of the tool, or of its arguments, does not have.
+// Digest returns a short text that changes whenever the description of the tool or of its arguments changes.
 func (t Tool) Digest() string {
 	sum := sha256.New()
 	for _, part := range []string{t.Name, t.Description, string(t.Schema)} {
@@ -48,33 +47,34 @@ func (t Tool) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// A Store keeps short texts, each by a subject and what it is about, for all processes together.
+// A Store stores short texts for all processes. The key of each is a subject, which names a kind of note, and the
+// thing that the note is about.
 type Store interface {
-	// SetNote stores a value in place of the one before; "" removes it.
+	// SetNote replaces the stored value; "" removes it.
 	SetNote(ctx context.Context, subject, about, value string) error
-	// SetNoteOnce stores a value unless there is one, and returns the one that is stored.
+	// SetNoteOnce stores a value unless there is one, and returns the stored one.
 	SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error)
-	// Noted returns all values of a subject, by what they are about.
+	// Noted returns all values with a subject, keyed by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
 
 // The subjects under which pins are stored.
 const (
-	accepted = "mcp-tools" // about SERVER: its tools as they were accepted
+	accepted = "mcp-tools" // about SERVER: the tools that were accepted
 	aside    = "mcp-aside" // about SERVER/TOOL: a tool as it describes itself now
 )
 
-// ErrNoServer says that nothing is known of the server.
+// ErrNoServer says that nothing is known about the server.
 var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
 
 // ErrNothing says that no tool is set aside that could be accepted.
 var ErrNothing = errors.New("nothing is set aside that could be accepted")
 
-// ErrChanged says that a tool describes itself differently by now than when somebody looked at it.
+// ErrChanged says that a tool describes itself differently now than when somebody looked at it.
 var ErrChanged = errors.New("the tool has changed since")
 
-// Pins holds which tools of all servers are accepted, and how they were described then. Many
-// goroutines may use it at once.
+// Pins records which tools of all servers are accepted, and how they were described then. It may be used by several
+// goroutines at once.
 type Pins struct {
 	store Store
 
@@ -84,11 +84,11 @@ type Pins struct {
 	version atomic.Int64
 }
 
-// A server holds what is known of the tools of one server. It never changes after it was made.
+// A server holds what is known about the tools of one server. It is immutable.
 type server struct {
 	accepted []Tool
 	aside    []Tool
-	// listed are the names in the last listing that this process has seen; nil before the first.
+	// listed contains the names in the last listing that this process has seen; nil before the first.
 	listed map[string]bool
 }
 
@@ -98,15 +98,15 @@ func New(store Store) *Pins { return &Pins{store: store, servers: map[string]ser
 // Version returns a number that grows whenever OfferedTools may return something else.
 func (p *Pins) Version() int64 { return p.version.Load() }
 
-// Load reads the accepted tools and the ones that are set aside from the store, also what other
-// processes have written there.
+// Load reads from the store which tools are accepted and set aside, including what other processes have written
+// there.
 func (p *Pins) Load(ctx context.Context) error {
 	p.change.Lock()
 	defer p.change.Unlock()
 	return p.load(ctx)
 }
 
-// load does what Load does, for callers that hold change.
+// load is Load for callers that hold change.
 func (p *Pins) load(ctx context.Context) error {
 	kept, err := p.store.Noted(ctx, accepted)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Pins) load(ctx context.Context) error {
 		s, known := servers[name]
 		var t Tool
 		if err := json.Unmarshal([]byte(raw), &t); err != nil || !known {
-			continue // it is set aside again when it is listed
+			continue // the next listing sets it aside again
 		}
 		t.unescape()
 		s.aside = append(s.aside, t)
@@ -159,10 +159,9 @@ func compareNames(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
 
 func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.equals) }
 
-// Observe compares the tools that a server lists now with those that were accepted. listed is
-// sorted by name, and has each name once. It returns the names of the tools that it has newly set
-// aside, so that agents do not get them until an owner accepts them. The first listing of a
-// server is accepted as it is.
+// Observe compares the tools that a server lists now with those that were accepted. listed is sorted by name,
+// without duplicates. It returns the names of the tools that it has newly set aside, which agents don't get until
+// an owner accepts them. The first listing of a server is accepted as it is.
 func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAside []string, err error) {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -207,9 +206,8 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 	return setAside, nil
 }
 
-// compare sets a tool aside if it differs from the accepted one; if the tool was set aside and
-// equals the accepted one again, it is set aside no longer. fresh reports whether the tool was
-// newly set aside, or with another description than before.
+// compare sets a tool aside if it differs from the accepted one, and ends that if it equals the accepted one again.
+// fresh reports whether the tool was newly set aside, or has another description than when it was set aside before.
 func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fresh bool, err error) {
 	was, isKnown := findTool(s.accepted, t.Name)
 	set, isAside := findTool(s.aside, t.Name)
@@ -239,7 +237,7 @@ func findTool(all []Tool, name string) (Tool, bool) {
 	return all[i], true
 }
 
-// lookup returns what is known of a server; false if nothing is.
+// lookup returns what is known about a server; false if nothing is.
 func (p *Pins) lookup(name string) (server, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,9 +245,9 @@ func (p *Pins) lookup(name string) (server, bool) {
 	return s, known
 }
 
-// Accept accepts a tool that is set aside, as it describes itself now, or all such tools of a
-// server if tool is "". With a digest, it accepts only what has that [Tool.Digest]. It returns their
-// names. Its errors are ErrNoServer, ErrNothing and ErrChanged, or the store's.
+// Accept accepts a tool that is set aside, as it describes itself now, or all such tools of a server if tool is "".
+// With a digest, it accepts only a tool with that [Tool.Digest]. It returns the names of the tools that it
+// accepted. Its errors are ErrNoServer, ErrNothing and ErrChanged, or the store's.
 func (p *Pins) Accept(ctx context.Context, name, tool, digest string) ([]string, error) {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -280,8 +278,7 @@ func (p *Pins) Accept(ctx context.Context, name, tool, digest string) ([]string,
 	if err != nil {
 		return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 	}
-	// A process that dies between the two writes leaves set aside what is accepted: Observe takes
-	// it back.
+	// If the process dies between the two writes, an accepted tool stays set aside until Observe corrects that.
 	if err := p.store.SetNote(ctx, accepted, name, string(raw)); err != nil {
 		return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 	}
@@ -293,8 +290,8 @@ func (p *Pins) Accept(ctx context.Context, name, tool, digest string) ([]string,
 	return names, p.load(ctx)
 }
 
-// OfferedTools returns the tools of a server that models are shown, by name: those that were accepted,
-// are not set aside, and were in the last listing that this process has seen.
+// OfferedTools returns the tools of a server that models are shown, sorted by name: those that were accepted, are
+// not set aside, and were in the last listing that this process has seen.
 func (p *Pins) OfferedTools(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.DeleteFunc(slices.Clone(s.accepted), func(t Tool) bool {
@@ -303,7 +300,7 @@ func (p *Pins) OfferedTools(name string) []Tool {
 	})
 }
 
-// SetAside returns those tools of a server that agents do not get until an owner accepts them.
+// SetAside returns the tools of a server that agents don't get until an owner accepts them.
 func (p *Pins) SetAside(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.Clone(s.aside)
@@ -323,7 +320,7 @@ func (p *Pins) Accepted(name string, t Tool) bool {
 	return known && !isAside && was.equals(t)
 }
 
-// IsKnown reports whether anything is known of a server's tools.
+// IsKnown reports whether anything is known about a server's tools.
 func (p *Pins) IsKnown(name string) bool {
 	_, known := p.lookup(name)
 	return known

@@ -15,19 +15,19 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// discovery holds what is found out about a server before somebody signs in.
+// discovery holds what is found out about a server before somebody signs in to it.
 type discovery struct {
-	resource string   // the resource for which the tokens are requested
-	scopes   []string // the scopes that the server wants, as far as it says
+	resource string   // the resource for which tokens are requested
+	scopes   []string // the scopes that the server wants, if it says so
 	server   *oauthex.AuthServerMeta
 }
 
-// ErrOpen says that a server answers without any sign-in, so that nobody has to sign in.
+// ErrOpen says that a server answers without a sign-in, so nobody has to sign in.
 var ErrOpen = errors.New("the server answers without a sign-in, so there is nothing to do")
 
-// discover finds out where to sign in: from what the server says (RFC 9728), and then from what
-// its authorization server says (RFC 8414). Servers that say nothing are treated as earlier
-// releases of the protocol required.
+// discover finds out where to sign in: from what the server says (RFC 9728), and then from what its
+// authorization server says (RFC 8414). Servers that say nothing are treated according to earlier
+// versions of the protocol.
 func (d *Client) discover(ctx context.Context, s Server) (discovery, error) {
 	challenge, err := d.readChallenge(ctx, s)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Client) discover(ctx context.Context, s Server) (discovery, error) {
 }
 
 // findIssuer returns the address of the authorization server that a server names in its
-// description, which is at the address where. It records in found what else the description says.
+// description, which is at the address where. It records the rest of the description in found.
 func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *discovery) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 		said, err := oauthex.GetProtectedResourceMetadata(ctx, p.at, p.resource, d.guardedClient(s.URL))
 		switch {
 		case err != nil && p.at == where:
-			wrong = err // the address that the server names itself has to be right
+			wrong = err // the address that the server itself gives must be right
 		case err != nil || said == nil:
 		case len(said.AuthorizationServers) == 0:
 			return "", errors.New("the server names no authorization server")
@@ -103,7 +103,7 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 }
 
 // readChallenge returns the headers with which a server tells a client that it has to sign in:
-// those that were stored last, or those of a request that it makes now.
+// those stored last, or those in the answer to a request that it makes now.
 func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challenges)
 	if err != nil {
@@ -130,10 +130,10 @@ func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) 
 	return answer.Header.Values("WWW-Authenticate"), nil
 }
 
-// maxChallenge bounds how much of such headers is stored, in bytes.
+// maxChallenge limits how much of these headers is stored, in bytes.
 const maxChallenge = 8 << 10
 
-// RecordWanted records that a server wants somebody to sign in, and challenge, the headers in
+// RecordWanted records that a server wants somebody to sign in. challenge holds the headers in
 // which it said so.
 func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
@@ -143,8 +143,8 @@ func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string)
 	return d.cfg.Store.SetNote(ctx, challenges, s.Name, text)
 }
 
-// scopesToRequest returns the scopes to ask for: those that the server wants, and those that it
-// has granted before.
+// scopesToRequest returns the scopes to ask for: those that the server wants, and those that were
+// granted before.
 func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovery) ([]string, error) {
 	before, err := d.load(ctx, s.Name)
 	if err != nil {
@@ -166,19 +166,19 @@ func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovery)
 	return all, nil
 }
 
-// offline is the scope that a client must ask for to be given a refresh token, with which it
-// renews its token later.
+// offline is the scope that a client must ask for to get a refresh token, with which it later
+// renews its token.
 const offline = "offline_access"
 
-// A client holds the credentials by which an authorization server knows this program.
+// A client holds the credentials that identify this program to an authorization server.
 type client struct {
 	id, secret string
 	style      oauth2.AuthStyle
 }
 
-// clientFor returns the credentials with which this program asks an authorization server: those
-// that the operator has registered there, or else the address of the page that describes this
-// program, if the server accepts that, or else those that the program gets by registering itself.
+// clientFor returns this program's credentials for an authorization server: those that the operator
+// has registered there; or else the address of the page that describes this program, if the server
+// accepts that; or else those that the program gets by registering itself.
 func (d *Client) clientFor(ctx context.Context, s Server, found discovery, redirect string) (client, error) {
 	switch {
 	case s.ClientID != "":
@@ -195,8 +195,8 @@ func (d *Client) clientFor(ctx context.Context, s Server, found discovery, redir
 	return client{given.ClientID, given.ClientSecret, styleOf(given.TokenEndpointAuthMethod)}, nil
 }
 
-// registration returns what this program says about itself when it registers with an
-// authorization server.
+// registration returns what this program tells an authorization server about itself when it
+// registers.
 func (d *Client) registration(found discovery, redirect string) *oauthex.ClientRegistrationMetadata {
 	said := &oauthex.ClientRegistrationMetadata{
 		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
@@ -211,7 +211,7 @@ func (d *Client) registration(found discovery, redirect string) *oauthex.ClientR
 	return said
 }
 
-// styleFor returns how the client's credentials are sent, by the methods that an authorization
+// styleFor returns how to send the client's credentials, given the methods that an authorization
 // server says it supports.
 func styleFor(methods []string) oauth2.AuthStyle {
 	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {

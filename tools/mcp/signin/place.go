@@ -20,8 +20,8 @@ import (
 // requestTimeout is how long one request may take.
 const requestTimeout = 20 * time.Second
 
-// newClient makes an HTTP client that follows redirects of GET requests only, because the bodies
-// of other requests may hold secrets that are meant for one server.
+// newClient makes an HTTP client that follows redirects only of GET requests, because the bodies of other requests
+// may contain secrets that are meant for one server.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:   requestTimeout,
@@ -35,9 +35,9 @@ func newClient() *http.Client {
 	}
 }
 
-// guardedClient returns the HTTP client for addresses that an MCP server has named. It makes no
-// requests to this machine or its private network, unless the server itself is there, because a
-// server elsewhere could otherwise reach them through Parley.
+// guardedClient returns the HTTP client for addresses named by an MCP server. It makes no requests to this machine
+// or its private network, unless the server itself is there, because a server elsewhere could otherwise reach them
+// through Parley.
 func (d *Client) guardedClient(server string) *http.Client {
 	c := *d.http
 	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
@@ -47,9 +47,10 @@ func (d *Client) guardedClient(server string) *http.Client {
 }
 
 // A remoteTransport is an HTTP transport that refuses requests to this machine, and to private networks unless the
-// server is in one. Without a proxy it checks each address that it connects to; with a proxy, only the host of the URL.
+// server is in one. Without a proxy it checks each address that it connects to; with a proxy, only the host in the
+// URL.
 type remoteTransport struct {
-	proxied http.RoundTripper // requests through a proxy, which looks up the names itself
+	proxied http.RoundTripper // requests through a proxy, which resolves host names itself
 	direct  http.RoundTripper // other requests: every address that it connects to is checked
 }
 
@@ -70,7 +71,7 @@ func newRemoteTransport(proxied http.RoundTripper, server *url.URL) remoteTransp
 	}}
 }
 
-// Why no request is made to an address that a server has named.
+// Why no request is made to an address named by a server.
 var (
 	errLocal   = errors.New("it names an address of this machine, which is not asked")
 	errPrivate = errors.New("it names an address of a private network in which it is not itself, which is not asked")
@@ -97,7 +98,7 @@ func isLocal(host string) bool {
 	return err == nil && (a.Unmap().IsLoopback() || a.Unmap().IsUnspecified() || a.Unmap().IsLinkLocalUnicast())
 }
 
-// isPrivate reports whether a server has an address of a private network.
+// isPrivate reports whether a server has an address in a private network.
 func isPrivate(ctx context.Context, server *url.URL) bool {
 	if server == nil {
 		return false
@@ -106,8 +107,8 @@ func isPrivate(ctx context.Context, server *url.URL) bool {
 	return err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return a.Unmap().IsPrivate() })
 }
 
-// asRefusal returns the reason that an authorization server gives for a refusal; refused is false
-// if the error is not a refusal.
+// asRefusal returns the reason that an authorization server gives for a refusal; refused is false if the error is
+// not a refusal.
 func asRefusal(err error) (said string, refused bool) {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || r.Response == nil || r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests {
@@ -119,15 +120,14 @@ func asRefusal(err error) (said string, refused bool) {
 	return clip(r.ErrorCode + " " + r.ErrorDescription), true
 }
 
-// isOver reports whether an error says that a login is no longer valid, so that somebody has to
-// sign in again. An HTTP status alone does not say that: it may come from a firewall, or from a
-// server that is being replaced.
+// isOver reports whether an error says that a login is no longer valid, so that somebody has to sign in again. An
+// HTTP status alone doesn't say that: it may come from a firewall, or from a server that is being replaced.
 func isOver(err error) bool {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, r.ErrorCode)
 }
 
-// withoutSecrets returns an error without the request and the answer, which may hold secrets.
+// withoutSecrets returns an error without the request and the answer, which may contain secrets.
 func withoutSecrets(err error) error {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		status := 0
@@ -145,7 +145,7 @@ func withoutSecrets(err error) error {
 	return errors.New(clip(err.Error()))
 }
 
-// clip returns a text that others have written as one short line.
+// clip returns a text written by others as one short line.
 func clip(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

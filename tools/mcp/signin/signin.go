@@ -1,13 +1,11 @@
-// Package signin signs in to MCP servers that require it, with OAuth, and keeps the tokens that
-// it is given.
+// Package signin signs in to MCP servers that require it, with OAuth, and stores the tokens that it gets.
 //
-// Begin finds out where to sign in and makes the address that an owner opens in a browser; Finish
-// takes the address at which the browser ended. The whole fleet shares what is stored: any
-// process may finish a sign-in that another has begun, and one process at a time renews a token.
-// No error holds a token, code or secret.
+// Begin finds out where to sign in and makes the address that an owner opens in a browser; Finish takes the address
+// at which the browser ended. The whole fleet shares what is stored: any process may finish a sign-in that another
+// has begun, and one process at a time renews a token. No error contains a token, code or secret.
 //
-// The files: signin.go is signing in, discovery.go finds out where, tokens.go stores and renews
-// the tokens, and place.go is how all of them reach the network.
+// The files: signin.go signs in, discovery.go finds out where, tokens.go stores and renews the tokens, and place.go
+// decides which addresses they may connect to.
 package signin
 
 import (
@@ -29,50 +27,50 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Server is a service that may want somebody to be signed in.
+// A Server is a service that may require somebody to sign in.
 type Server struct {
 	Name string
 	URL  string
-	// ClientID and ClientSecret are the credentials by which its authorization server knows this
-	// program, if the operator has registered it there. If ClientID is "", the program registers
-	// itself.
+	// ClientID and ClientSecret are the credentials that identify this program to the server's authorization
+	// server, if the operator has registered it there. If ClientID is "", the program registers itself.
 	ClientID     string
 	ClientSecret string
 }
 
-// A Store keeps short texts, each by a subject and what it is about, for all processes together.
+// A Store stores short texts for all processes. The key of each is a subject, which names a kind of note, and the
+// thing that the note is about.
 type Store interface {
-	// SetNote stores a value in place of the one before; "" removes it.
+	// SetNote replaces the stored value; "" removes it.
 	SetNote(ctx context.Context, subject, about, value string) error
-	// SetNoteOnce stores a value unless there is one, and returns the one that is stored.
+	// SetNoteOnce stores a value unless there is one, and returns the stored one.
 	SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error)
-	// Noted returns all values of a subject, by what they are about.
+	// Noted returns all values with a subject, keyed by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
 
 // The subjects under which sign-ins are stored.
 const (
 	logins     = "mcp-login"     // about SERVER: its tokens
-	pending    = "mcp-signing"   // about the hash of a state, the random text by which an answer is matched to its sign-in: the sign-in that has begun
-	spent      = "mcp-signed"    // about the hash of a state: that somebody has used it
+	pending    = "mcp-signing"   // about the hash of a state, the random text that matches an answer to its sign-in: the sign-in that was begun
+	spent      = "mcp-signed"    // about the hash of a state: that it was used
 	challenges = "mcp-challenge" // about SERVER: the headers in which it said that somebody has to sign in
 )
 
-// Config holds what a Client works with.
+// Config holds what a Client needs.
 type Config struct {
 	Store Store
-	// Alone calls do, and sees to it that no other process does so meanwhile under the same name.
+	// Alone calls do, and ensures that meanwhile no other process does so under the same name.
 	Alone func(ctx context.Context, name string, do func(ctx context.Context) error) error
 	// Redirect returns the address at which the browser ends after a sign-in to a server.
 	Redirect func(server string) string
-	// ClientIDURL is the address of a document that describes this program; "" if there is none. Authorization servers
-	// that support such documents take the address as the program's client id.
+	// ClientIDURL is the address of a document that describes this program; "" if there is none. Authorization
+	// servers that support such documents use the address as the program's client id.
 	ClientIDURL string
 	// Valid is how long a sign-in may take; zero means ten minutes.
 	Valid time.Duration
 }
 
-// A Client signs in to servers and keeps their tokens. Many goroutines may use it at once.
+// A Client signs in to servers and stores their tokens. It may be used by several goroutines at once.
 type Client struct {
 	cfg  Config
 	http *http.Client // follows redirects of GET requests only
@@ -89,10 +87,10 @@ func New(cfg Config) *Client {
 	return &Client{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
 }
 
-// Errors of Finish whose cause is the person who signs in, or who brings the address.
+// Errors of Finish that are caused by the person who signs in, or who enters the address.
 var (
-	// ErrState says that the state in an address belongs to no sign-in that was begun here, that
-	// it was used already, or that the sign-in has taken too long.
+	// ErrState says that the state in an address belongs to no sign-in begun here, or was already used, or that the
+	// sign-in took too long.
 	ErrState = errors.New("this sign-in didn't begin here, was already used, or took too long: begin again with parley mcp login")
 	// ErrRefused says that the authorization server, or the person whom it asked for consent, has
 	// refused.
@@ -104,22 +102,21 @@ type BegunSignIn struct {
 	ID    string    // identifies the sign-in in calls of IsDone
 	URL   string    // the address to open
 	Ends  string    // the address at which the browser ends, without its query
-	Until time.Time // when it becomes too late
+	Until time.Time // when it expires
 }
 
-// A pendingSignIn is what is stored of a sign-in until it is finished.
+// A pendingSignIn is what is stored about a sign-in until it is finished.
 type pendingSignIn struct {
 	Server   string    `json:"server"`
 	Until    time.Time `json:"until"`
 	Verifier string    `json:"verifier"`
 	Redirect string    `json:"redirect"`
-	NamesISS bool      `json:"names_iss,omitempty"` // the authorization server says who it is
-	Login    login     `json:"login"`               // the login as it will be, without tokens
+	NamesISS bool      `json:"names_iss,omitempty"` // the authorization server names itself in its answer
+	Login    login     `json:"login"`               // the login as it will be stored, without tokens
 }
 
-// Begin prepares a sign-in to a server. The server must name the authorization server at which
-// somebody signed in to it before, or the one that issuer is, if that is not ""; otherwise Begin
-// returns *IssuerError.
+// Begin prepares a sign-in to a server. The server must name issuer as its authorization server or, if issuer is
+// "", the one at which somebody signed in to it before; otherwise Begin returns *IssuerError.
 func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignIn, error) {
 	found, err := d.discover(ctx, s)
 	if err != nil {
@@ -159,13 +156,13 @@ func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignI
 	return BegunSignIn{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
 }
 
-// An IssuerError says that a server names another authorization server than is expected. Nothing
-// was sent there but a request for what it says of itself.
+// An IssuerError says that a server names another authorization server than the expected one. Nothing was sent to
+// that one except a request for its description.
 type IssuerError struct {
 	Server   string
 	Expected string
 	Named    string
-	Asked    bool // somebody has said which one to expect
+	Asked    bool // somebody said which one to expect
 }
 
 // Error says which authorization server the MCP server names, and how the operator can accept it.
@@ -178,8 +175,8 @@ func (e *IssuerError) Error() string {
 		e.Server, clip(e.Named), expected, clip(e.Expected), e.Server, clip(e.Named))
 }
 
-// checkPinned returns an *IssuerError if a server names another authorization server than the one
-// that is expected, or than the one at which somebody signed in before.
+// checkPinned returns an *IssuerError if a server names another authorization server than the expected one, or than
+// the one at which somebody signed in before.
 func (d *Client) checkPinned(ctx context.Context, s Server, named, expected string) error {
 	asked := expected != ""
 	if !asked {
@@ -197,9 +194,9 @@ func (d *Client) checkPinned(ctx context.Context, s Server, named, expected stri
 	return &IssuerError{Server: s.Name, Expected: expected, Named: named, Asked: asked}
 }
 
-// Finish completes a sign-in; answer is the query of the address at which the browser ended. It
-// uses up the state in it, so that nobody can do so twice. Its errors are ErrState, ErrRefused,
-// or why the authorization server could not be asked.
+// Finish completes a sign-in; answer is the query of the address at which the browser ended. It uses up the state
+// in the answer, so that nobody can use it twice. Its errors are ErrState, ErrRefused, or the reason why the
+// authorization server could not be asked.
 func (d *Client) Finish(ctx context.Context, server string, answer url.Values) error {
 	one, err := d.useUp(ctx, hash(answer.Get("state")))
 	if err != nil {
@@ -233,8 +230,8 @@ func (d *Client) Finish(ctx context.Context, server string, answer url.Values) e
 	return d.cfg.Store.SetNote(ctx, challenges, server, "")
 }
 
-// checkIssuer returns an error if the answer comes from another authorization server than the one
-// at which the sign-in was begun (RFC 9207); iss is the server that the answer names.
+// checkIssuer returns an error if the answer comes from another authorization server than the one at which the
+// sign-in was begun (RFC 9207); iss is the server named in the answer.
 func (s pendingSignIn) checkIssuer(iss string) error {
 	if iss == "" && !s.NamesISS || iss == s.Login.Issuer {
 		return nil
@@ -242,8 +239,7 @@ func (s pendingSignIn) checkIssuer(iss string) error {
 	return fmt.Errorf("%w: another authorization server has answered than was asked", ErrRefused)
 }
 
-// useUp returns a sign-in that was begun, and sees to it that no further call with the same state
-// gets it.
+// useUp returns a sign-in that was begun, and ensures that no further call with the same state gets it.
 func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
@@ -301,13 +297,13 @@ func (d *Client) sweep(ctx context.Context) error {
 	return nil
 }
 
-// IsDone reports whether a sign-in is finished, whichever process has finished it.
+// IsDone reports whether a sign-in is finished, no matter which process finished it.
 func (d *Client) IsDone(ctx context.Context, server, id string) (bool, error) {
 	l, err := d.load(ctx, server)
 	return l.ID == id && l.Access != "", err
 }
 
-// storeJSON stores a value, encoded as JSON, under a subject and what it is about.
+// storeJSON stores a value, encoded as JSON, with a subject and what it is about.
 func (d *Client) storeJSON(ctx context.Context, subject, about string, value any) error {
 	raw, err := plainjson.Marshal(value)
 	if err != nil {

@@ -48,8 +48,8 @@ func (l login) withToken(t *oauth2.Token) login {
 	return l
 }
 
-// renewAhead is how long before its end a token is renewed at most; a token with a short life is
-// renewed in its last tenth.
+// renewAhead is the longest time before its expiry that a token is renewed; a token with a short
+// life is renewed in its last tenth.
 const renewAhead = 30 * time.Second
 
 // isUsable reports whether the login's token is valid and may be sent to this server.
@@ -57,7 +57,7 @@ func (l login) isUsable(s Server) bool {
 	return l.For == s.URL && l.Access != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > 0)
 }
 
-// needsRenewal reports whether a new token is needed, because the login's one is too old or is
+// needsRenewal reports whether a new token is needed, because the login's token is too old or is
 // the one that the server has refused; refused may be "".
 func (l login) needsRenewal(s Server, refused string) bool {
 	ends := !l.Expiry.IsZero() && time.Until(l.Expiry) < min(renewAhead, l.Expiry.Sub(l.Given)/10)
@@ -73,23 +73,23 @@ func (l login) tokenFor(s Server) string {
 	return l.Access
 }
 
-// A knownLogin is what this process has in memory of a login, so that it need not read the store
-// for each request.
+// A knownLogin is this process's copy of a login, so that it need not read the store for each
+// request.
 type knownLogin struct {
 	login
 	at      time.Time // when it was read from the store
 	earlier []string  // the tokens that the login had before, the newest first
 }
 
-// maxEarlier is how many earlier tokens of a login this process remembers. A call that was sent
-// with one of them may still be answered.
+// maxEarlier is how many earlier tokens of a login this process remembers, because a call that was
+// sent with one of them may still be answered.
 const maxEarlier = 16
 
-// maxUnsignedAge is how long this process goes on believing that nobody has signed in to a server
-// before it reads the store again.
+// maxUnsignedAge is how long this process assumes that nobody has signed in to a server before it
+// reads the store again.
 const maxUnsignedAge = 10 * time.Second
 
-// load reads what is stored of a server's login; the zero login if there is none.
+// load reads the stored login for a server; the zero login if there is none.
 func (d *Client) load(ctx context.Context, server string) (login, error) {
 	all, err := d.cfg.Store.Noted(ctx, logins)
 	if err != nil {
@@ -105,8 +105,8 @@ func (d *Client) load(ctx context.Context, server string) (login, error) {
 	return l, nil
 }
 
-// Tokens returns the tokens that this process knows for a server, the newest first: the one that
-// is sent now, and those that were sent before. It makes no request.
+// Tokens returns the tokens that this process knows for a server, the newest first: the one that is
+// sent now, and those that were sent before. It makes no request.
 func (d *Client) Tokens(server string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +117,7 @@ func (d *Client) Tokens(server string) []string {
 	return append([]string{k.Access}, k.earlier...)
 }
 
-// remember updates what this process has in memory of a server's login.
+// remember updates this process's copy of a server's login.
 func (d *Client) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +129,7 @@ func (d *Client) remember(server string, l login) {
 	d.known[server] = knownLogin{l, time.Now(), earlier}
 }
 
-// saveLogin stores the outcome of signing in to a server, or of renewing its token.
+// saveLogin stores the result of signing in to a server, or of renewing its token.
 func (d *Client) saveLogin(ctx context.Context, server string, l login) error {
 	if err := d.storeJSON(ctx, logins, server, l); err != nil {
 		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
@@ -152,15 +152,15 @@ func (d *Client) Token(ctx context.Context, s Server) (string, error) {
 	}
 	token, err := d.Renew(ctx, s, "")
 	if err != nil && read && k.isUsable(s) {
-		return k.Access, nil // it was to be renewed ahead of its end, which there is time for
+		return k.Access, nil // the token was to be renewed before it expires, and there is still time
 	}
 	return token, err
 }
 
-// Renew returns another token than the one that a server has refused: one that another process
-// has got meanwhile, or a new one. It returns "" if somebody has to sign in. Only one process at
-// a time asks for a new token, because most authorization servers accept a refresh token only
-// once.
+// Renew returns another token than the one that a server has refused: one that another process has
+// obtained in the meantime, or a new one. It returns "" if somebody has to sign in. Only one
+// process at a time asks for a new token, because most authorization servers accept a refresh token
+// only once.
 func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, error) {
 	l, err := d.load(ctx, s.Name)
 	switch {
@@ -188,8 +188,7 @@ func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, e
 }
 
 // refresh asks the authorization server for a new token and stores it. If the process dies in
-// between, the new token is lost and the old one no longer valid, so somebody has to sign in
-// again.
+// between, the new token is lost and the old one no longer valid, so somebody has to sign in again.
 func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) {
 	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(s.URL))

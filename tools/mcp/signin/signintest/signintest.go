@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A Server is an OAuth server that approves each request, as if somebody had agreed. Each code and refresh
-// token works once. At /mcp it has a service, which answers every client that has one of its tokens.
+// A Server is an OAuth server that approves each request, as if somebody had agreed. Each code and refresh token
+// works once. At /mcp it has a service that answers every client that has one of its tokens.
 type Server struct {
 	URL string
 
@@ -34,7 +34,7 @@ type Server struct {
 	reuses    int
 }
 
-// New runs a server in front of a service, until the test stops it with Close.
+// New runs a server in front of a service. The test stops it with Close.
 func New(service http.Handler) (*Server, *httptest.Server) {
 	s := &Server{
 		service: service, life: time.Hour, clients: map[string]url.Values{}, codes: map[string]url.Values{},
@@ -52,7 +52,7 @@ func New(service http.Handler) (*Server, *httptest.Server) {
 	return s, web
 }
 
-// Expire makes all tokens that were given invalid, and sets for how long the next ones are valid.
+// Expire invalidates all tokens that were issued, and sets how long the next ones are valid.
 func (s *Server) Expire(next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,7 @@ func (s *Server) Expire(next time.Duration) {
 	clear(s.access)
 }
 
-// Name makes the service name another authorization server, which gives tokens for it from now
-// on.
+// Name makes the service name another authorization server, which from now on issues tokens for it.
 func (s *Server) Name(other *Server) {
 	s.mu.Lock()
 	s.names = other.URL
@@ -85,7 +84,7 @@ func (s *Server) Break(broken bool) {
 	s.broken = broken
 }
 
-// Revoke makes all codes and tokens that were given invalid.
+// Revoke invalidates all codes and tokens that were issued.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,15 +92,15 @@ func (s *Server) Revoke() {
 	clear(s.refresh)
 }
 
-// Refreshes returns how many times a token was renewed, and how many times a client tried that
-// with a refresh token that was used already.
+// Refreshes returns how many times a token was renewed, and how many times a client tried to do so with a used
+// refresh token.
 func (s *Server) Refreshes() (good, reused int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refreshes, s.reuses
 }
 
-// Secrets returns all tokens that the server has given.
+// Secrets returns all tokens that the server has issued.
 func (s *Server) Secrets() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +113,7 @@ func (s *Server) Secrets() (all []string) {
 	return all
 }
 
-// Browse opens an address as a browser does whose user agrees to everything, and returns the
-// address at which that ends.
+// Browse opens an address like a browser whose user agrees to everything, and returns the address at which it ends.
 func Browse(address string) (ends *url.URL, err error) {
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.Get(address)
