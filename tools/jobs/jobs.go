@@ -1,7 +1,7 @@
-// Package jobs is the tools with which an agent lists, reads and stops the commands that it runs
-// in the background.
+// Package jobs provides the tools with which an agent lists, reads and stops the commands that it
+// runs in the background.
 //
-// exec_shell and spawn start a job. Its state is kept where every process finds it, so any
+// exec_shell and spawn start a job. Its state is stored where every process can read it, so any
 // process that holds the session can answer.
 package jobs
 
@@ -26,14 +26,14 @@ type Status struct {
 	File     string `json:"output_file"`
 }
 
-// A Backend knows the background commands of sessions, and stops them: it is the part of the program
-// that the tools ask. Its errors are for the model.
+// A Backend looks up and stops the background commands of sessions, for the tools. Its errors are
+// for the model.
 type Backend interface {
 	// List returns a session's jobs, the newest first.
 	List(ctx context.Context, session string) ([]Status, error)
-	// Find returns the status of a session's job, and the end of what it has printed.
+	// Find returns the status of a session's job, and the end of its output.
 	Find(ctx context.Context, session, id string) (Status, string, error)
-	// Stop asks a session's job to end, and waits for its end for a limited time.
+	// Stop asks a session's job to end, and waits a limited time until it has.
 	Stop(ctx context.Context, session, id string) (Status, error)
 }
 

@@ -10,8 +10,8 @@ import (
 	"parley/tools"
 )
 
-// NotRunError turns the error of Run, which means that a command was not run, into the error that
-// the model reads.
+// NotRunError turns an error from Run, which means that a command was not run, into an error for
+// the model.
 func NotRunError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -32,8 +32,8 @@ func NotRunError(err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "the command could not be run: %v", err)
 }
 
-// EndedError returns the error that the model reads about a command that was ended for
-// what it did; nil if the command ended by itself. took is how long it ran.
+// EndedError returns the error for the model about a command that was ended for what it did; nil if
+// the command ended by itself. took is how long it ran.
 func EndedError(r Result, took time.Duration) error {
 	if r.Killed == "" {
 		return nil
@@ -46,8 +46,8 @@ func EndedError(r Result, took time.Duration) error {
 		why, outputTail("stdout", r.Stdout), outputTail("stderr", r.Stderr))
 }
 
-// outputTail returns the end of an output under its name, short enough for an error; ""
-// if there was no output.
+// outputTail returns the end of an output under its name, short enough for an error; "" if there
+// was no output.
 func outputTail(name, text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)

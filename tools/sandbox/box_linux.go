@@ -24,35 +24,33 @@ import (
 )
 
 const (
-	// leaseTime is how long a command goes on after the moment at which its caller was last known
-	// to hold the session. It is shorter than what is left then of the caller's lease on the
-	// session, so that the command has ended when another process may take the session over.
+	// leaseTime is how long a command continues after the time at which its caller was last known to hold the
+	// session. It is shorter than the rest of the caller's lease on the session at that time, so that the command
+	// has ended when another process may take over the session.
 	leaseTime = 3 * time.Second
-	// leaseEvery is the interval at which the supervisor is told that the caller is still at
-	// work.
+	// leaseEvery is the interval at which the supervisor is told that the caller is still working.
 	leaseEvery = 500 * time.Millisecond
 	// endTimeout is how long a supervisor may take to end what it has started.
 	endTimeout = 10 * time.Second
 )
 
-// supervisorEnv is the environment variable that tells this program that it was started as a
-// supervisor.
+// supervisorEnv is the environment variable that tells this program that it was started as a supervisor.
 const supervisorEnv = "PARLEY_SANDBOX_SUPERVISOR"
 
-// Main does the work for which the sandbox starts this program once more: asked reports whether
-// args, which has the form of os.Args, is such a command, and code is the exit code then. Most of
-// that work is done before the function main of the program begins, see package supervisor.
+// Main does the work for which the sandbox starts this program again. asked reports whether args, in the form of
+// os.Args, ask for that, and code is then the exit code. Most of that work is done before the program's function
+// main begins, see package supervisor.
 func Main(args []string) (code int, asked bool) {
 	return supervisor.Main(args, func(hosts []string) supervisor.Proxy { return proxy{egress.New(hosts)} })
 }
 
-// A proxy makes an egress.Proxy usable as a supervisor.Proxy.
+// A proxy adapts an egress.Proxy to supervisor.Proxy.
 type proxy struct{ *egress.Proxy }
 
 // Serve implements supervisor.Proxy; it serves connections to a listening socket.
 func (p proxy) Serve(listening *os.File) error {
 	l, err := net.FileListener(listening)
-	if err = errors.Join(err, listening.Close()); err != nil { // it was copied
+	if err = errors.Join(err, listening.Close()); err != nil { // it was duplicated
 		return err
 	}
 	return p.Proxy.Serve(l)
@@ -101,7 +99,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	}, nil
 }
 
-// newRequest returns what the supervisor is told of a command.
+// newRequest returns the supervisor's request for a command.
 func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, error) {
 	now := supervisor.Clock()
 	lease := leaseTime
@@ -143,8 +141,8 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	return nil
 }
 
-// chooseUser chooses the user as whom a command of a root process runs: the owner of the workspace,
-// or of another folder, and never root.
+// chooseUser chooses the user that runs the commands of a root process: the owner of the workspace, or of another
+// folder, but never root.
 func chooseUser(c Command, r *supervisor.Request) error {
 	folder := cmp.Or(c.Workspace, c.Owner)
 	if folder == "" {
@@ -168,8 +166,8 @@ func chooseUser(c Command, r *supervisor.Request) error {
 	return nil
 }
 
-// checkFolder returns ErrReplaced if what is at a folder's path now is not what was opened; if nothing
-// was opened, if it is not a folder itself, but a link to one.
+// checkFolder returns ErrReplaced if the folder that is now at a path is not the one that was opened. If none was
+// opened, it returns ErrReplaced if the path is a link to the folder.
 func checkFolder(path string, now, opened fs.FileInfo) error {
 	if opened == nil {
 		var err error
@@ -189,8 +187,7 @@ func isRoots(of os.FileInfo) bool {
 	return !ok || st.Uid == 0
 }
 
-// CheckPersonal returns ErrRootsOwn if no command can run in a person's own directory, because it
-// belongs to root.
+// CheckPersonal returns ErrRootsOwn if no command can run in a person's own directory because that belongs to root.
 func CheckPersonal(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -205,8 +202,8 @@ func CheckPersonal(dir string) error {
 	return nil
 }
 
-// commandUser returns the user and group as whom commands run that work for the owner of a file;
-// -1 if that is this process's own. A group is never root's, either.
+// commandUser returns the user and group as which commands run for the owner of a file; -1 for this process's own.
+// The group is never root's, either.
 func commandUser(of os.FileInfo) (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return -1, -1
@@ -219,8 +216,8 @@ func commandUser(of os.FileInfo) (uid, gid int) {
 	return CommandUser, CommandUser
 }
 
-// commandEnv returns the command's environment. Of this process's variables it has only those
-// that are configured.
+// commandEnv returns the command's environment. It includes only those of this process's variables that are
+// configured.
 func (b *Box) commandEnv(c Command) []string {
 	env := []string{"PATH=" + supervisor.Path, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range b.cfg.Env {
@@ -288,7 +285,7 @@ type supervisorProcess struct {
 	report  *os.File
 }
 
-// startSupervisor starts a supervisor: this program once more, or the configured one.
+// startSupervisor starts a supervisor: this program again, or the configured one.
 func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.Writer) (*supervisorProcess, error) {
 	controlEnd, control, err := os.Pipe()
 	if err != nil {
@@ -317,8 +314,8 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	return &supervisorProcess{cmd: cmd, control: control, report: rep}, nil
 }
 
-// sendLeases sends the request to the supervisor, and then at intervals how long the command may
-// go on, until the supervisor has ended or ctx is done.
+// sendLeases sends the request to the supervisor, and then at intervals how long the command may continue, until
+// the supervisor has ended or ctx is done.
 func (p *supervisorProcess) sendLeases(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
 	raw, err := plainjson.Marshal(req)

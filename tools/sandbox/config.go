@@ -9,10 +9,10 @@ import (
 	"parley/tools/sandbox/supervisor"
 )
 
-// A Mode says what keeps commands apart from the rest of the machine.
+// A Mode says what separates commands from the rest of the machine.
 type Mode = supervisor.Mode
 
-// The modes, as supervisor has them, and Auto.
+// The modes of package supervisor, and Auto.
 const (
 	Auto       Mode = "auto" // the first of Bubblewrap and Landlock that works
 	Bubblewrap      = supervisor.Bubblewrap
@@ -20,14 +20,13 @@ const (
 	None            = supervisor.None
 )
 
-// A Network says what those commands can reach that may use the network; the zero value means
-// nothing.
+// A Network says what commands that may use the network can reach; the zero value means nothing.
 type Network struct {
 	Full  bool
-	Hosts []string // each in a form that egress.Check accepts
+	Hosts []string // each in a form accepted by egress.Check
 }
 
-// Config says how commands are run.
+// Config says how to run commands.
 type Config struct {
 	Mode      Mode
 	Network   Network
@@ -35,11 +34,11 @@ type Config struct {
 	Processes int
 	TmpMB     int      // for temporary files
 	Read      []string // files and folders of this machine that commands may read besides the system's
-	Env       []string // names of variables of this process that commands get
-	// Workspaces are the folders that hold the workspaces of commands. They need not exist yet.
+	Env       []string // names of this process's variables that are passed to commands
+	// Workspaces are the folders that contain the workspaces of commands. They need not exist yet.
 	Workspaces []string
-	// Supervisor is the program that is run beside each command: one whose main calls
-	// Main. "" is this program, also after its file was replaced.
+	// Supervisor is the program that is run beside each command: one whose main calls Main. ""
+	// means this program, even after its file was replaced.
 	Supervisor string
 	Log        *slog.Logger
 	// OnKill, if set, is called with the reason when a command was ended.
@@ -51,8 +50,8 @@ type Box struct {
 	cfg   Config
 	mode  Mode
 	bwrap string // the program
-	// groups is where the control groups of commands are made; the zero value means that there
-	// are none.
+	// groups is where the control groups of commands are made; the zero value means that there are
+	// none.
 	groups cgroup.Place
 	tried  []Attempt
 }
@@ -60,25 +59,24 @@ type Box struct {
 // Mode returns the mode in which commands run; it is never Auto.
 func (b *Box) Mode() Mode { return b.mode }
 
-// Groups reports whether the kernel bounds the memory and processes of commands, by control
+// Groups reports whether the kernel limits the memory and processes of commands, with control
 // groups. Otherwise the supervisor measures them ten times a second.
 func (b *Box) Groups() bool { return b.groups.IsUsable() }
 
-// WhyNotBetter says why commands do not run in a mode that keeps them apart better; "" if there
-// is no better one.
+// WhyNotBetter says why commands don't run in a mode that separates them better from the machine;
+// "" if there is no better one.
 func (b *Box) WhyNotBetter() string {
 	return joinAttempts(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
-// An Attempt is a mode that was tried and does not work.
+// An Attempt is a mode that was tried and doesn't work.
 type Attempt struct {
 	Mode   Mode
 	Err    error
 	Remedy string
 }
 
-// An AbsentError means that no mode of the sandbox works on this machine, so that no command may
-// be run.
+// An AbsentError means that no mode of the sandbox works on this machine, so no command may be run.
 type AbsentError struct{ Tried []Attempt }
 
 func (e *AbsentError) Error() string {
@@ -91,7 +89,7 @@ func (e *AbsentError) Remedy() string {
 	return joinAttempts(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
 }
 
-// joinAttempts says each attempt in words, and puts the text between between each two.
+// joinAttempts describes each attempt in words, and puts between between them.
 func joinAttempts(tried []Attempt, between string, words func(Attempt) string) string {
 	all := make([]string, len(tried))
 	for i, a := range tried {

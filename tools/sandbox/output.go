@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// An output keeps the beginning and the end of what a command writes, and drops what is between
-// them.
+// An output keeps the beginning and the end of what a command writes, and drops the middle.
 type output struct {
 	shared  *sync.Mutex // held during onWrite; shared with the command's other output
 	onWrite func([]byte)
@@ -18,8 +17,8 @@ type output struct {
 	total      int64
 }
 
-// Write keeps as much of p as there is room for: first at the beginning, then in place of the
-// oldest bytes of the end.
+// Write keeps as much of p as there is room for: first at the beginning, then replacing the oldest
+// bytes of the end.
 func (o *output) Write(p []byte) (int, error) {
 	o.shared.Lock()
 	defer o.shared.Unlock()
@@ -49,8 +48,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns what is kept, with a line in between that says how much is missing. It cuts no
-// character in half.
+// text returns what was kept, with a line in between that says how much is missing. It doesn't
+// split a character.
 func (o *output) text() string {
 	o.shared.Lock()
 	defer o.shared.Unlock()

@@ -18,18 +18,18 @@ import (
 	"parley/tools/sandbox/supervisor"
 )
 
-// probeTimeout is how long the test of a mode may take.
+// probeTimeout is how long testing a mode may take.
 const probeTimeout = 20 * time.Second
 
-// Open returns a Box of the configured mode, after it has run a command to see that the mode
-// works. For Auto it tries the modes in turn. If none works the error is an *AbsentError; if the
+// Open returns a Box with the configured mode, after it has run a command to check that the mode
+// works. For Auto it tries the modes in turn. If none works, the error is an *AbsentError; if the
 // mode that works cannot do what a setting promises, it is a *SettingError.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if os.Getenv(supervisorEnv) != "" {
-		// A program that does not call Main would start itself again without end.
+		// A program that doesn't call Main would keep starting itself.
 		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
 	}
-	var sweeping sync.WaitGroup // beside the test of the mode, which takes longer
+	var sweeping sync.WaitGroup // it runs during the test of the mode, which takes longer
 	sweeping.Go(supervisor.Sweep)
 	defer sweeping.Wait()
 	b := &Box{cfg: cfg, mode: cfg.Mode}
@@ -63,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	return nil, &AbsentError{tried}
 }
 
-// tryOnly tries the one mode that is configured.
+// tryOnly tries only the configured mode.
 func (b *Box) tryOnly(ctx context.Context) error {
 	if err := supervisor.CheckRights(b.program()); err != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, err), remedyRoot}
@@ -91,8 +91,8 @@ const (
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 
-// try runs a command in the box's mode, to see whether it is kept apart from the rest of the
-// machine. It returns nil if so, and otherwise what went wrong.
+// try runs a command in the box's mode, to check that it is separated from the rest of the machine.
+// It returns nil if so, and otherwise what went wrong.
 func (b *Box) try(ctx context.Context) *Attempt {
 	remedy := ""
 	switch b.mode {
@@ -120,7 +120,7 @@ func (b *Box) try(ctx context.Context) *Attempt {
 	case err == nil:
 		return nil
 	case b.mode == None && os.Geteuid() != 0:
-		return nil // there are no walls that could fail, and each command says what is wrong
+		return nil // there are no walls that could fail, and each command reports what is wrong
 	case errors.Is(err, ErrUnreachable):
 		remedy = remedyReach
 	case b.mode == None:
@@ -129,8 +129,8 @@ func (b *Box) try(ctx context.Context) *Attempt {
 	return &Attempt{b.mode, err, remedy}
 }
 
-// probe runs a command in the box's mode. If that fails with control groups, it tries
-// once more without; if that works, the box has no control groups from then on.
+// probe runs a command in the box's mode. If that fails with control groups, it tries again
+// without; if that works, the box uses no control groups from then on.
 func (b *Box) probe(ctx context.Context) error {
 	err := b.probeOnce(ctx)
 	if err != nil && b.groups.IsUsable() {
@@ -140,15 +140,15 @@ func (b *Box) probe(ctx context.Context) error {
 	return err
 }
 
-// Exit codes of the command that probes the walls, if it could do what it must not.
+// Exit codes of the command that tests the walls, if it could do something that it must not.
 const (
 	couldRead  = 3
 	couldWrite = 4
 	couldRaise = 5
 )
 
-// attempts is the shell command that probes the walls. It opens files of the kernel for writing,
-// and writes nothing to them.
+// attempts is the shell command that tests the walls. It opens files of the kernel for writing, but
+// writes nothing to them.
 const attempts = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
 	/proc/irq/default_smp_affinity /sys/kernel/uevent_helper /sys/power/state /sys/kernel/mm/*/enabled; do
 	true 2>/dev/null >>"$file" && exit 4
@@ -158,8 +158,8 @@ chmod u+s written 2>/dev/null && exit 5
 read -r seen <"$1" && exit 3
 exit 0`
 
-// probeOnce runs a command that looks for a file outside of the workspace, tries to open files for
-// writing through which root rules the machine, and writes a file inside.
+// probeOnce runs a command that looks for a file outside the workspace, tries to open for writing
+// the files through which root controls the machine, and writes a file inside the workspace.
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -203,9 +203,9 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	return checkWritten(filepath.Join(workspace, "written"))
 }
 
-// placeProbe prepares the folder of a probe whose command runs as another user. That user could read
-// the file outside, were there no walls. The folder is root's alone if the commands' workspaces
-// are in such a folder, too.
+// placeProbe prepares the folder of a probe whose command runs as another user. Without walls, that
+// user could read the file outside. The folder is accessible to root alone if the commands'
+// workspaces are in such a folder, too.
 func (b *Box) placeProbe(folder, outside string) error {
 	uid, gid := commandUser(nil)
 	if uid < 0 {

@@ -7,8 +7,7 @@ import (
 	"errors"
 )
 
-// Main carries out the commands under which this program runs itself: there are none on
-// this system.
+// Main handles the commands with which this program runs itself: there are none on this system.
 func Main([]string) (code int, asked bool) { return 0, false }
 
 // Open returns an error, because sandboxes need the Linux kernel: an *AbsentError for Auto, else
@@ -20,10 +19,10 @@ func Open(_ context.Context, cfg Config) (*Box, error) {
 	return nil, &SettingError{"sandbox.mode", string(cfg.Mode) + " needs Linux", `leave it out, or set "auto": then nothing is run`}
 }
 
-// Run returns an error; Open gives no Box on this system.
+// Run returns an error; Open returns no Box on this system.
 func (b *Box) Run(context.Context, Command) (Result, error) {
 	return Result{}, errors.ErrUnsupported
 }
 
-// CheckPersonal returns nil: no commands run here in any directory.
+// CheckPersonal returns nil: no commands run in any directory on this system.
 func CheckPersonal(string) error { return nil }

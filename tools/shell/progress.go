@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// progressEvery is the shortest time between two reports of what a command prints.
+	// progressEvery is the shortest time between two reports of a command's output.
 	progressEvery = 500 * time.Millisecond
 	maxLine       = 200
 )
 
-// lastLines returns a function that takes what a command prints and reports, to the people who
-// watch the turn, its last whole line, but not more often than they can read. It returns nil if
-// report is nil, because nobody watches.
+// lastLines returns a function that receives a command's output and reports its last whole line to
+// the people who watch the turn, but not more often than they can read. It returns nil if report is
+// nil, because nobody watches.
 func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	if report == nil {
 		return nil
@@ -22,13 +22,13 @@ func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	var headless bool // the beginning of rest is missing
 	var reportedAt time.Time
 	return func(p []byte) {
-		if len(p) > 4*maxLine { // skip all but the end: earlier lines are not reported any more
+		if len(p) > 4*maxLine { // skip all but the end: earlier lines are no longer reported
 			p, rest, headless = p[len(p)-4*maxLine:], "", true
 		}
 		rest += string(p)
 		whole, open, ends := cutLast(rest)
 		_, line, follows := cutLast(whole)
-		if headless && !follows { // half a word could be half a secret, which nobody knows any more
+		if headless && !follows { // half a word could be half a secret, which nobody would recognize
 			_, line, _ = strings.Cut(line, " ")
 		}
 		rest = open[max(0, len(open)-maxLine):]
@@ -53,8 +53,8 @@ func cutLast(text string) (before, after string, found bool) {
 	return strings.TrimRight(text[:i], "\r\n"), text[i+1:], true
 }
 
-// printable returns a line without control characters, and shortened, as it is shown to the
-// people who watch. Of a long line that is one word it only says that there is one.
+// printable returns a line as it is shown to the people who watch: shortened, and without control
+// characters. If a long line is a single word, it only says that there is one.
 func printable(line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {

@@ -1,4 +1,4 @@
-// Package shell is the tools with which an agent runs commands in a sandbox.
+// Package shell provides the tools with which an agent runs commands in a sandbox.
 package shell
 
 import (
@@ -14,41 +14,41 @@ import (
 // Config connects the tools to the sandbox and the sessions' directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where the commands of a call run: the folder, and what they may read, write
-	// and reach.
+	// Place returns where the commands of a call run: the folder, and what they may read, write and
+	// reach.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Changed is called when a session's commands may have changed its files.
 	Changed func(call tools.Call)
-	// Background runs commands that go on after their call; nil if that is not possible.
+	// Background runs commands that continue after their call; nil if that is not possible.
 	Background Background
 }
 
-// An Order asks for a command that is to go on running after the call that starts it.
+// An Order asks for a command that continues to run after the call that starts it.
 type Order struct {
 	Args    []string
 	Line    string        // the command as people read it
 	Timeout time.Duration // after which the command is ended; 0 means as long as is allowed
 }
 
-// Background runs commands that go on after the calls that start them. Its results and its errors
-// are for the model.
+// Background runs commands that continue after the calls that start them. Its results and its
+// errors are for the model.
 type Background interface {
 	// Start starts a command as a job and returns its status.
 	Start(ctx context.Context, call tools.Call, o Order) (any, error)
-	// Started reports whether an interrupted call has started its command, and returns the job if
+	// Started reports whether an interrupted call had started its command, and returns the job if
 	// so.
 	Started(ctx context.Context, call tools.Call) (result any, done bool, err error)
 }
 
 const (
-	// maxSpawned bounds how many programs of spawn run for one session at once.
+	// maxSpawned limits how many programs of spawn may run for one session at once.
 	maxSpawned = 5
-	// maxCommand bounds each argument of a command, in bytes: the system takes no more.
+	// maxCommand limits each argument of a command, in bytes: the system accepts no more.
 	maxCommand = 120 << 10
 	maxTimeout = 300 * time.Second
 )
 
-// inBackground tells models what a command in the background is.
+// inBackground tells models what a background command is.
 const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
 
 // New makes the tools exec_shell and spawn.
@@ -74,7 +74,7 @@ func New(c Config) []tools.Tool {
 	}
 }
 
-// commandLine returns a program and its arguments as one would type them in a shell.
+// commandLine returns a program and its arguments the way one would type them in a shell.
 func commandLine(words []string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
 	quoted := make([]string, len(words))
@@ -86,7 +86,7 @@ func commandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// touchOf says what a command touches: it may do anything that the sandbox lets it.
+// touchOf says what a command touches: it may do anything that the sandbox allows.
 func touchOf(command tools.Subject) tools.Touch {
 	return tools.Touch{Subject: command, Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network"}}
 }
@@ -95,7 +95,7 @@ type shellTools struct {
 	Config
 
 	mu        sync.Mutex
-	spawnedIn map[string]int // how many programs of spawn run now, by session
+	spawnedIn map[string]int // how many programs of spawn are running now, by session
 }
 
 type shellArgs struct {
@@ -106,9 +106,9 @@ type shellArgs struct {
 
 func (a shellArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// effectOf returns what a repetition of a command would do: a command is Once, never repeated,
-// because it may do anything. One that runs in the background is Reconcilable, because the store
-// says whether its job was started.
+// effectOf returns what repeating a command would do: a command is Once, never repeated, because it
+// may do anything. One that runs in the background is Reconcilable, because the store records
+// whether its job was started.
 func effectOf(background bool) tools.Effect {
 	if background {
 		return tools.Reconcilable
@@ -116,8 +116,8 @@ func effectOf(background bool) tools.Effect {
 	return tools.Once
 }
 
-// reconcile makes the function that finds out, for a call that was cut off, whether it has
-// started its job.
+// reconcile makes the function that finds out, for a call that was cut off, whether it had started
+// its job.
 func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) (any, bool, error) {
 	return func(ctx context.Context, call tools.Call, _ Args) (any, bool, error) {
 		if s.Background == nil {
@@ -127,13 +127,13 @@ func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) 
 	}
 }
 
-// errNoBackground returns the error for a call that wants to run a command in the background
-// where that is not possible.
+// errNoBackground returns the error for a call that wants to run a command in the background if
+// that is not possible.
 func errNoBackground() error {
 	return tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here: run it without background")
 }
 
-// startJob starts a command as a job, which goes on after its call.
+// startJob starts a command as a job, which continues after its call.
 func (s *shellTools) startJob(ctx context.Context, call tools.Call, line string, seconds float64, args ...string) (any, error) {
 	if s.Background == nil {
 		return nil, errNoBackground()
@@ -144,7 +144,7 @@ func (s *shellTools) startJob(ctx context.Context, call tools.Call, line string,
 	return s.Background.Start(ctx, call, Order{Args: args, Line: line, Timeout: time.Duration(min(max(seconds, 0), 1e6) * float64(time.Second))})
 }
 
-// shellResult is what a command of exec_shell returns to the model.
+// shellResult is what exec_shell returns to the model about a command.
 type shellResult struct {
 	ExitCode   int      `json:"exit_code"`
 	Stdout     string   `json:"stdout"`
@@ -174,7 +174,7 @@ type spawnArgs struct {
 
 func (a spawnArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// spawnResult is what a program of spawn returns to the model.
+// spawnResult is what spawn returns to the model about a program.
 type spawnResult struct {
 	ExitCode    int      `json:"exit_code"`
 	Stdout      string   `json:"stdout"`
@@ -215,7 +215,7 @@ func (s *shellTools) acquireSlot(session string) bool {
 	return true
 }
 
-// releaseSlot counts one program of a session less.
+// releaseSlot counts one program fewer for a session.
 func (s *shellTools) releaseSlot(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,12 +17,12 @@ const (
 	memory = "memory"
 )
 
-// ownLeaf is the group to which this process moves if its own group is to have groups
-// below it: in version 2 a group either has processes or divides its resources, not both.
+// ownLeaf is the group that this process moves to if its own group is to contain groups: in version
+// 2 a group either has processes or divides its resources, not both.
 const ownLeaf = "parley-server"
 
 // Find finds out where control groups can be made, by making one there, and removes groups that
-// were left by processes that died. If groups can be made nowhere, the error says why.
+// were left by processes that died. If none can be made anywhere, the error says why.
 func Find() (Place, error) {
 	own, err := ownGroups()
 	if err != nil {
@@ -125,7 +125,7 @@ func readMounts() (map[string]mount, error) {
 	return mounts, nil
 }
 
-// folderOf returns the folder of a group; false if the mount does not show that group.
+// folderOf returns the folder of a group; false if the mount doesn't show that group.
 func (m mount) folderOf(group string) (string, bool) {
 	below, err := filepath.Rel(m.root, group)
 	if err != nil || below == ".." || strings.HasPrefix(below, "../") {
@@ -134,8 +134,8 @@ func (m mount) folderOf(group string) (string, bool) {
 	return filepath.Join(m.at, below), true
 }
 
-// enableControllers finds the group of version 2 below which groups can be made, enables its
-// controllers for those groups, and enters it into at for each controller.
+// enableControllers finds the version 2 group below which groups can be made, enables its
+// controllers for those groups, and sets its folder in at for each controller.
 func (m mount) enableControllers(group string, at map[string]folder) error {
 	own, ok := m.folderOf(group)
 	if !ok {
@@ -144,10 +144,10 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	parent := filepath.Dir(own)
 	switch {
 	case hasDelegationMark(parent) || filepath.Base(own) == ownLeaf && m.isDelegated(parent):
-		own = parent // whose controllers may not be enabled yet
+		own = parent // its controllers may not be enabled yet
 	case len(readControllers(own, "cgroup.controllers")) == 0:
-		return nil // the controllers are version 1's
-	case isRoot(own): // the machine's own group may have both processes and groups
+		return nil // version 1 has the controllers
+	case isRoot(own): // the machine's root group may have both processes and groups
 		if own != m.at {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	}
 	var failed error
 	for _, controller := range readControllers(own, "cgroup.controllers") {
-		// A controller that is enabled already need not be written, and cannot always be.
+		// A controller that is already enabled need not be written, and cannot always be.
 		if !slices.Contains(readControllers(own, "cgroup.subtree_control"), controller) {
 			failed = errors.Join(failed, write(own, "cgroup.subtree_control", "+"+controller))
 		}
@@ -171,8 +171,8 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	return failed
 }
 
-// readControllers returns which of the two controllers that are used here, pids and memory, a
-// file of a group names.
+// readControllers returns which of the two controllers used here, pids and memory, are named in a
+// group's file.
 func readControllers(dir, file string) (controllers []string) {
 	raw, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -186,14 +186,14 @@ func readControllers(dir, file string) (controllers []string) {
 	return controllers
 }
 
-// isDelegated reports whether the system has left a group to whoever is in it: the group
-// has a mark, or, in a container, nothing above it can be seen.
+// isDelegated reports whether the system has delegated a group to the processes in it: the group
+// has a mark, or, in a container, nothing above it is visible.
 func (m mount) isDelegated(dir string) bool {
 	return hasDelegationMark(dir) || dir == m.at && !isRoot(dir)
 }
 
-// hasDelegationMark reports whether a group has the mark that systemd puts on a group
-// that it delegates.
+// hasDelegationMark reports whether a group has the mark that systemd puts on groups that it
+// delegates.
 func hasDelegationMark(dir string) bool {
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -204,14 +204,14 @@ func hasDelegationMark(dir string) bool {
 	return false
 }
 
-// isRoot reports whether a group is the machine's own, above all others.
+// isRoot reports whether a group is the machine's root group, above all others.
 func isRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// moveToLeaf moves this process to the group ownLeaf below its own, if no other process
-// is in its own.
+// moveToLeaf moves this process to the group ownLeaf below its own group, if no other process is in
+// its own group.
 func moveToLeaf(own string) error {
 	raw, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
 	if err != nil {

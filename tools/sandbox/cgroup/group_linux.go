@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupPrefix begins the names of groups.
+// groupPrefix is the prefix of the names of groups.
 const groupPrefix = "parley-command-"
 
-// removeTime is how long it may take until processes that were killed have left a group.
+// removeTime is how long killed processes may take to leave a group.
 const removeTime = time.Second
 
 // A Group is the control group in which one command runs.
@@ -66,7 +66,7 @@ func (p Place) Make(limits Limits) (_ *Group, err error) {
 	return g, nil
 }
 
-// folders returns the folders in which the parts of a group are made.
+// folders returns the folders in which a group's parts are made.
 func (p Place) folders() (all []folder) {
 	for _, in := range []folder{p.Pids, p.Memory} {
 		if in.Path != "" && !slices.Contains(all, in) {
@@ -76,8 +76,8 @@ func (p Place) folders() (all []folder) {
 	return all
 }
 
-// make makes a part of a group, and locks it. If another process took the part for a left one and
-// has removed it before it was locked, make tries again.
+// make makes a part of a group, and locks it. If another process considered the part left over and
+// removed it before it was locked, make tries again.
 func (f folder) make() (part, error) {
 	for {
 		dir, err := os.MkdirTemp(f.Path, groupPrefix)
@@ -97,7 +97,7 @@ func (f folder) make() (part, error) {
 	}
 }
 
-// lockGroup locks a group, if nobody else has locked it.
+// lockGroup locks a group, unless somebody else has locked it.
 func lockGroup(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func lockGroup(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// limitMemory bounds the part's memory, and lets none of it be swapped.
+// limitMemory limits the part's memory, and prevents it from being swapped.
 func (p part) limitMemory(most string) error {
 	if !p.Unified {
 		err := write(p.Path, "memory.limit_in_bytes", most)
@@ -125,11 +125,11 @@ func (p part) limitMemory(most string) error {
 	return err
 }
 
-// Start starts a program in the group; no process of it is outside of the group at any time.
+// Start starts a program in the group; none of its processes is outside the group at any time.
 //
 // In version 2 the kernel creates the process in the group. In version 1 a process is created in
-// the group of the thread that starts it, so that thread joins the group and comes back: moving
-// the program once it runs would wait for the whole machine, for ten milliseconds and more.
+// the group of the thread that starts it, so that thread joins the group and comes back: moving the
+// program once it is running would wait for the whole machine, for ten milliseconds and more.
 func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -149,9 +149,9 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	return cmd.Start()
 }
 
-// Refused reports whether the group has refused the command processes or threads, and whether the
-// kernel has ended a process of it because of its memory. What Kill's own limit refused counts,
-// too.
+// Refused reports whether the group has refused processes or threads to the command, and whether
+// the kernel has killed one of the group's processes because of its memory. What was refused
+// because of Kill's own limit counts, too.
 func (g *Group) Refused() (tasks, memory bool) {
 	for _, p := range g.parts {
 		tasks = tasks || p.hasEvent("pids.events", "max")
@@ -178,8 +178,8 @@ func (p part) hasEvent(file, what string) bool {
 	return false
 }
 
-// Kill allows the group no more processes, and kills all that it has. It reports whether
-// there were any. The next call kills those that came meanwhile.
+// Kill allows the group no more processes, and kills all that it contains. It reports whether there
+// were any. Processes that were created in the meantime are killed by the next call.
 func (g *Group) Kill() (some bool) {
 	for _, p := range g.parts {
 		some = p.kill() || some
@@ -198,16 +198,15 @@ func (p part) kill() bool {
 		return true
 	}
 	for field := range strings.FieldsSeq(string(raw)) {
-		// 0 stands for a process that cannot be seen from here; to kill it would kill this process.
+		// 0 is a process that cannot be seen from here; killing it would kill this process.
 		if pid, err := strconv.Atoi(field); err == nil && pid > 0 && pid != os.Getpid() {
-			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have just ended
 		}
 	}
 	return true
 }
 
-// Remove removes the group, which Kill has emptied. Sweep removes later what cannot be
-// removed now.
+// Remove removes the group, which Kill has emptied. Sweep later removes what cannot be removed now.
 func (g *Group) Remove() (err error) {
 	for _, p := range g.parts {
 		err = errors.Join(err, p.remove(), p.lock.Close())
@@ -216,7 +215,7 @@ func (g *Group) Remove() (err error) {
 	return err
 }
 
-// remove removes a part. A process that has ended may still be in the part for a moment.
+// remove removes a part. A process that has ended may stay in the part for a moment.
 func (p part) remove() error {
 	for until := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) {
 		err := unix.Rmdir(p.Path)
@@ -229,8 +228,8 @@ func (p part) remove() error {
 	}
 }
 
-// Sweep kills and removes the groups of commands whose supervisor was killed: no process has them
-// locked.
+// Sweep kills and removes the groups of commands whose supervisor was killed: no process holds
+// their lock.
 func (p Place) Sweep() {
 	for _, in := range p.folders() {
 		in.sweepBelow()
@@ -256,7 +255,7 @@ func (f folder) sweep() error {
 	if err != nil {
 		return err
 	}
-	f.sweepBelow() // a command may have been this program, with groups of its own
+	f.sweepBelow() // the command may have been this program, with groups of its own
 	p := part{folder: f, lock: lock}
 	for until := time.Now().Add(removeTime); p.kill() && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)

@@ -1,4 +1,5 @@
-// Package egress is an HTTP proxy that lets a command reach the hosts that are allowed.
+// Package egress provides an HTTP proxy through which a command reaches the hosts that it may
+// reach, and no others.
 //
 // The proxy accepts CONNECT and requests with an absolute URL. It refuses hosts that are
 // not on its list with a 403 that names the host.
@@ -23,9 +24,9 @@ import (
 	"parley/tools/target"
 )
 
-// Check returns what is wrong with an entry of the list of allowed hosts; nil if nothing. An
-// entry is HOST, or *.DOMAIN for everything below a domain, for the ports 80 and 443; or either
-// of them with :PORT.
+// Check returns what is wrong with an entry in the list of allowed hosts; nil if nothing. An entry
+// is HOST, or *.DOMAIN for everything below a domain, for the ports 80 and 443; or either of them
+// with :PORT.
 func Check(entry string) error {
 	host, port := splitHostPort(entry)
 	if strings.Contains(entry, "/") {
@@ -63,7 +64,7 @@ func splitHostPort(entry string) (host, port string) {
 	return strings.TrimSuffix(strings.Trim(entry, "[]"), "."), ""
 }
 
-// A Proxy connects one command with the hosts that it may reach.
+// A Proxy connects one command to the hosts that it may reach.
 type Proxy struct {
 	allowed   []string
 	server    *http.Server
@@ -76,14 +77,14 @@ type Proxy struct {
 	refused []string
 }
 
-// maxRefused is how many refused hosts are remembered at most.
+// maxRefused limits how many refused hosts are remembered.
 const maxRefused = 20
 
 // New makes a proxy that allows these hosts.
 func New(allowed []string) *Proxy {
 	p := &Proxy{allowed: allowed, dial: &net.Dialer{Timeout: 20 * time.Second}, closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
-	p.transport = &http.Transport{ // Proxy is nil: the proxy ignores the environment's own proxy settings
+	p.transport = &http.Transport{ // Proxy is nil: the proxy ignores the proxy settings in the environment
 		DialContext: p.dialAllowed, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression: true, IdleConnTimeout: 10 * time.Second,
 	}
@@ -106,7 +107,7 @@ func (p *Proxy) Close() error {
 	return p.server.Close()
 }
 
-// Refused returns the hosts that the command has asked for and may not reach.
+// Refused returns the hosts that the command asked for but may not reach.
 func (p *Proxy) Refused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,9 +162,9 @@ func (p *Proxy) refuse(w http.ResponseWriter, host string) {
 	http.Error(w, fmt.Sprintf("parley: the host %s may not be reached: the operator allows hosts in [sandbox] network", host), http.StatusForbidden)
 }
 
-// dialAllowed connects to a host that is allowed. It refuses a name that leads to this machine,
-// or to addresses that only machines of a cloud can reach, because the owner of an allowed name
-// could let it lead anywhere.
+// dialAllowed connects to an allowed host. It refuses a name that resolves to this machine, or to
+// addresses that only a cloud's machines can reach, because the owner of an allowed name could
+// point it anywhere.
 func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _ := splitHostPort(address)
 	d := *p.dial
@@ -182,7 +183,7 @@ func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.C
 	return d.DialContext(ctx, network, address)
 }
 
-// tunnel connects the command with a host, until one of them ends the connection.
+// tunnel connects the command to a host, until one of them closes the connection.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address string) {
 	far, err := p.dialAllowed(ctx, "tcp", address)
 	if err != nil {
@@ -210,7 +211,7 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address strin
 	}
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(near, far) // an error ends the tunnel as an end does
+		_, _ = io.Copy(near, far) // an error ends the tunnel, just like the end of the data
 		halfClose(near)
 	})
 	_, _ = io.Copy(far, buffered)
@@ -218,22 +219,22 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address strin
 	back.Wait()
 }
 
-// halfClose tells the other end of a connection that nothing more is sent, and leaves the other
-// direction open.
+// halfClose tells the other end of a connection that nothing more will be sent, and leaves the
+// other direction open.
 func halfClose(c net.Conn) {
 	if c, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // it may be closed already
 	}
 }
 
-// forward sends a plain request to its host, and the answer back.
+// forward sends a plain request to its host, and returns the answer.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
 	for _, name := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade"} {
 		out.Header.Del(name)
 	}
-	out.Host = r.URL.Host // the host gets the name that was allowed
+	out.Host = r.URL.Host // send the host the name that was allowed
 	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
@@ -246,5 +247,5 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(w, resp.Body) // the command or the host may have ended the connection
+	_, _ = io.Copy(w, resp.Body) // the command or the host may have closed the connection
 }

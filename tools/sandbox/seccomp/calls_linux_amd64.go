@@ -4,16 +4,16 @@ import "golang.org/x/sys/unix"
 
 const arch = unix.AUDIT_ARCH_X86_64
 
-// Chmod is the number of a system call that newer kinds of processors no longer have.
+// Chmod is the number of a system call that newer processor architectures don't have.
 const Chmod = unix.SYS_CHMOD
 
-// legacy returns rules for the calls that only this kind of processor still has.
+// legacy returns rules for the calls that only this architecture still has.
 func legacy() []rule {
 	return append(append(answerAll(errnoAnswer(unix.EPERM), unix.SYS_CHOWN, unix.SYS_LCHOWN), answerAll(notify, Chmod)...),
 		answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_INOTIFY_INIT, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT)...)
 }
 
-// legacySetIDRules are the setIDRules of those calls.
+// legacySetIDRules returns the setIDRules for those calls.
 func legacySetIDRules() []rule {
 	denied := errnoAnswer(unix.EPERM)
 	return []rule{

@@ -4,10 +4,10 @@ import "golang.org/x/sys/unix"
 
 const arch = unix.AUDIT_ARCH_AARCH64
 
-// legacy returns rules for the calls that only older kinds of processors have: none here.
+// legacy returns rules for the calls that only older architectures have: none here.
 func legacy() []rule { return nil }
 
 func legacySetIDRules() []rule { return nil }
 
-// Chmod is a call that this kind of processor does not have.
+// Chmod is a call that this architecture doesn't have.
 const Chmod = -1

@@ -9,16 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The offsets of the fields in struct seccomp_data, by which the kernel describes a system call
-// to a filter.
+// The offsets of the fields in struct seccomp_data, which describes a system call to a filter.
 const (
 	atNumber = 0
 	atArch   = 4
 	atArgs   = 16
 )
 
-// A filter's answers to a system call: let it run, ask the process that holds the filter's
-// listener, or make it fail with an error number.
+// A filter's answers to a system call: let it run, ask the process that holds the filter's listener, or make it
+// fail with an error number.
 const (
 	allow  = 0x7fff0000
 	notify = 0x7fc00000
@@ -28,17 +27,16 @@ const (
 // errnoAnswer returns the answer that makes a call fail with an error number.
 func errnoAnswer(e unix.Errno) uint32 { return refuse | uint32(e) }
 
-// A rule says how system calls with this number are answered; if test is set, only those that the
-// test matches.
+// A rule says how to answer system calls with this number; if test is set, it applies only to calls that the test
+// matches.
 type rule struct {
 	call   uint32
 	answer uint32
 	test   test
 }
 
-// A test is a part of a filter: for a call that it matches, the filter goes on with the
-// instruction after the test, which is the rule's answer; for any other call it skips
-// that.
+// A test is a part of a filter: for a call that it matches, the filter continues with the instruction after the
+// test, which is the rule's answer; for any other call it skips that instruction.
 type test []unix.SockFilter
 
 // load returns the instruction that loads a word of struct seccomp_data.
@@ -46,8 +44,8 @@ func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
-// jump returns the instruction that compares the loaded word with k, and skips yes or no
-// instructions.
+// jump returns the instruction that compares the loaded word with k, and skips yes instructions if they match, or
+// no instructions if not.
 func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
 }
@@ -69,8 +67,7 @@ func hasAnyFlag(n, flags uint32) test {
 	return test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, 1)}
 }
 
-// hasFlagsOfBoth matches calls whose argument n has one of the flags, and whose argument m has one
-// of the others.
+// hasFlagsOfBoth matches calls whose argument n has one of the flags, and whose argument m has one of the others.
 func hasFlagsOfBoth(n, flags, m, others uint32) test {
 	second := hasAnyFlag(m, others)
 	return append(test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, len(second)+1)}, second...)
@@ -106,7 +103,7 @@ func Assemble(f Filter) ([]byte, error) {
 	return raw, nil
 }
 
-// Program returns a filter's instructions.
+// Program returns the instructions of a filter.
 func Program(f Filter) []unix.SockFilter {
 	program := []unix.SockFilter{
 		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errnoAnswer(unix.ENOSYS)), // calls of other architectures have other numbers
@@ -127,7 +124,7 @@ func Program(f Filter) []unix.SockFilter {
 	return append(program, answer(allow))
 }
 
-// answerAll returns, for each of the calls, a rule with this answer.
+// answerAll returns a rule with this answer for each of the calls.
 func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	for _, call := range calls {
 		rules = append(rules, rule{call: call, answer: answer})
@@ -135,9 +132,8 @@ func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	return rules
 }
 
-// hardenedRules refuse system calls that no command needs and through which kernels were
-// attacked, that take memory which no limit counts, or that reach networks which belong to no
-// namespace.
+// hardenedRules refuse system calls that no command needs and that were used to attack kernels, that take memory
+// that no limit counts, or that reach networks that belong to no namespace.
 func hardenedRules() []rule {
 	missing := errnoAnswer(unix.ENOSYS)
 	rules := answerAll(missing,
@@ -150,20 +146,20 @@ func hardenedRules() []rule {
 	return slices.Concat(ringRules(), rules, setIDRules())
 }
 
-// ringRules refuse io_uring: what it does is not a system call of its own, so that no rule sees it.
+// ringRules refuse io_uring: its operations are not system calls of their own, so no rule would see them.
 func ringRules() []rule {
 	return answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)
 }
 
-// setIDs are the bits of a mode by which others run a file with the rights of its owner or group.
+// setIDs are the bits of a file's mode that let others run the file with the rights of its owner or group.
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
-// makesFile are the flags of an open call that make a file, so that the call's mode counts.
+// makesFile are the flags of an open call that create a file, so that the call's mode counts.
 const makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// setIDRules refuse calls that give a file one of the bits setIDs: a workspace is left behind by its
-// commands, and outside of the sandbox these bits count. A filter cannot read the mode of openat2,
-// without which programs do.
+// setIDRules refuse calls that set one of the bits setIDs on a file: a workspace outlives its commands, and outside
+// the sandbox these bits take effect. A filter cannot read the mode that is passed to openat2, which programs can
+// do without.
 func setIDRules() []rule {
 	denied := errnoAnswer(unix.EPERM)
 	return append([]rule{
@@ -176,10 +172,10 @@ func setIDRules() []rule {
 	}, legacySetIDRules()...)
 }
 
-// closedRules refuse system calls that lead to other processes of the same user or to any
-// network. They do not look at the paths that calls name, because a filter cannot read them. What
-// changes an open file that is not open for writing, too, is refused or left to the judge: Landlock lets
-// a file be opened that the command may only read.
+// closedRules refuse system calls that lead to other processes of the same user or to any network. They ignore the
+// paths that calls name, because a filter cannot read them. Calls that can change an open file that isn't open for
+// writing are refused, too, or left to the judge, because Landlock lets the command open files that it may only
+// read.
 func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -207,13 +203,13 @@ func closedRules() []rule {
 	)
 }
 
-// The numbers by which ioctl sets attributes of a file, also to programs of 32 bits.
+// The numbers of the ioctl operations that set a file's attributes, including those for 32-bit programs.
 const (
 	setFlags32 = 0x40046602
 	setFSXattr = 0x401c5820
 )
 
-// Calls that the library does not name yet; their numbers are the same everywhere.
+// Calls that the library doesn't name yet; their numbers are the same on all architectures.
 const (
 	setxattrat    = 463
 	removexattrat = 466

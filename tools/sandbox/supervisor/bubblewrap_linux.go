@@ -19,17 +19,17 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// programInside is the path of this program inside the sandbox, for commands that need its proxy
-// to reach the network.
+// programInside is the path of this program inside the sandbox, for commands that need it to reach the network
+// through a proxy.
 const programInside = "/run/parley"
 
-// tasksEach is how many threads are allowed for each allowed process: the kernel's limit
-// counts threads, and many programs start several.
+// tasksEach is how many threads are allowed for each allowed process: the kernel's limit counts threads, and many
+// programs start several.
 const tasksEach = 8
 
-// startBubblewrap starts the command in namespaces of its own. The command waits before
-// its first instruction until its limits are set from here: after bubblewrap has set the
-// command up, its limit of processes counts the command alone.
+// startBubblewrap starts the command in namespaces of its own. Before its first instruction, the command waits
+// until its limits are set from here: once bubblewrap has set up the command, its process limit counts only the
+// command.
 func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeAll()) }()
@@ -66,14 +66,14 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		err = errors.Join(err, preferForOOMKill(first.Child))
 	}
 	_, released := release.Write([]byte{1})
-	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has ended already, and says why
+	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has already ended, and reports why
 		err = errors.Join(err, released)
 	}
 	c.code = func(end error) (int, error) { return readExitCode(words, status, end) }
 	return c, errors.Join(err, release.Close())
 }
 
-// bubblewrapLine adds to bubblewrap's arguments the walls that the command gets, and the command.
+// bubblewrapLine adds to bubblewrap's arguments the command's walls, and the command.
 func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]string, error) {
 	walls, err := s.bubblewrapArgs(pipes)
 	if err != nil {
@@ -98,9 +98,9 @@ func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]st
 	return pipes.hideArgs(append(args, "--remount-ro", "/"), command)
 }
 
-// hideArgs returns bubblewrap's command line, given its arguments and the command's. It has bubblewrap
-// read the arguments from a file: they say where the workspace is on this machine, and the command
-// can read bubblewrap's command line.
+// hideArgs returns bubblewrap's command line, given its arguments and the command's. It has bubblewrap read its
+// arguments from a file: they say where the workspace is on this machine, and the command can read bubblewrap's
+// command line.
 func (p *pipes) hideArgs(args, command []string) ([]string, error) {
 	number, err := p.addText([]byte(strings.Join(args, "\x00") + "\x00"))
 	if err != nil {
@@ -109,8 +109,8 @@ func (p *pipes) hideArgs(args, command []string) ([]string, error) {
 	return append([]string{"--args", number, "--"}, command...), nil
 }
 
-// command returns the command line that bubblewrap runs inside the sandbox. It adds to args what
-// bubblewrap must do for that.
+// command returns the command line that bubblewrap runs inside the sandbox. It adds to args the arguments that
+// bubblewrap needs for that.
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
 	case s.Own:
@@ -118,22 +118,22 @@ func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	case s.Args[0] == "sh":
 		return s.Args, nil
 	}
-	// A shell reports a missing program, and with the usual exit code.
+	// The shell reports a missing program, with the usual exit code.
 	return append([]string{"sh", "-c", `exec "$0" "$@"`}, s.Args...), nil
 }
 
-// pipes are the files that a child gets beside standard input, output and error.
+// pipes are the files that a child gets besides standard input, output and error.
 type pipes struct{ childFiles []*os.File }
 
-// addFile adds a file, and returns the file descriptor, as text, under which the child has it.
+// addFile adds a file, and returns the number, as text, of the file descriptor that it will have in the child.
 func (p *pipes) addFile(f *os.File) string {
 	p.childFiles = append(p.childFiles, f)
 	return strconv.Itoa(2 + len(p.childFiles))
 }
 
-// addText adds a file that holds a text of any length, and returns its descriptor as addFile
-// does. The file is in memory and not a pipe: a pipe holds some 64 KB and then waits for its
-// reader, but the child that reads it is started only after everything was written.
+// addText adds a file that contains a text of any length, and returns its descriptor as addFile does. It uses a
+// file in memory rather than a pipe: a pipe accepts some 64 KB and then waits for its reader, but the child that
+// reads it is started only after everything was written.
 func (p *pipes) addText(content []byte) (string, error) {
 	fd, err := unix.MemfdCreate("request", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -152,9 +152,9 @@ func (p *pipes) addText(content []byte) (string, error) {
 	return number, err
 }
 
-// mountProgram shows this program inside as the file programInside. If its file was
-// replaced since this program was started, the program is copied: its path would lead to
-// the other file. Likewise if the command's user cannot go to its path.
+// mountProgram makes this program visible inside the sandbox as the file programInside. If its file was replaced
+// since this program was started, it copies the program, because the path would lead to the other file. It does the
+// same if the command's user cannot reach the path.
 func (s *supervisor) mountProgram(p *pipes, args *[]string) error {
 	path, err := os.Executable()
 	if err != nil {
@@ -185,8 +185,8 @@ func (p *pipes) closeAll() (err error) {
 	return err
 }
 
-// readExitCode returns the command's exit code, which bubblewrap reports in JSON. If bubblewrap
-// has reported none, it has not run the command, and readExitCode returns an error.
+// readExitCode returns the command's exit code, which bubblewrap reports in JSON. If bubblewrap has reported none,
+// it has not run the command, and readExitCode returns an error.
 func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error) {
 	defer func() { _ = status.Close() }() // it was read
 	for {
@@ -206,9 +206,8 @@ func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error)
 	return -1, errSetup
 }
 
-// limitTasks bounds how many processes and threads there may be in the namespace of the process
-// pid: as many as the command may have, and the others that are there besides. The limit does not
-// hold for root.
+// limitTasks limits how many processes and threads there may be in the namespace of the process pid: as many as the
+// command may have, plus others that are not its own. The limit doesn't apply to root.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil
@@ -216,7 +215,7 @@ func (s *supervisor) limitTasks(pid int, others uint64) error {
 	most := uint64(s.Processes)*tasksEach + others
 	err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
-		return nil // the process has ended, or had a lower limit already
+		return nil // the process has ended, or already had a lower limit
 	}
 	return err
 }
@@ -231,7 +230,7 @@ func preferForOOMKill(pid int) error {
 	return err
 }
 
-// credential returns the user that the command runs as; nil means the supervisor's.
+// credential returns the user that the command runs as; nil means the supervisor's own.
 func (s *supervisor) credential() *syscall.Credential {
 	if s.UID < 0 {
 		return nil
@@ -239,8 +238,7 @@ func (s *supervisor) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
 }
 
-// bubblewrapArgs returns the arguments of bubblewrap that say what the command sees inside the
-// sandbox.
+// bubblewrapArgs returns the arguments for bubblewrap that determine what the command sees inside the sandbox.
 func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if s.UID >= 0 {
@@ -277,7 +275,7 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	args = append(args,
 		"--perms", "0644", "--file", passwd, "/etc/passwd", "--perms", "0644", "--file", group, "/etc/group",
 		"--proc", "/proc")
-	// bubblewrap itself covers what it finds to be writable, and does not find the files in /proc/sys.
+	// bubblewrap itself covers what it finds to be writable, but doesn't find the files in /proc/sys.
 	for _, name := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/pressure", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
 		args = append(args, "--ro-bind-try", name, name)
 	}
@@ -298,8 +296,8 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	return args, nil
 }
 
-// placeArgs returns the arguments of bubblewrap that show a command its own folders: those that
-// it reads, and its workspace. dir is the folder in which the command starts.
+// placeArgs returns the arguments for bubblewrap that show a command its own folders: those that it reads, and its
+// workspace. dir is the folder in which the command starts.
 func (s *supervisor) placeArgs() (args []string, dir string) {
 	for _, shown := range s.Shows {
 		args = append(args, "--ro-bind", shown.Path, shown.As)
@@ -325,8 +323,8 @@ func (s *supervisor) placeArgs() (args []string, dir string) {
 	return args, dir
 }
 
-// systemArgs returns the arguments of bubblewrap that show the command this machine's programs
-// and what they need, read-only; net says that this includes what the network needs.
+// systemArgs returns the arguments for bubblewrap that show the command this machine's programs and what they need,
+// read-only; net says that this includes what the network needs.
 func systemArgs(net bool) (args []string) {
 	args = []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -348,7 +346,7 @@ func systemArgs(net bool) (args []string) {
 	return args
 }
 
-// etcFiles returns the files of /etc that programs need and that hold no secret.
+// etcFiles returns the files in /etc that programs need and that contain no secret.
 func etcFiles(net bool) []string {
 	names := []string{
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
@@ -362,9 +360,8 @@ func etcFiles(net bool) []string {
 	return names
 }
 
-// behindProxy gives the command a way to the hosts that are allowed, and to no others:
-// its namespace has no network, and its connections inside go to a socket whose other end
-// a proxy in this process serves.
+// behindProxy lets the command reach the allowed hosts, and no others: its namespace has no network, and its
+// connections inside go to a socket that a proxy in this process serves.
 func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -384,8 +381,8 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	return s.enterArgs(pipes, args, enterRequest{Listen: number})
 }
 
-// enterArgs returns the command line for bubblewrap with which this program is started inside
-// first; it does there what e says, and then becomes the command.
+// enterArgs returns the command line for bubblewrap that first starts this program inside the sandbox, where it
+// does what e says and then becomes the command.
 func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]string, error) {
 	if err := s.mountProgram(pipes, args); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A usage says how much a folder holds, with all that is below it.
+// A usage says how much a folder contains, with everything below it.
 type usage struct {
 	bytes int64
 	items int
@@ -17,7 +17,7 @@ type usage struct {
 
 const (
 	diskBlock = 4096
-	// maxDepth and maxItems bound how much of a folder is counted, which the command may fill.
+	// maxDepth and maxItems limit how much of a folder is counted, because the command may fill it.
 	maxDepth = 256
 	maxItems = 1_000_000
 )
@@ -28,26 +28,26 @@ var (
 	errTooMany = errors.New("it holds more files than can be counted")
 )
 
-// A walk goes through a folder, with everything below it. It follows no link, even if the folder
-// changes meanwhile. If it cannot read a folder in it, it returns an error, because that folder
-// could hold anything.
+// A walk visits a folder and everything below it. It follows no link, even if the folder changes in
+// the meantime. If it cannot read a folder, it returns an error, because that folder could contain
+// anything.
 type walk struct {
 	usage
 	// visit, if set, is called for each item, and returns whether the item is gone after that.
 	visit func(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error)
-	// deep, if set, is called for a folder that lies too deep for the walk; otherwise such a folder
+	// deep, if set, is called for a folder that is too deep for the walk; otherwise such a folder
 	// ends the walk with errTooDeep.
 	deep func(above int, name string) error
 }
 
-// measure returns how much a folder holds, with everything below it.
+// measure returns how much a folder contains, with everything below it.
 func measure(folder string) (usage, error) {
 	var w walk
 	err := w.walk(folder)
 	return w.usage, err
 }
 
-// walk goes through the folder at a path.
+// walk visits the folder at a path.
 func (w *walk) walk(folder string) error {
 	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *walk) walk(folder string) error {
 	return w.walkOpen(os.NewFile(uintptr(fd), folder), 0)
 }
 
-// walkOpen goes through an open folder, and closes it.
+// walkOpen visits an open folder, and closes it.
 func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for {
@@ -75,7 +75,7 @@ func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	}
 }
 
-// walkItem counts an item of a folder, and goes through it if it is a folder.
+// walkItem counts an item in a folder, and visits it if it is a folder itself.
 func (w *walk) walkItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -106,7 +106,7 @@ func (w *walk) walkItem(above int, name string, depth int) error {
 	}
 	fd, err := openFolder(above, name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil // the item is gone, or no folder any more
+		return nil // the item is gone, or is no longer a folder
 	}
 	if err != nil {
 		return &os.PathError{Op: "open", Path: name, Err: err}
@@ -117,8 +117,8 @@ func (w *walk) walkItem(above int, name string, depth int) error {
 // closeFD closes a file that was only read; its error does not matter.
 func closeFD(fd int) { _ = unix.Close(fd) }
 
-// openFolder opens a folder to be counted. If its owner has no right to read it, openFolder
-// grants that first: the folder is the command's own, and could otherwise hide anything.
+// openFolder opens a folder to be counted. If its owner has no right to read it, openFolder grants
+// that first: the folder is the command's own, and could otherwise hide anything.
 func openFolder(above int, name string) (int, error) {
 	const how = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(above, name, unix.O_RDONLY|how, 0)
@@ -137,9 +137,9 @@ func openFolder(above int, name string) (int, error) {
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// largestFile returns how large one file of a folder may become. That is less than all that the
-// folder may hold, so that a program that fills its quota with one file gets an error, and is not
-// ended because the files beside it take some room as well.
+// largestFile returns the maximum size of one file in a folder. It is less than the folder's quota,
+// so that a program that fills its quota with one file gets an error, rather than being ended
+// because the files beside that one take some space as well.
 func (q Quota) largestFile() int64 {
 	const room = 64 // the part of the quota that is left free is 1/room
 	return max(q.Bytes-max(q.Bytes/room, 16*diskBlock), diskBlock)

@@ -13,42 +13,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideProxy is the proxy's address inside, on the loopback of the command's own network.
+// insideProxy is the proxy's address inside the sandbox, on the loopback of the command's own
+// network.
 const (
 	insideProxy = "127.0.0.1:3128"
 	insidePort  = 3128
 )
 
-// An enterRequest says what this program does, when it was started inside the sandbox, before it
+// An enterRequest says what this program does after it was started inside the sandbox, before it
 // becomes the command's program.
 type enterRequest struct {
 	Args []string
 	Env  []string `json:",omitempty"` // nil leaves the environment as it is
-	// the file descriptor over which a listening socket is sent to the supervisor; "" means none
+	// Listen is the file descriptor over which a listening socket is sent to the supervisor; ""
+	// means none.
 	Listen string `json:",omitempty"`
-	// Walls, if set, are the walls that this process puts up around itself first.
+	// Walls, if set, are the walls that this process first puts up around itself.
 	Walls *landlockWalls `json:",omitempty"`
-	// Plain means that root has started this process as another user, so that it drops what it may
+	// Plain means that root has started this process as another user, so it drops whatever it may
 	// have kept of root's rights.
 	Plain bool `json:",omitempty"`
 	// Bare means that the command has no walls.
 	Bare bool `json:",omitempty"`
 	// Mounted, if set, is the folder that the command can write to. Somebody who may write to the
-	// workspace could have replaced the folder before it was shown inside; if so, nothing is run.
+	// workspace could have replaced the folder before it was made visible inside; if so, nothing is
+	// run.
 	Mounted *folderID `json:",omitempty"`
 }
 
 // writesName is the environment variable that tells a command which folder it can write to.
 const writesName = "JOB_DIR"
 
-// A folderID identifies a folder by its path and by the device and inode behind it, so that one
-// notices if another folder has taken its path.
+// A folderID identifies a folder by its path and by the device and inode at that path, so that it
+// is noticed if another folder has taken the path.
 type folderID struct {
 	Path     string
 	Dev, Ino uint64
 }
 
-// errMoved means that another folder has taken the path of the one that was meant.
+// errMoved means that another folder has taken the path of the intended one.
 var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
 
 // open opens the folder; it fails if another folder is at the path.
@@ -67,7 +70,7 @@ func (p *folderID) open() (*os.File, error) {
 	return f, nil
 }
 
-// placeOf returns the folderID of an open folder that has this path.
+// placeOf returns the folderID of an open folder with this path.
 func placeOf(f *os.File, path string) (*folderID, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -79,9 +82,9 @@ func placeOf(f *os.File, path string) (*folderID, error) {
 // fdPath returns a path that leads to an open file, even if the file was renamed.
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// openWrites opens the folder that the command can write to, if that is not the whole workspace.
-// If this process is root and the command runs as another user, it makes the folder writable for
-// that user. It follows no link on the way.
+// openWrites opens the folder that the command can write to, if that is not the whole workspace. If
+// this process is root and the command runs as another user, it makes the folder writable for that
+// user. It follows no link on the path.
 func (s *supervisor) openWrites() error {
 	if s.Writes == "" {
 		return nil
@@ -104,21 +107,21 @@ func (s *supervisor) openWrites() error {
 	return s.writes.Chown(s.UID, s.GID)
 }
 
-// closeWrites closes the folder to which the command may write.
+// closeWrites closes the folder that the command may write to.
 func (s *supervisor) closeWrites() {
 	if s.writes != nil {
 		_ = s.writes.Close() // this process has written nothing to it
 	}
 }
 
-// Exit codes of a program that was not run, as shells have them.
+// Exit codes of a program that was not run, as in shells.
 const (
 	codeNotRun   = 126
 	codeNotFound = 127
 )
 
-// enterSandbox turns this process, which is inside the sandbox already, into the command. It
-// reports errors to standard error.
+// enterSandbox turns this process, which is already inside the sandbox, into the command. It
+// reports errors on standard error.
 func enterSandbox(args []string) int {
 	if len(args) != 1 {
 		return codeNotRun
@@ -167,7 +170,7 @@ func enterSandbox(args []string) int {
 	return codeNotRun
 }
 
-// readNumberedFile reads all of the file that is open under this descriptor, and closes it.
+// readNumberedFile reads the whole file that is open under this descriptor, and closes it.
 func readNumberedFile(number string) ([]byte, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -178,7 +181,7 @@ func readNumberedFile(number string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// handOutSocket makes the listening socket to which the command will connect, and sends it to the
+// handOutSocket makes the listening socket that the command will connect to, and sends it to the
 // supervisor over the file descriptor number.
 func handOutSocket(number string) error {
 	n, err := strconv.Atoi(number)
@@ -199,7 +202,7 @@ func handOutSocket(number string) error {
 	return errors.Join(err, unix.Close(l), unix.Close(n))
 }
 
-// receiveFile receives an open file that was sent over from.
+// receiveFile receives an open file that is sent over from.
 func receiveFile(from *os.File) (*os.File, error) {
 	defer func() { _ = from.Close() }() // it was read
 	space := make([]byte, unix.CmsgSpace(4))
@@ -223,7 +226,7 @@ func receiveFile(from *os.File) (*os.File, error) {
 func serveInside(from *os.File, proxy Proxy) {
 	listening, err := receiveFile(from)
 	if err != nil {
-		return // the command was not run, and bubblewrap says why
+		return // the command was not run, and bubblewrap reports why
 	}
-	_ = proxy.Serve(listening) // if that fails the command cannot connect
+	_ = proxy.Serve(listening) // if that fails, the command cannot connect
 }

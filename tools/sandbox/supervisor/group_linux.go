@@ -7,24 +7,25 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// A group is the control group that the command is started in; nil is none, and does nothing.
+// A group is the control group that the command is started in; nil means none, and its methods then
+// do nothing.
 //
-// The group's limits are looser than the configured ones, and only stop a command at once that
-// goes far beyond them: a group counts threads and all memory, but the configuration limits
-// processes, and memory that they share with no others. So the supervisor also measures a command
-// in a group.
+// The group's limits are looser than the configured ones, and only stop a command at once if it far
+// exceeds them: a group counts threads and all memory, whereas the configuration limits processes,
+// and memory that they share with no others. So the supervisor also measures a command that is in a
+// group.
 type group struct {
 	made      *cgroup.Group
 	memory    int64 // what the configuration allows, in bytes
 	processes int
 }
 
-// kernelMemory is what the kernel needs to run a command, besides the command's own
-// memory: a control group counts both.
+// kernelMemory is the memory that the kernel needs to run a command, besides the command's own: a
+// control group counts both.
 const kernelMemory = 32 << 20
 
-// makeGroup makes the control group that a request asks for. Where none can be made it returns nil:
-// the supervisor's own measuring alone holds the command to its limits.
+// makeGroup makes the control group that a request asks for. If none can be made, it returns nil,
+// and only the supervisor's measurements hold the command to its limits.
 func makeGroup(r *Request) *group {
 	if !r.Groups.IsUsable() {
 		return nil
@@ -55,8 +56,7 @@ func (g *group) kill() {
 	}
 }
 
-// refused returns of what the command wanted more than its control group allowed; "" if of
-// nothing.
+// refused returns what the command wanted more of than its control group allowed; "" if nothing.
 func (g *group) refused() (Reason, string) {
 	if g == nil {
 		return "", ""
@@ -71,8 +71,8 @@ func (g *group) refused() (Reason, string) {
 	return "", ""
 }
 
-// remove removes the group, whose processes have ended. If that fails, the start of
-// the next command removes it.
+// remove removes the group, whose processes have ended. If that fails, it is removed when the next
+// command starts.
 func (g *group) remove() {
 	if g != nil {
 		_ = g.made.Remove()

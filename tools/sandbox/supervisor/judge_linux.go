@@ -16,19 +16,18 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// A judge decides about the command's system calls that change a file's mode or times, by its path or
-// through an open file, for which Landlock has no rules: it makes the change itself if the command may write to
-// the file, and refuses it otherwise.
+// A judge decides about the command's system calls that change a file's mode or times, by its path or through an
+// open file, for which Landlock has no rules: it makes the change itself if the command may write to the file, and
+// refuses it otherwise.
 type judge struct {
 	from    *os.File            // the file over which the listener is sent
 	uid     int                 // the user whose files may be changed
-	become  *syscall.Credential // the user as whom the judge acts, if this process is root; else nil
-	view    *os.File            // the namespace in which the command sees this machine's files; nil if it is this process's
+	become  *syscall.Credential // the user that the judge acts as, if this process is root; else nil
+	view    *os.File            // the namespace in which the command sees this machine's files; nil if it is this process's own
 	folders []string
 }
 
-// newJudge makes a judge for the supervisor's command; folders are those in which the command may
-// change files.
+// newJudge makes a judge for the supervisor's command. The command may change files in folders.
 func (s *supervisor) newJudge(from *os.File, folders ...string) *judge {
 	j := &judge{from: from, uid: s.UID, view: s.view}
 	if s.UID < 0 {
@@ -44,7 +43,7 @@ func (s *supervisor) newJudge(from *os.File, folders ...string) *judge {
 	return j
 }
 
-// A notification is struct seccomp_notif: a system call that waits for its answer.
+// A notification is struct seccomp_notif: a system call that waits for an answer.
 type notification struct {
 	id   uint64
 	pid  uint32
@@ -69,9 +68,9 @@ func (j *judge) run() {
 	if err != nil {
 		return // the command was not run, and its standard error says why
 	}
-	defer func() { _ = listener.Close() }() // no call waits for an answer any more
+	defer func() { _ = listener.Close() }() // no call waits for an answer any longer
 	if j.become != nil && j.becomeUser() != nil {
-		return // each call that waits fails
+		return // each waiting call fails
 	}
 	fd := int(listener.Fd())
 	for {
@@ -84,7 +83,7 @@ func (j *judge) run() {
 		}
 		var call notification
 		if err := ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
-			continue // the process has ended meanwhile
+			continue // the process has ended in the meantime
 		}
 		answer := notifyResponse{id: call.id}
 		if err := j.applyChange(fd, &call); err != nil {
@@ -98,9 +97,9 @@ func (j *judge) run() {
 	}
 }
 
-// becomeUser makes this thread, which ends with its goroutine, the command's user: then it can read
-// the command's memory also if root may not read that of other users, finds files where the command
-// finds them, and can change what the command could change, and no more.
+// becomeUser switches this thread, which ends with its goroutine, to the command's user. Then it can read the
+// command's memory even if root may not read that of other users, finds files where the command finds them, and can
+// change only what the command could change.
 func (j *judge) becomeUser() error {
 	runtime.LockOSThread()
 	if j.view != nil {
@@ -113,7 +112,7 @@ func (j *judge) becomeUser() error {
 	}
 	uid, gid := uintptr(j.become.Uid), uintptr(j.become.Gid)
 	for _, call := range [][4]uintptr{{unix.SYS_SETGROUPS}, {unix.SYS_SETRESGID, gid, gid, gid}, {unix.SYS_SETRESUID, uid, uid, uid}} {
-		// Package syscall would change all threads.
+		// Package syscall would switch all threads.
 		if _, _, failed := unix.RawSyscall(call[0], call[1], call[2], call[3]); failed != 0 {
 			return failed
 		}
@@ -129,9 +128,9 @@ func ioctl(fd int, what uint, with unsafe.Pointer) error {
 	return nil
 }
 
-// A fileChange is the change of a file's mode or times that a call asks for.
+// A fileChange is a change of a file's mode or times that a call asks for.
 type fileChange struct {
-	mode     bool // whether the mode is to change; else the times
+	mode     bool // whether the mode is to change; otherwise the times are
 	dir      int
 	path     uint64
 	open     bool // whether dir is the file itself, and there is no path
@@ -158,8 +157,8 @@ func decodeCall(call *notification) (fileChange, error) {
 	return fileChange{}, unix.ENOSYS
 }
 
-// applyChange makes the change that a system call asks for, if it is allowed; otherwise it
-// returns the error that the call gets.
+// applyChange makes the change that a system call asks for, if it is allowed; otherwise it returns the error for
+// the call.
 func (j *judge) applyChange(listener int, call *notification) error {
 	act, err := decodeCall(call)
 	if err != nil {
@@ -187,7 +186,7 @@ func (j *judge) applyChange(listener int, call *notification) error {
 		return err
 	}
 	defer closeFD(file)
-	// Only now is it certain that the opened process is the one that has made the call.
+	// Only now is it certain that the opened process is the one that made the call.
 	if err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
 		return err
 	}
@@ -204,8 +203,7 @@ func (j *judge) applyChange(listener int, call *notification) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, itself, times, 0)
 }
 
-// mayChange returns nil if the command may write to a file, and otherwise the error that its call
-// gets.
+// mayChange returns nil if the command may write to a file, and otherwise the error for its call.
 func (j *judge) mayChange(file int, itself string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
@@ -226,7 +224,7 @@ func (j *judge) mayChange(file int, itself string) error {
 	return unix.EPERM
 }
 
-// openDescriptor opens the file that a process has open under a number, as a path alone.
+// openDescriptor opens the file that a process has open under a number, as a path only.
 func openDescriptor(pid, number int) (int, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/fd/%d", pid, number), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -235,8 +233,8 @@ func openDescriptor(pid, number int) (int, error) {
 	return fd, err
 }
 
-// openPath finds the file that a process names, as seen from the process's current folder
-// or from an open one. It opens the file as a path alone, without the right to read it.
+// openPath finds the file that a process names, relative to the process's current folder or to an open one. It
+// opens the file as a path only, without the right to read it.
 func openPath(pid, dir int, name string, noFollow bool) (int, error) {
 	base := fmt.Sprintf("/proc/%d/cwd", pid)
 	if dir != unix.AT_FDCWD {
@@ -257,7 +255,7 @@ func openPath(pid, dir int, name string, noFollow bool) (int, error) {
 	return unix.Openat(from, name, how, 0)
 }
 
-// readText reads a text that ends with a NUL from a process's memory.
+// readText reads a NUL-terminated text from a process's memory.
 func readText(pid int, at uint64) (string, error) {
 	text := make([]byte, 0, unix.PathMax)
 	for len(text) < unix.PathMax {

@@ -19,26 +19,25 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// LeastABI is the first version of Landlock that keeps a process from sending signals to
-// those outside, and from their abstract sockets.
+// LeastABI is the first version of Landlock that keeps a process from sending signals to processes outside, and
+// from connecting to their abstract sockets.
 const LeastABI = 6
 
 // LandlockVersion returns the kernel's version of Landlock.
 func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion() }
 
-// landlockWalls describe the walls around a process that shares its namespaces with
-// others.
+// landlockWalls describe the walls around a process that shares its namespaces with others.
 type landlockWalls struct {
 	Read, ReadFiles []string
 	Write           []string
 	WriteIf         *folderID // also writable, if the folder at its path is still this one
 	Devices         []string
-	Tasks           uint64 // limit of this user's processes and threads, this program's included; 0 means none
-	Listener        string // the file descriptor over which the listener for the calls that the judge decides is sent; "" means none
+	Tasks           uint64 // limit for this user's processes and threads, including this program's; 0 means none
+	Listener        string // the file descriptor over which to send the listener for the calls that the judge decides; "" means none
 }
 
-// writableDir returns the directory in which the command may write, besides its temporary one,
-// with the environment variables that tell it where that is.
+// writableDir returns the directory that the command may write to, besides its temporary one, with the environment
+// variables that tell it where that is.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	for _, shown := range s.Shows {
@@ -60,8 +59,8 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 	return dir, env, err
 }
 
-// startWithoutNamespaces starts the command without namespaces of its own: in the mode Landlock
-// its first process puts up walls around itself, in the mode None there are none.
+// startWithoutNamespaces starts the command without namespaces of its own: in the mode Landlock its first process
+// puts up walls around itself, in the mode None there are no walls.
 func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	temporary, err := NewTemporary(s.UID, s.GID)
 	if err != nil {
@@ -116,17 +115,17 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	if judge != nil {
 		go judge.run()
 	}
-	if s.Mode == None && s.group == nil { // Landlock's walls have a limit of their own
+	if s.Mode == None && s.group == nil { // Landlock's walls include a limit of their own
 		return c, s.limitTasks(c.cmd.Process.Pid, s.otherTasks())
 	}
 	return c, nil
 }
 
-// otherTasks counts the processes and threads that count towards the command's limit although
-// they are not its own, because they belong to the same user.
+// otherTasks counts the processes and threads that count toward the command's limit although they are not its own,
+// because they belong to the same user.
 func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
-// landlockWalls returns the walls of the command; tmp is its folder for temporary files.
+// landlockWalls returns the walls for the command; tmp is its folder for temporary files.
 func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	w := &landlockWalls{
 		Read:    append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
@@ -168,7 +167,7 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	return w, nil
 }
 
-// enforce puts the walls up around this thread, which is to become the command.
+// enforce puts up the walls around this thread, which is to become the command.
 func (w *landlockWalls) enforce() error {
 	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
@@ -192,10 +191,10 @@ func (w *landlockWalls) enforce() error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }() // it was only looked at
+		defer func() { _ = f.Close() }() // it was only checked
 		w.Write = append(w.Write, fdPath(f))
 	}
-	// All of V6 is needed: BestEffort would put up less and report nothing.
+	// All of V6 is needed: BestEffort would put up less without reporting it.
 	err := landlock.V6.Restrict(
 		landlock.RODirs(existing(w.Read)...), landlock.ROFiles(existing(w.ReadFiles)...),
 		landlock.RWDirs(w.Write...).WithRefer(), landlock.RWFiles(existing(w.Devices)...))
@@ -208,7 +207,7 @@ func (w *landlockWalls) enforce() error {
 	return w.filterCalls()
 }
 
-// dropCapabilities takes from root the rights that make it more than a user.
+// dropCapabilities takes from root the rights that make it more than an ordinary user.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -227,9 +226,9 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// filterSetIDs keeps this thread, which is to become a command without walls, from setting set-ID
-// bits. Where there is no filter for this kind of processor, that is only refused if the command could
-// make files of root's.
+// filterSetIDs keeps this thread, which is to become a command without walls, from setting the set-ID bits. If
+// there is no filter for this architecture, it returns an error only if the command could make files that belong to
+// root.
 func filterSetIDs(plain bool) error {
 	program := seccomp.Program(seccomp.Bare)
 	switch {
@@ -245,8 +244,8 @@ func filterSetIDs(plain bool) error {
 	return nil
 }
 
-// filterCalls puts up the last wall, the filter of system calls. It sends the listener, through
-// which the judge learns of the calls that it decides, to the supervisor.
+// filterCalls puts up the last wall, the filter of system calls. It sends the listener, through which the judge
+// receives the calls that it decides, to the supervisor.
 func (w *landlockWalls) filterCalls() error {
 	number, err := strconv.Atoi(w.Listener)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openMapped opens a view of a directory in which the files of root belong to a user and a group:
-// what that user makes there belongs to root in truth. It needs a filesystem that allows this, and the
-// right to mount. In the view no file is a device, and none gives anybody its owner's rights; if it is
-// to be read only, nothing is written there.
+// openMapped opens a view of a directory in which root's files belong to a user and a group: the files that this
+// user makes there actually belong to root. It needs a filesystem that supports this, and the right to mount. In
+// the view no file is a device, and no program runs with its owner's rights; if readOnly is set, nothing can be
+// written there.
 func openMapped(dir string, uid, gid int, readOnly bool) (fd int, err error) {
 	users, err := newMapping(uid, gid)
 	if err != nil {
@@ -39,11 +39,11 @@ func openMapped(dir string, uid, gid int, readOnly bool) (fd int, err error) {
 	return fd, nil
 }
 
-// CheckMapped returns an error if root cannot let another user work in a directory of root's.
+// CheckMapped returns an error if root cannot let another user work in a directory that belongs to root.
 func CheckMapped(dir string) error {
 	ended := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // newMapping asks for that
+		runtime.LockOSThread() // newMapping requires that
 		defer runtime.UnlockOSThread()
 		fd, err := openMapped(dir, CommandUser, CommandUser, false)
 		if err == nil {
@@ -54,8 +54,8 @@ func CheckMapped(dir string) error {
 	return <-ended
 }
 
-// newMapping returns a user namespace whose root is a user and a group of this machine, and in which
-// everybody else is who they are here. This thread must be locked.
+// newMapping returns a user namespace whose root is a user and a group of this machine, and in which everybody else
+// is who they are outside. This thread must be locked.
 func newMapping(uid, gid int) (*os.File, error) {
 	whole := func(id int) []syscall.SysProcIDMap {
 		return []syscall.SysProcIDMap{
@@ -70,8 +70,8 @@ func newMapping(uid, gid int) (*os.File, error) {
 	return f, err
 }
 
-// startMapping makes a user namespace: it starts a process there, which is stopped before its first
-// instruction, and ends it again.
+// startMapping makes a user namespace: it starts a process there, which stops before its first instruction, and
+// then ends it.
 func startMapping(users, groups []syscall.SysProcIDMap) (_ *os.File, err error) {
 	cmd := exec.Command(ThisProgram) //nolint:noctx // it never runs
 	cmd.Env = []string{}
@@ -82,7 +82,7 @@ func startMapping(users, groups []syscall.SysProcIDMap) (_ *os.File, err error) 
 		return nil, err
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // if it has ended already, that is as good
+		_ = cmd.Process.Kill() // it doesn't matter if it has already ended
 		_ = cmd.Wait()
 	}()
 	return os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))

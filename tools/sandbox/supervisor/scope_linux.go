@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A scope is a domain of Landlock around one thread of the supervisor and all that the thread
+// A scope is a Landlock domain around one thread of the supervisor and everything that the thread
 // starts. No signal gets out of it, so a signal to all processes, sent from that thread, reaches
-// those of the command and no others. Without a scope, a command that makes processes faster than
-// the supervisor finds them could not be ended.
+// only those of the command. Without a scope, a command that makes processes faster than the
+// supervisor finds them could not be ended.
 type scope struct {
 	thread int // the only thread that is inside; 0 means none
 }
 
-// enter puts this thread, which the caller has locked, into a scope of its own. It checks that
-// the scope works: a signal from the thread must not reach the process that has started this one.
+// enter puts this thread, which the caller has locked, into a scope of its own. It checks that the
+// scope works: a signal from the thread must not reach this process's parent.
 func (s *scope) enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// Moving files between folders is refused in every domain that does not allow it.
+	// Every domain that doesn't allow it refuses to move files between folders.
 	const move = landlocksys.AccessFSRefer
 	rules, err := landlocksys.LandlockCreateRuleset(&landlocksys.RulesetAttr{HandledAccessFS: move, Scoped: landlocksys.ScopeSignal}, 0)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *scope) enter() error {
 	if err = errors.Join(err, unix.Close(rules)); err != nil {
 		return err
 	}
-	// Signal 0 only asks for permission. Without the scope the permission is given, because
-	// the parent has the same user.
+	// Signal 0 only checks for permission. Without the scope the permission is granted, because the
+	// parent has the same user.
 	if err := unix.Kill(os.Getppid(), 0); !errors.Is(err, unix.EPERM) {
 		return errors.New("the kernel does not keep signals inside")
 	}
@@ -49,14 +49,14 @@ func (s *scope) enter() error {
 	return nil
 }
 
-// isInside reports whether the thread that calls it is the one that has entered the scope.
+// isInside reports whether the calling thread is the one that has entered the scope.
 func (s *scope) isInside() bool { return s.thread != 0 && s.thread == unix.Gettid() }
 
 const (
 	// measureEvery is how often a command's memory and processes are measured.
 	measureEvery = 100 * time.Millisecond
-	// idleMeasureEvery is how often a command in a control group is measured that does nothing
-	// most of the time.
+	// idleMeasureEvery is how often to measure a command in a control group that does nothing most
+	// of the time.
 	idleMeasureEvery = time.Second
 )
 

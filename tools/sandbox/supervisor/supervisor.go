@@ -1,11 +1,10 @@
-// Package supervisor is the process that runs beside each command of the sandbox: it
-// starts the command inside its walls, holds the command to its limits, and ends it with
-// all that it has started when its time is over.
+// Package supervisor implements the process that runs beside each command of the sandbox: it starts
+// the command inside its walls, holds the command to its limits, and ends it with everything that
+// it has started when its time is over.
 //
-// The program runs itself as a supervisor, once for each command. This file defines the
-// messages between the two processes. begin_linux.go is where the supervisor begins,
-// watch_linux.go is what it does; enter_linux.go runs inside the walls before the
-// command's own program takes over.
+// The program runs itself as a supervisor, once for each command. This file defines the messages
+// between the two processes. The supervisor begins in begin_linux.go and does its work in
+// watch_linux.go; enter_linux.go runs inside the walls before the command's own program takes over.
 package supervisor
 
 import (
@@ -19,15 +18,15 @@ import (
 // The arguments with which this program starts itself; no person types them.
 const (
 	Command = "sandbox-supervisor"
-	// Proxying, as the argument behind Command, means that the command may reach a list of hosts.
-	// Then not init but Main must run the supervisor, because it is given the proxy.
+	// Proxying, as the argument after Command, means that the command may reach a list of hosts.
+	// Then Main rather than init must run the supervisor, because Main is given the proxy.
 	Proxying     = "proxy"
 	enterCommand = "sandbox-enter"
 )
 
-// The file descriptors of a supervisor, beside standard input, output and error.
+// The file descriptors of a supervisor, besides standard input, output and error.
 const (
-	controlFD = 3 // from the caller: a Request, then lines that say how long the command may go on; when it is closed, the command is ended
+	controlFD = 3 // from the caller: a Request, then lines that say how long the command may continue; when it is closed, the command is ended
 	reportFD  = 4 // to the caller: the Report
 )
 
@@ -41,23 +40,23 @@ const (
 	None       Mode = "none"       // no walls at all
 )
 
-// A Request says what the supervisor is to run, and how. Its fields mean the same as
-// those of the sandbox's Command and Config.
+// A Request says what the supervisor is to run, and how. Its fields mean the same as those of the
+// sandbox's Command and Config.
 type Request struct {
 	Mode      Mode
 	Bwrap     string // the program, in the mode Bubblewrap
 	Args      []string
 	Own       bool // whether Args are arguments of this program
 	Env       []string
-	Workspace string   // "" is none
-	Folder    FolderID // which folder Workspace is; zero if nobody but its user works in it
+	Workspace string   // "" means none
+	Folder    FolderID // which folder Workspace is; zero if only its user works in it
 	Dir       string   // below it
 	Writes    string   // below it: all that the command can write to; "" means all of Workspace
 	WritesAll bool
-	ReadOnly  bool // whether it can write to nothing of Workspace
+	ReadOnly  bool // whether it cannot write to Workspace at all
 	Shows     []ShownFolder
 	UID, GID  int // the user that it runs as; -1 means the supervisor's, who is not root
-	// Mapped means that Workspace is a directory of root's, in which the command's user works as if
+	// Mapped means that Workspace is a directory of root's that the command's user works in as if
 	// it were theirs.
 	Mapped bool
 	// Personal means that Workspace is a person's own directory, in which the supervisor changes
@@ -66,18 +65,18 @@ type Request struct {
 	Read      []string
 	FullNet   bool
 	Hosts     []string // reached through the proxy
-	Memory    int64    // bytes, as Tmp
+	Memory    int64    // in bytes, like Tmp
 	Tmp       int64
 	Processes int
 	Groups    cgroup.Place // nowhere if there are no control groups
 	Quota     Quota
-	Waits     bool // whether it runs for long and does nothing most of the time
+	Waits     bool // whether it runs for a long time and does nothing most of it
 	// Times are nanoseconds of Clock; 0 means none.
 	Deadline int64
 	Lease    int64
 }
 
-// A FolderID tells a folder from all others of the machine.
+// A FolderID distinguishes a folder from all others on the machine.
 type FolderID struct{ Dev, Ino uint64 }
 
 // Proxied reports whether the command reaches hosts through a proxy.
@@ -86,14 +85,14 @@ func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
 // A ShownFolder is a folder of this machine that a command can read.
 type ShownFolder struct {
 	Path string
-	// As is the path of the folder inside, if the command has namespaces of its own;
-	// otherwise its path is the same as outside.
+	// As is the path of the folder inside, if the command has namespaces of its own; otherwise its
+	// path is the same as outside.
 	As string
 	// Env is the variable that tells the command the folder's path; "" means none.
 	Env string
 }
 
-// A Quota bounds how much a folder may hold.
+// A Quota limits how much a folder may contain.
 type Quota struct {
 	Bytes int64 // in blocks of 4 KiB
 	Items int   // files and folders
@@ -107,8 +106,8 @@ type Report struct {
 	Refused  []string `json:",omitempty"`
 	Duration time.Duration
 	Grouped  bool `json:",omitempty"` // whether it ran in a control group
-	// Failure says why nothing was run, or why nobody knows how the command ended; Fault is
-	// the part of Failure that callers act on.
+	// Failure says why nothing was run, or why it is unknown how the command ended; Fault is the
+	// part of Failure that callers act on.
 	Failure string `json:",omitempty"`
 	Fault   Fault  `json:",omitempty"`
 }
@@ -119,7 +118,7 @@ type Reason string
 // Why commands are ended.
 const (
 	Timeout   Reason = "timeout"   // its deadline
-	Cancelled Reason = "cancelled" // its caller's context was cancelled
+	Cancelled Reason = "cancelled" // its caller's context was canceled
 	Lease     Reason = "lease"     // the process that ran it died, or was paused for too long
 	Memory    Reason = "memory"
 	Processes Reason = "processes"
@@ -129,53 +128,52 @@ const (
 // A Fault is a kind of failure that callers act on.
 type Fault string
 
-// Failures on which callers act.
+// Failures that callers act on.
 const (
 	// Late means that too much time has passed since the caller last held the session.
 	Late  Fault = "late"
 	Setup Fault = "setup" // the walls could not be put up; standard error says why
 	// Unreachable means that the command's user cannot reach what the command needs.
 	Unreachable Fault = "unreachable"
-	// Replaced means that another folder has taken the place of the workspace.
+	// Replaced means that another folder has replaced the workspace.
 	Replaced Fault = "replaced"
-	// Unmapped means that nobody but root can work in the workspace, which root keeps.
+	// Unmapped means that only root can work in the workspace, which root keeps.
 	Unmapped Fault = "unmapped"
 )
 
-// Errors that Report gives as faults, and the one of a missing proxy.
+// Errors that Report contains as faults, and the error for a missing proxy.
 var (
 	errLate  = errors.New("it was too late to start the command")
 	errSetup = errors.New("the walls of the sandbox could not be put up")
-	// errUnreachable comes from root alone, whose commands run as another user.
+	// errUnreachable occurs only for root, whose commands run as another user.
 	errUnreachable = errors.New("commands run as a user who cannot reach what they need")
 	errReplaced    = errors.New("another folder has taken the place of the workspace")
 	errUnmapped    = errors.New("nobody but root can work in the workspace")
 	errNoProxy     = errors.New("this supervisor was not told that a proxy is needed")
 )
 
-// workspaceInside is the path of the workspace in the mode Bubblewrap: the same on every
-// machine of a fleet, so that what is installed there works on each.
+// workspaceInside is the path of the workspace in the mode Bubblewrap: the same on every machine of
+// a fleet, so that whatever is installed there works on each.
 const workspaceInside = "/workspace"
 
 // insideWrites is the path of the folder that a command can write to, if that is not its whole
-// workspace. It is not within the workspace, because there others could replace a folder on the
-// way by a link, and the command would write elsewhere.
+// workspace. It is not within the workspace, because there others could replace a folder in its
+// path with a link, and the command would write elsewhere.
 const insideWrites = "/job"
 
-// CommandUser is the user, and the group, as whom commands run if this process is root and their
+// CommandUser is the user, and the group, that commands run as if this process is root and their
 // workspace belongs to nobody else. It is the same on every machine, because several may share a
-// filesystem, and one that systems give to nobody.
+// filesystem, and one that systems assign to nobody.
 const CommandUser = 65527
 
-// ThisProgram is the path of this program, also after its file was replaced.
+// ThisProgram is the path of this program, even after its file was replaced.
 const ThisProgram = "/proc/self/exe"
 
 // Path is the PATH of every command.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A Proxy lets a command reach hosts. The type that implements it is in another package,
-// because the libraries that it uses would have to be initialised before any supervisor
-// could begin.
+// A Proxy lets a command reach hosts. The type that implements it is in another package, because
+// the libraries that it uses would have to be initialized before any supervisor could begin.
 type Proxy interface {
 	// Serve serves connections to a listening socket until the proxy is closed. It closes
 	// the file.

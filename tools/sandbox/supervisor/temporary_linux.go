@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names of temporary folders. The suffix says that a process holds the folder's lock as long
-// as the folder is in use. Earlier releases made folders without either.
+// The names of temporary folders. The suffix says that a process holds the folder's lock as long as
+// the folder is in use. Earlier releases made folders without a lock or suffix.
 const (
 	temporaryPrefix = "parley-command-"
 	lockedSuffix    = "-locked"
 )
 
-// staleAfter is the age from which on a folder without a lock counts as left over: longer than
-// any command runs.
+// staleAfter is the age from which a folder without a lock counts as left over: longer than any
+// command runs.
 const staleAfter = 24 * time.Hour
 
-// supervisorsTemp is where supervisors make temporary folders: they are not told of TMPDIR.
+// supervisorsTemp is where supervisors make temporary folders: they don't get TMPDIR.
 const supervisorsTemp = "/tmp"
 
 // A TemporaryFolder is a folder for temporary files. It is locked until it is removed, or until its
@@ -33,8 +33,8 @@ type TemporaryFolder struct {
 	lock *os.File
 }
 
-// NewTemporary makes a folder for temporary files that belongs to a user and a group, or to those
-// of this process if uid is negative.
+// NewTemporary makes a folder for temporary files that belongs to a user and a group, or to this
+// process's own if uid is negative.
 func NewTemporary(uid, gid int) (TemporaryFolder, error) {
 	for {
 		dir, err := os.MkdirTemp("", temporaryPrefix+"*"+lockedSuffix)
@@ -53,17 +53,17 @@ func NewTemporary(uid, gid int) (TemporaryFolder, error) {
 		} else {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
-		// Before it was locked, another process may have taken it for one that is left.
+		// Before it was locked, another process may have considered it left over.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK) {
 			return TemporaryFolder{}, err
 		}
 	}
 }
 
-// Remove removes the folder with all that is in it.
+// Remove removes the folder with everything in it.
 func (t TemporaryFolder) Remove() error { return errors.Join(removeTree(t.Path), t.lock.Close()) }
 
-// lockFolder locks a folder, if nobody else has locked it.
+// lockFolder locks a folder, unless somebody else has locked it.
 func lockFolder(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -91,8 +91,8 @@ func Sweep() {
 	}
 }
 
-// sweepFolder removes a temporary folder if it is in use no more. What cannot be removed, such as
-// another user's folder, is left.
+// sweepFolder removes a temporary folder that is no longer in use. It leaves what cannot be
+// removed, such as another user's folder.
 func sweepFolder(dir string) {
 	if strings.HasSuffix(dir, lockedSuffix) {
 		lock, err := lockFolder(dir)

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tidier puts in order what commands, or other processes of this program, have left in a
-// workspace: before each command, and after it.
+// A tidier cleans up what commands, or other processes of this program, have left in a workspace: before each
+// command, and after it.
 type tidier struct {
 	walk
-	uid, gid int // the user to whom what is root's is given; negative means nobody
+	uid, gid int // the user that root's files are given to; negative means nobody
 	top      int // the workspace
 	device   uint64
-	mount    uint64 // the mount by which the workspace is seen; 0 if the kernel does not tell
-	cut      bool   // whether something lay too deep, and was removed
+	mount    uint64 // the mount through which the workspace is seen; 0 if the kernel doesn't tell
+	cut      bool   // whether something was too deep, and was removed
 }
 
-// tidyItem puts one item in order.
+// tidyItem cleans up one item.
 func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error) {
 	kind := st.Mode & unix.S_IFMT
 	if uint64(st.Dev) != t.device {
@@ -50,7 +50,7 @@ func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (g
 		return false, err
 	}
 	if now.Dev != st.Dev || now.Ino != st.Ino || kind == unix.S_IFREG && now.Nlink > st.Nlink {
-		return false, nil // the next command has another look
+		return false, nil // it is checked again before the next command
 	}
 	if foreign {
 		if err := unix.Fchownat(fd, "", t.uid, t.gid, unix.AT_EMPTY_PATH); err != nil {
@@ -61,12 +61,12 @@ func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (g
 		err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), now.Mode&0o777)
 	}
 	if errors.Is(err, unix.EPERM) {
-		err = nil // it is another user's, whom the command cannot become
+		err = nil // it belongs to another user, whom the command cannot become
 	}
 	return false, err
 }
 
-// mountOf returns the number of the mount by which an open file is seen; 0 if the kernel does not tell.
+// mountOf returns the number of the mount through which an open file is seen; 0 if the kernel doesn't tell.
 func mountOf(fd int) (uint64, error) {
 	var st unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st)
@@ -76,7 +76,7 @@ func mountOf(fd int) (uint64, error) {
 	return st.Mnt_id, err
 }
 
-// remove removes a folder that lies too deep.
+// remove removes a folder that is too deep.
 func (t *tidier) remove(above int, name string) error {
 	t.cut = true
 	return removeItem(above, name, t.top)
@@ -89,9 +89,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// A folder that is being removed is moved to the top of the workspace first, under a name of the
-// form that files have there while they are being written: listings leave them out. A remnant is
-// one whose removal was cut off.
+// A folder that is being removed is first moved to the top of the workspace, under a name in the form that files
+// have there while they are being written, so listings leave it out. A remnant is a folder whose removal was cut
+// off.
 const (
 	remnantPrefix = ".parley-"
 	remnantSuffix = ".tmp"
@@ -103,8 +103,8 @@ func isRemnant(name string) bool {
 	return strings.HasPrefix(name, remnantPrefix) && strings.HasSuffix(name, remnantSuffix) && len(name) == len(remnantPrefix)+26+len(remnantSuffix)
 }
 
-// removeItem removes an item of a folder with all that is in it, however deep that goes: the top is
-// a folder on the same filesystem, to which it moves what lies too deep to be removed where it is.
+// removeItem removes an item in a folder with everything in it, no matter how deep: top is a folder on the same
+// filesystem, into which it moves what is too deep to be removed in place.
 func removeItem(above int, name string, top int) error {
 	at, err := moveToTop(above, name, top)
 	if err != nil {
@@ -117,8 +117,8 @@ func removeItem(above int, name string, top int) error {
 	return r.removeMoved()
 }
 
-// moveToTop moves an item from a folder into the top folder, under a new name that it returns. If the
-// move is refused, it makes both folders and the item writable for their owner and tries once more.
+// moveToTop moves an item from a folder into the top folder, under a new name that it returns. If the move is
+// refused, it makes both folders and the item writable for their owner and tries again.
 func moveToTop(above int, name string, top int) (at string, err error) {
 	at = remnantName()
 	err = unix.Renameat(above, name, top, at)
@@ -138,8 +138,8 @@ func moveToTop(above int, name string, top int) (at string, err error) {
 	return at, unix.Renameat(above, name, top, at)
 }
 
-// withRights calls do, which changes the content of an open folder. If that is refused, it makes the
-// folder writable for its owner and tries once more.
+// withRights calls do, which changes the content of an open folder. If that is refused, it makes the folder
+// writable for its owner and tries again.
 func withRights(folder int, do func() error) error {
 	err := do()
 	if !errors.Is(err, unix.EACCES) {
@@ -151,11 +151,11 @@ func withRights(folder int, do func() error) error {
 	return do()
 }
 
-// A remover removes a folder with all that is in it.
+// A remover removes a folder with everything in it.
 type remover struct {
 	top   int
-	mount uint64   // by which the top is seen: what is mounted below is not removed
-	moved []string // what lay too deep and is at the top now, to be removed from there
+	mount uint64   // through which the top is seen: whatever is mounted below is not removed
+	moved []string // what was too deep and is at the top now, to be removed from there
 }
 
 // errMounted means that a folder cannot be removed because something is mounted in it.
@@ -178,7 +178,7 @@ func (r *remover) removeMoved() error {
 	return nil
 }
 
-// remove removes an item of a folder.
+// remove removes an item in a folder.
 func (r *remover) remove(above int, name string, depth int) error {
 	err := withRights(above, func() error { return unix.Unlinkat(above, name, 0) })
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
@@ -209,10 +209,10 @@ func (r *remover) remove(above int, name string, depth int) error {
 	return ignoreGone(withRights(above, func() error { return unix.Unlinkat(above, name, unix.AT_REMOVEDIR) }))
 }
 
-// empty removes all that is in a folder. It reads the folder again from its beginning until it is
-// empty, because some filesystems skip items after others were removed.
+// empty removes everything in a folder. It reads the folder again from its beginning until it is empty, because
+// some filesystems skip items after others were removed.
 func (r *remover) empty(folder *os.File, depth int) error {
-	const tries = 100_000 // of a thousand items each; somebody else may go on adding some
+	const tries = 100_000 // of a thousand items each; somebody else may keep adding some
 	for range tries {
 		names, err := folder.Readdirnames(1024)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -233,8 +233,8 @@ func (r *remover) empty(folder *os.File, depth int) error {
 	return errTooMany
 }
 
-// removeTree removes a folder with all that is in it, however deep that goes, and even if a command
-// has taken its owner's rights to some of it.
+// removeTree removes a folder with everything in it, no matter how deep, and even if a command has taken away the
+// owner's rights to some of it.
 func removeTree(dir string) error {
 	fd, err := openFolder(unix.AT_FDCWD, dir)
 	if err != nil {

@@ -19,12 +19,12 @@ type tree struct {
 	all      []int
 }
 
-// descendants finds the descendants of this process. A process whose parent ends becomes a child
-// of this one, so if this one has no child, it has no descendants.
+// descendants finds the descendants of this process. A process whose parent ends becomes a child of
+// this one, so if this one has no children, it has no descendants.
 func descendants() (tree, error) {
 	below, err := childrenOf(os.Getpid())
 	if errors.Is(err, fs.ErrNotExist) {
-		return scanAll() // a kernel that does not list children
+		return scanAll() // this kernel does not list children
 	}
 	if err != nil {
 		return tree{}, err
@@ -60,7 +60,7 @@ func childrenOf(pid int) (children []int, err error) {
 	return children, nil
 }
 
-// scanAll finds the descendants by reading every process of the machine.
+// scanAll finds the descendants by reading every process on the machine.
 func scanAll() (tree, error) {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -84,14 +84,14 @@ func scanAll() (tree, error) {
 	return t, nil
 }
 
-// readStat returns what the kernel tells about a process: its state, its parent and more;
-// nil if the process is gone.
+// readStat returns what the kernel tells about a process: its state, its parent and more; nil if
+// the process is gone.
 func readStat(pid int) (fields []string) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return nil
 	}
-	// Its name, in brackets, may hold anything.
+	// Its name, in parentheses, may contain anything.
 	return strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 }
 
@@ -105,15 +105,14 @@ func parentOf(pid int) (int, bool) {
 	return parent, err == nil
 }
 
-// hasEnded reports whether a process has ended, though its parent may not have been told
-// yet.
+// hasEnded reports whether a process has ended, although its parent may not have been told yet.
 func hasEnded(pid int) bool {
 	fields := readStat(pid)
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// reap collects the exit codes of children that have ended, so that the kernel forgets them,
-// except of own, for which another goroutine waits. It returns how many there were.
+// reap collects the exit codes of children that have ended, so that the kernel forgets them, except
+// for own, which another goroutine waits for. It returns how many there were.
 func reap(children []int, own int) (reaped int) {
 	for _, pid := range children {
 		if pid == own {
@@ -127,7 +126,7 @@ func reap(children []int, own int) (reaped int) {
 }
 
 // memoryOf returns how much memory these processes have that they share with no others. It leaves
-// out files that they map, which others may map too, and which the system can drop.
+// out files that they map, because others may map them, too, and the system can drop them.
 func memoryOf(pids []int) (bytes int64) {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -25,7 +25,7 @@ func (s *supervisor) checkUser() error {
 }
 
 // neededRights returns the capabilities that root needs to run commands as another user: to become
-// that user, to give a workspace to them and to work in it all the same, and to end what they run.
+// that user, to give a workspace to them and still work in it, and to end what they run.
 func neededRights() map[string]int {
 	return map[string]int{
 		"CAP_SETUID": unix.CAP_SETUID, "CAP_SETGID": unix.CAP_SETGID, "CAP_CHOWN": unix.CAP_CHOWN,
@@ -62,7 +62,8 @@ func CheckRights(program string) error {
 	return checkProgram(program)
 }
 
-// isMapped reports whether a user namespace, whose table is in a file, has an id.
+// isMapped reports whether a user namespace contains an id; the file contains the namespace's table
+// of ids.
 func isMapped(file string, id uint64) (bool, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -82,8 +83,8 @@ func isMapped(file string, id uint64) (bool, error) {
 	return false, nil
 }
 
-// checkProgram returns an error if CommandUser may not run the program, which runs inside the
-// walls before some commands, and instead of others.
+// checkProgram returns an error if CommandUser may not run the program, which runs inside the walls
+// before some commands, and in place of others.
 func checkProgram(program string) error {
 	info, err := os.Stat(program)
 	if err != nil {
@@ -94,12 +95,12 @@ func checkProgram(program string) error {
 		return nil
 	}
 	if program == ThisProgram {
-		program, _ = os.Executable() // it only says which it is
+		program, _ = os.Executable() // it only says which program it is
 	}
 	return fmt.Errorf("a command never runs as root, and other users may not run this program: chmod 755 %s", program)
 }
 
-// mayPass reports whether a user may go through a folder with these data.
+// mayPass reports whether a user may pass through a folder with these attributes.
 func mayPass(st *syscall.Stat_t, uid, gid int) bool {
 	switch {
 	case int(st.Uid) == uid:
@@ -110,8 +111,8 @@ func mayPass(st *syscall.Stat_t, uid, gid int) bool {
 	return st.Mode&0o001 != 0
 }
 
-// BlockedBy returns the first folder above a path through which a user may not go; "" if there is
-// none. The path is absolute, and has no symbolic links.
+// BlockedBy returns the first folder above a path that a user may not pass through; "" if there is
+// none. The path is absolute, and contains no symbolic links.
 func BlockedBy(path string, uid, gid int) string {
 	above := []string{}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -123,7 +124,7 @@ func BlockedBy(path string, uid, gid int) string {
 	for _, dir := range slices.Backward(above) {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return "" // it is made later, or whoever opens it says what is wrong
+			return "" // it is made later, or whoever opens it reports what is wrong
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && !mayPass(st, uid, gid) {
 			return dir
@@ -132,32 +133,32 @@ func BlockedBy(path string, uid, gid int) string {
 	return ""
 }
 
-// A place is a file or folder of this machine that the command, or what starts it, opens as the
-// command's user.
+// A place is a file or folder on this machine that the command, or the process that starts it,
+// opens as the command's user.
 type place struct {
 	path string
 	view view
-	// wanted means that the command runs without it all the same.
+	// wanted means that the command runs without it if necessary.
 	wanted bool
 	folder FolderID // which folder it must be; zero if it may be any
 	fd     int      // opened before the path is covered
 	dir    bool
 }
 
-// A view says how a place is shown.
+// A view says how a place is made visible.
 type view int
 
 const (
 	plain      view = iota
-	readMapped      // what is root's in it belongs to the command's user, who can read it
-	mapped          // what is root's in it belongs to the command's user
+	readMapped      // root's files in it belong to the command's user, who can read them
+	mapped          // root's files in it belong to the command's user
 )
 
 // reveal lets the command's user reach the files and folders that the command needs, if root runs
-// this program: what is above them may be root's alone, such as root's own home, or they may be
-// root's themselves. There this thread gets a view of the machine's files of its own, in which a
-// folder that is closed to the user is covered by an empty one that has the needed files and nothing
-// else. Whatever this thread starts has the same view.
+// this program: folders above them, such as root's own home, may be closed to others, or they may
+// belong to root themselves. In that case this thread gets its own view of the machine's files, in
+// which each folder that is closed to the user is covered by an empty one that contains only the
+// needed files. Whatever this thread starts has the same view.
 func (s *supervisor) reveal() error {
 	if s.UID < 0 {
 		return nil
@@ -207,8 +208,8 @@ func (s *supervisor) reveal() error {
 	return fmt.Errorf("%w: user %d may not go through %s, and root cannot show them what is below: %w", errUnreachable, s.UID, needed, err)
 }
 
-// resolvePlaces replaces the paths of what the command needs by those without symbolic links,
-// because its user may not be able to follow them.
+// resolvePlaces resolves the symbolic links in the paths of what the command needs, because its
+// user may not be able to follow them.
 func (s *supervisor) resolvePlaces() (err error) {
 	if s.Workspace != "" {
 		if s.Workspace, err = filepath.EvalSymlinks(s.Workspace); err != nil {
@@ -223,7 +224,8 @@ func (s *supervisor) resolvePlaces() (err error) {
 	return nil
 }
 
-// check returns errReplaced if an open folder is another one; if f is zero, it may be any.
+// check returns errReplaced if an open folder is a different one; if f is zero, any folder is
+// accepted.
 func (f FolderID) check(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -235,7 +237,7 @@ func (f FolderID) check(fd int) error {
 	return nil
 }
 
-// places returns what the command, or what starts it, opens as the command's user.
+// places returns what the command, or the process that starts it, opens as the command's user.
 func (s *supervisor) places() (all []place) {
 	if s.Workspace != "" {
 		how := plain
@@ -258,7 +260,7 @@ func (s *supervisor) places() (all []place) {
 	for _, path := range direct(s.Bwrap) {
 		all = append(all, place{path: path})
 	}
-	if program, err := os.Executable(); err == nil { // which can be copied instead
+	if program, err := os.Executable(); err == nil { // it can be copied instead
 		for _, path := range direct(program) {
 			all = append(all, place{path: path, wanted: true})
 		}
@@ -266,8 +268,8 @@ func (s *supervisor) places() (all []place) {
 	return all
 }
 
-// viewOf returns how a file or folder is shown that the command may read: readMapped if it is root's
-// and does not give all users these rights.
+// viewOf returns how a file or folder that the command may read is made visible: readMapped if it
+// is root's and doesn't grant all users these rights.
 func viewOf(path string, rights os.FileMode) view {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -283,7 +285,7 @@ func viewOf(path string, rights os.FileMode) view {
 	return plain
 }
 
-// direct returns a path without symbolic links; none if nothing is there.
+// direct returns a path without symbolic links; none if there is nothing at the path.
 func direct(path string) []string {
 	straight, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -292,7 +294,7 @@ func direct(path string) []string {
 	return []string{straight}
 }
 
-// mayOpen reports whether the command's user can go to a path.
+// mayOpen reports whether the command's user can reach a path.
 func (s *supervisor) mayOpen(path string) bool {
 	if s.UID < 0 || s.view != nil {
 		return true
@@ -303,7 +305,7 @@ func (s *supervisor) mayOpen(path string) bool {
 	return false
 }
 
-// showAll covers folders for this thread, and shows the places at their paths.
+// showAll covers folders for this thread, and makes the places visible at their paths.
 func (s *supervisor) showAll(places []place, covers []string) (err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err
@@ -326,7 +328,8 @@ func (s *supervisor) showAll(places []place, covers []string) (err error) {
 	return coverAndShow(places, covers)
 }
 
-// coverAndShow covers folders by empty ones, and shows the places, which are open, at their paths.
+// coverAndShow covers folders with empty ones, and makes the places, which are open, visible at
+// their paths.
 func coverAndShow(places []place, covers []string) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	var covered []string
@@ -352,7 +355,7 @@ func coverAndShow(places []place, covers []string) error {
 	return nil
 }
 
-// open opens the place, to be shown to a user and a group.
+// open opens the place, to be made visible to a user and a group.
 func (p *place) open(uid, gid int) (err error) {
 	if p.view != plain {
 		p.fd, err = openMapped(p.path, uid, gid, p.view == readMapped)
@@ -360,7 +363,7 @@ func (p *place) open(uid, gid int) (err error) {
 			return fmt.Errorf("%w: %w", errUnmapped, err)
 		}
 		if err != nil {
-			p.view = plain // the command reads of it what it can
+			p.view = plain // the command reads whatever it can of it
 		}
 	}
 	if p.view == plain {
@@ -377,7 +380,7 @@ func (p *place) open(uid, gid int) (err error) {
 	return err
 }
 
-// show shows the place at its path, which may lie in a folder that is covered by now.
+// show makes the place visible at its path, which may be in a folder that is covered by now.
 func (p *place) show() error {
 	folder := p.path
 	if !p.dir {
@@ -398,7 +401,7 @@ func (p *place) show() error {
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", p.fd), p.path, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// makePassable makes a folder and those above it that are missing, for everybody to go through.
+// makePassable makes a folder and its missing parents, so that everybody can pass through them.
 func makePassable(folder string) error {
 	if _, err := os.Lstat(folder); err == nil {
 		return nil
@@ -409,5 +412,5 @@ func makePassable(folder string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	return os.Chmod(folder, 0o755) // whatever the umask takes away
+	return os.Chmod(folder, 0o755) // regardless of the umask
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Clock returns the time since the machine was started, in nanoseconds. It is the same for all
-// processes, and goes on while a process is paused and while the machine sleeps.
+// processes, and continues while a process is paused and while the machine sleeps.
 func Clock() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -31,7 +31,7 @@ func Clock() int64 {
 
 // supervise runs one command, ends it when its time is over, and returns the supervisor's exit
 // code. It runs in a process of its own, so that the command is ended even if the process that
-// wanted it has died.
+// asked for it has died.
 func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(reportFD) // commands write no report
@@ -60,9 +60,9 @@ type supervisor struct {
 	scope     scope
 	group     *group
 	workspace workspace
-	disk      time.Time                  // when the disk is to be measured next
+	disk      time.Time                  // when to measure the disk next
 	proxy     func(hosts []string) Proxy // nil if none is needed
-	view      *os.File                   // the namespace in which reveal has covered folders; nil if in none
+	view      *os.File                   // the namespace in which reveal has covered folders; nil if it has covered none
 	writes    *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
@@ -72,14 +72,14 @@ type child struct {
 	// extraProcesses is how many of the child's processes are not the command's.
 	extraProcesses int
 	tmp            string // its folder for temporary files on this machine; "" means none
-	// code returns the program's exit code once the child has ended; it fails if the program
-	// was not run.
+	// code returns the program's exit code once the child has ended; it fails if the program was
+	// not run.
 	code    func(err error) (int, error)
 	refused func() []string
 	close   func() error
 }
 
-// failureReport returns the report that a command was not run, or that nobody knows how it ended.
+// failureReport returns the report that a command was not run, or that it is unknown how it ended.
 func failureReport(err error) Report {
 	switch {
 	case errors.Is(err, errLate):
@@ -108,7 +108,7 @@ func (s *supervisor) run(control *os.File) Report {
 	}
 	s.lease.Store(s.Lease)
 	go s.readLeases(lines)
-	// A process whose parent ends becomes a child of this one, and is ended with the rest.
+	// A process whose parent ends becomes a child of this one, and is ended with the others.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failureReport(err)
 	}
@@ -141,8 +141,8 @@ func (s *supervisor) run(control *os.File) Report {
 	return rep
 }
 
-// readLeases reads from the caller, again and again, how long the command may go on, until the
-// caller closes the pipe.
+// readLeases keeps reading from the caller how long the command may continue, until the caller
+// closes the pipe.
 func (s *supervisor) readLeases(lines *bufio.Reader) {
 	defer close(s.unwanted)
 	for {
@@ -187,8 +187,8 @@ func (s *supervisor) start() (*child, error) {
 	return nil, fmt.Errorf("there is no mode %q", s.Mode)
 }
 
-// lowerLimit lowers a limit of this process, and of what it starts, to most; a lower
-// limit stays.
+// lowerLimit lowers a limit of this process, and of what it starts, to most; it leaves a lower
+// limit as it is.
 func lowerLimit(what int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(what, &now); err != nil {
@@ -198,8 +198,7 @@ func lowerLimit(what int, most uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// awaitChild waits until the child has ended, ends it if it must be ended, and returns the
-// report.
+// awaitChild waits until the child has ended, ends it if necessary, and returns the report.
 func (s *supervisor) awaitChild() Report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
@@ -229,8 +228,7 @@ func (s *supervisor) awaitChild() Report {
 	return rep
 }
 
-// watch waits until the child ends by itself, or has to be ended; killed says why it has
-// to be.
+// watch waits until the child ends by itself, or has to be ended; killed says why it has to be.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	tick := time.NewTicker(s.inspectInterval())
 	defer tick.Stop()
@@ -262,8 +260,8 @@ func (s *supervisor) timeLeft() time.Duration {
 	return max(0, time.Duration(s.Deadline-Clock()))
 }
 
-// expired returns why the command must end now because of time: its deadline or its lease is
-// over; "" if neither is.
+// expired returns why the command must end now because of time: its deadline or its lease has
+// passed; "" if neither has.
 func (s *supervisor) expired() (Reason, string) {
 	now := Clock()
 	switch {
@@ -275,8 +273,8 @@ func (s *supervisor) expired() (Reason, string) {
 	return "", ""
 }
 
-// checkUsage says of what the command takes more than it may, in words and as a Reason; both are ""
-// if of nothing.
+// checkUsage returns, as a Reason and in words, what the command uses more of than it may; both are
+// "" if nothing.
 func (s *supervisor) checkUsage() (Reason, string) {
 	if killed, detail := s.group.refused(); killed != "" {
 		return killed, detail
@@ -294,7 +292,7 @@ func (s *supervisor) checkUsage() (Reason, string) {
 	}
 	if now := time.Now(); !now.Before(s.disk) {
 		over := s.overDiskText()
-		// Counting many files takes long, so it may take a tenth of the time at most.
+		// Counting many files takes long, so it may use at most a tenth of the time.
 		pause := 9 * time.Since(now)
 		if s.Waits {
 			pause *= 10
@@ -312,8 +310,8 @@ func reasonFor(over string) Reason {
 	return Disk
 }
 
-// overDiskText says for which of the files that it has written the command is to be ended, and why;
-// "" if for none.
+// overDiskText says which of the places that the command writes to exceeds its limit, and how; ""
+// if none.
 func (s *supervisor) overDiskText() string {
 	if over := s.workspace.measure(); over != "" {
 		return over
@@ -331,9 +329,9 @@ func (s *supervisor) overDiskText() string {
 	return ""
 }
 
-// killAll kills every descendant of the supervisor, and returns when none is left. No
-// process escapes: one whose parent ends becomes a child of the supervisor. killAll never
-// gives up, because nobody else would end them.
+// killAll kills every descendant of the supervisor, and returns when none is left. No process
+// escapes: one whose parent ends becomes a child of the supervisor. killAll never gives up, because
+// nobody else would end them.
 func (s *supervisor) killAll() error {
 	own := 0
 	if s.child != nil {
@@ -342,7 +340,7 @@ func (s *supervisor) killAll() error {
 	for {
 		s.group.kill()
 		if s.scope.isInside() {
-			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
+			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another in the meantime
 		} else if own > 0 {
 			_ = unix.Kill(own, unix.SIGKILL) // if it is the first process of a namespace, the namespace ends with it
 		}
@@ -362,8 +360,8 @@ func (s *supervisor) killAll() error {
 		if alive == 0 {
 			return nil
 		}
-		// Processes that had ended already need no time to end. The loop looks again all the
-		// same, because their latest children may not have been seen.
+		// Processes that had already ended need no time to end. The loop checks again anyway,
+		// because their latest children may not have been seen.
 		if reaped < alive && alive < 100 {
 			time.Sleep(time.Millisecond)
 		}

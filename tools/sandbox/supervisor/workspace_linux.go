@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A workspace is the folder that the command works in, with what it may hold.
+// A workspace is the folder that the command works in, with its quota.
 type workspace struct {
 	request    *Request
-	heldBefore usage // what it held before the command
+	heldBefore usage // what it contained before the command
 }
 
-// open opens the workspace. It returns errReplaced if that is another folder than the one
-// for which the command's user was chosen: this process may be root, and what it gives to that user
-// must not be what somebody else has put there.
+// open opens the workspace. It returns errReplaced if that is a different folder than the one for
+// which the command's user was chosen: this process may be root, and must not give that user
+// something that somebody else has put there.
 func (w *workspace) open(how int) (int, error) {
 	if w.request.Folder != (FolderID{}) {
 		how |= unix.O_NOFOLLOW // reveal has resolved the path
@@ -35,19 +35,19 @@ func (w *workspace) open(how int) (int, error) {
 	return fd, nil
 }
 
-// tidies reports whether the workspace is put in order before and after the command.
+// tidies reports whether the workspace is cleaned up before and after the command.
 func (w *workspace) tidies() bool {
 	return w.request.Workspace != "" && !w.request.Personal && (w.request.UID > 0 || w.request.Quota != Quota{})
 }
 
-// tidy puts the workspace in order, returns how much it holds then, and reports whether something
-// was removed because it lay in too many folders.
+// tidy cleans up the workspace, returns how much it then contains, and reports whether something
+// was removed because it was too deep.
 //
-// What is root's is given to the user as whom the command runs, who could not work with it
-// otherwise. Root made it as an earlier release, or as another process. No file is given
-// away that has a second name, which may be outside. Files lose the bits by which others run them
-// with their owner's rights. What lies so deep that the workspace could not be measured any more is
-// removed, or no command would run in the workspace again.
+// It gives root's files to the user that the command runs as, who otherwise could not work with
+// them. Root made them when running an earlier release, or another process. It doesn't give away a
+// file that has a second name, which may be outside. It removes the mode bits by which others run
+// files with their owner's rights. It removes what is so deep that the workspace could no longer be
+// measured, or no command would run in the workspace again.
 func (w *workspace) tidy() (usage, bool, error) {
 	fd, err := w.open(unix.O_RDONLY)
 	if err != nil {
@@ -71,14 +71,14 @@ func (w *workspace) tidy() (usage, bool, error) {
 	if err := t.walkOpen(os.NewFile(uintptr(inside), w.request.Workspace), 0); err != nil {
 		return t.usage, t.cut, err
 	}
-	if st.Uid == 0 && t.uid > 0 { // last, because it says that all is given
+	if st.Uid == 0 && t.uid > 0 { // last, because it means that everything was given away
 		err = unix.Fchown(fd, t.uid, t.gid)
 	}
 	return t.usage, t.cut, err
 }
 
-// tidyAfter puts the workspace in order when the command has ended, and adds to the report of what
-// it held too much.
+// tidyAfter cleans up the workspace when the command has ended, and adds to the report what it
+// contained too much of.
 func (w *workspace) tidyAfter(rep *Report) {
 	var detail string
 	switch {
@@ -97,7 +97,7 @@ func (w *workspace) tidyAfter(rep *Report) {
 	}
 }
 
-// measure measures the workspace, and says what it holds too much of; "" if nothing.
+// measure measures the workspace, and says what it contains too much of; "" if nothing.
 func (w *workspace) measure() string {
 	if w.request.Quota == (Quota{}) {
 		return ""
@@ -111,9 +111,9 @@ func (w *workspace) measure() string {
 	return w.overQuotaText(all.usage, err)
 }
 
-// overQuotaText says what the workspace holds too much of; "" if nothing. If it held too much
-// already before the command, the command is only ended if it adds to that, because it may be
-// there to remove something.
+// overQuotaText says what the workspace contains too much of; "" if nothing. If it already
+// contained too much before the command, the command is only ended if it adds to that, because it
+// may be there to remove something.
 func (w *workspace) overQuotaText(now usage, err error) string {
 	switch {
 	case w.request.Quota == Quota{}:
