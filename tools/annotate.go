@@ -7,16 +7,16 @@ import (
 	"parley/tools/plainjson"
 )
 
-// repairedField is the field in a call's result that lists what Check had to repair in the
-// call's arguments, so that the model learns of it.
+// repairedField is the field of a call's result that lists what Check had to repair in the call's
+// arguments, so that the model learns about it.
 const repairedField = "_repaired_args"
 
-// maxRepairNote bounds the text in the field repairedField, in bytes.
+// maxRepairNote limits the text in repairedField, in bytes.
 const maxRepairNote = 500
 
-// Annotate adds the note of Check, which says what was repaired, to the result of a call. An
-// object gets the note as a further field; any other result is put beside the note into a new
-// object. An empty note changes nothing.
+// Annotate adds the note from Check, which says what was repaired, to a call's result. If the
+// result is an object, the note becomes another field of it; any other result is wrapped in a new
+// object together with the note. An empty note changes nothing.
 func Annotate(content json.RawMessage, note string) json.RawMessage {
 	if note == "" {
 		return content

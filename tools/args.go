@@ -13,7 +13,7 @@ import (
 // maxArgsDepth bounds how many levels deep arguments may be nested.
 const maxArgsDepth = 64
 
-// Reasons why the arguments of a call cannot be read, in words for the model.
+// Reasons why the arguments of a call cannot be read, worded for the model.
 var (
 	errDeep    = errors.New("the arguments are nested too deep")
 	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
@@ -68,8 +68,8 @@ func parseOrRepair(text string, notes []string) (any, []string, error) {
 	return value, append(notes, more...), nil
 }
 
-// unfence returns the text within a Markdown code fence, if the whole text is within one; false
-// if not.
+// unfence returns the text inside a Markdown code fence. It returns false if the fence doesn't
+// enclose the whole text.
 func unfence(text string) (string, bool) {
 	const fence = "```"
 	first, rest, ok := strings.Cut(text, "\n")
@@ -81,9 +81,9 @@ func unfence(text string) (string, bool) {
 	return strings.TrimSpace(body), true
 }
 
-// mend repairs slips that can mean one thing only: raw line ends and tabs in texts, commas before
-// a closing bracket, and backslashes that begin no escape, which stay backslashes. It refuses a
-// text that was cut off, because the missing end may matter.
+// mend repairs mistakes that can mean only one thing: raw line ends and tabs in strings, commas
+// before a closing bracket, and backslashes that begin no escape, which are kept as backslashes. It
+// refuses a text that was cut off, because the missing end may matter.
 func mend(text string) (mended string, notes []string, err error) {
 	m := argsMender{text: text}
 	m.out.Grow(len(text) + 16)
@@ -112,23 +112,23 @@ func mend(text string) (mended string, notes []string, err error) {
 	return m.out.String(), notes, nil
 }
 
-// An argsMender copies the arguments of a call to out, a character at a time, and repairs slips
-// on the way.
+// An argsMender copies the arguments of a call to out, one character at a time, and repairs
+// mistakes on the way.
 type argsMender struct {
 	text   string
 	out    strings.Builder
 	depth  int  // how many brackets are open
-	inText bool // the next byte stands within quotes
-	// escapes says that the current quoted text has an escape that could also be meant as a
-	// backslash and a letter; bare says that it has a backslash that cannot begin an escape. If
-	// it has both, the meaning of the first is ambiguous.
+	inText bool // the next byte is inside quotes
+	// escapes says that the current string contains an escape that could also mean a backslash and
+	// a letter; bare says that it contains a backslash that cannot begin an escape. If it contains
+	// both, the meaning of the escape is ambiguous.
 	escapes, bare bool
 
-	commas, controls, slashes, ambiguous bool // what was repaired or found so far: commas, line ends and tabs, backslashes, and texts whose backslashes can be read in two ways
+	commas, controls, slashes, ambiguous bool // what was repaired or found so far: commas, line ends and tabs, backslashes, and strings whose backslashes can be read in two ways
 }
 
-// copyOutsideText copies the byte at i, which stands outside of quotes, and returns the index of
-// the next one.
+// copyOutsideText copies the byte at i, which is outside quotes, and returns the index of the next
+// byte.
 func (m *argsMender) copyOutsideText(i int) int {
 	c := m.text[i]
 	switch c {
@@ -148,12 +148,12 @@ func (m *argsMender) copyOutsideText(i int) int {
 	return i + 1
 }
 
-// maxBlank bounds how many bytes of white space after a comma are searched for a closing bracket,
-// so that many commas with much white space do not take long.
+// maxBlank limits how many bytes of white space after a comma are searched for a closing bracket,
+// so that many commas with much white space don't take long.
 const maxBlank = 1024
 
-// copyInsideText copies the character at i, which stands inside quotes, and returns the index of
-// the next one.
+// copyInsideText copies the character at i, which is inside quotes, and returns the index of the
+// next character.
 func (m *argsMender) copyInsideText(i int) int {
 	c := m.text[i]
 	switch {
@@ -176,8 +176,8 @@ func (m *argsMender) copyInsideText(i int) int {
 	return i + 1
 }
 
-// copyEscape copies the escape that begins with the backslash at i, or doubles a backslash that
-// begins none. It returns the index of what follows.
+// copyEscape copies the escape that begins with the backslash at i, or doubles the backslash if it
+// begins no escape. It returns the index after it.
 func (m *argsMender) copyEscape(i int) int {
 	next := m.text[i+1]
 	switch {
@@ -202,10 +202,10 @@ func startsWithFourHex(s string) bool {
 	return err == nil
 }
 
-// parse reads one JSON value into a tree of Go values and keeps numbers as they are written. It
+// parse reads one JSON value into a tree of Go values and keeps numbers as they were written. It
 // refuses values nested deeper than depth, numbers so large that exact arithmetic would be slow,
-// and objects that have the same name twice, because the checks might read one of the two values
-// and the tool the other.
+// and objects in which a name occurs twice, because the checks might read one of the two values and
+// the tool the other.
 func parse(raw []byte, depth int) (any, error) {
 	p := parser{dec: json.NewDecoder(strings.NewReader(string(raw)))}
 	p.dec.UseNumber()

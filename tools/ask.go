@@ -7,7 +7,7 @@ type Question struct {
 }
 
 // An Asker is a tool that asks people. Its calls do not run: the turn waits until somebody has
-// answered, and the result is {"answer": "…"}.
+// answered, and the call's result is {"answer": "…"}.
 type Asker interface {
 	// Ask returns the question of a call. It returns false if the call asks nobody and should
 	// run.
@@ -22,8 +22,8 @@ func QuestionOf(t Tool, call Call) (q Question, asks bool, err error) {
 	return Question{}, false, nil
 }
 
-// Asks is an option that makes a tool an Asker: the function question makes the question from the
-// call's arguments.
+// Asks is an option that makes a tool an Asker: question makes the question from a call's
+// arguments.
 func Asks[Args any](question func(args Args) (Question, error)) Option[Args] {
 	return func(f *function[Args]) { f.question = question }
 }

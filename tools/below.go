@@ -2,7 +2,7 @@ package tools
 
 import "strings"
 
-// TouchBelow is what a call touches that shows what it finds below a path of the workspace.
+// TouchBelow returns what a call touches if it shows files below a path of the workspace.
 func TouchBelow(path string) Touch {
 	return Touch{Subject: Paths{path}, Reads: AnyFiles{}, Writes: NoFiles{}, Outward: Inside{}}
 }
@@ -15,7 +15,7 @@ func OrDot(path string) string {
 	return path
 }
 
-// RelativeTo returns a name relative to the directory from in which a search began; "" for from itself.
+// RelativeTo returns a name relative to from, the directory in which a search began. It returns "" for from itself.
 func RelativeTo(from, name string) string {
 	if from == "." {
 		return name

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// DirError turns an error that a session's directory has returned into one that the model reads. It returns an
-// *Error, and the end of the call's context, as they are.
+// DirError turns an error from a session's directory into one for the model. It returns an *Error, or the error of
+// a call whose context has ended, unchanged.
 func DirError(err error) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known

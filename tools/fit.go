@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// A fitter converts the arguments that a model has written to the types that a tool's schema asks
-// for, where the conversion loses nothing: "5" to 5, 42 to "42", 5.0 to 5, an object that was
+// A fitter converts the arguments that a model has written to the types that a tool's schema
+// requires, if the conversion loses nothing: "5" to 5, 42 to "42", 5.0 to 5, an object that was
 // encoded twice to the object. It drops a null that a model sends for an optional argument. It
-// does not look into schemas that leave a choice (anyOf and the like). Its notes say what was
-// converted.
+// doesn't look into schemas that leave a choice (such as anyOf). Its notes say what was converted.
 type fitter struct{ notes []string }
 
-// fitValue returns a value converted to a type that its schema asks for. doc is the schema, and
-// at the value's path, for the notes.
+// fitValue returns a value converted to a type that its schema allows. doc is the schema, and at is
+// the value's path, for the notes.
 func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	types := typesOf(doc)
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, v) }) {
@@ -72,15 +71,15 @@ func (f *fitter) noteConversion(at string, from, to any) {
 	f.addNote(fmt.Sprintf("%q was %s and is read as %s", Clip(at, 64), typeName(from), typeName(to)))
 }
 
-// addNote adds a note about a conversion, but no more than maxProblems, because the model has to
-// read them.
+// addNote adds a note about a conversion, unless there are maxProblems already, because the model
+// has to read them.
 func (f *fitter) addNote(note string) {
 	if len(f.notes) < maxProblems {
 		f.notes = append(f.notes, note)
 	}
 }
 
-// convert converts a value to one of the types; false if none fits without loss.
+// convert converts a value to one of the types; false if it can't without loss.
 func convert(types []string, v any) (any, bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -93,8 +92,8 @@ func convert(types []string, v any) (any, bool) {
 	return nil, false
 }
 
-// convertText reads a text as a JSON value, such as a number, of one of the types; false if it is
-// none.
+// convertText parses a text as a JSON value, such as a number, of one of the types; false if it
+// isn't one.
 func convertText(types []string, text string) (any, bool) {
 	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
 		text = strings.ToLower(text) // Python writes True
@@ -114,7 +113,7 @@ func isType(name string, v any) bool {
 	return typeName(v) == name
 }
 
-// typeName returns the name that JSON Schema has for the type of a value.
+// typeName returns the name of a value's type in JSON Schema.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:

@@ -17,26 +17,26 @@ import (
 // An Option gives a tool an ability that not every tool has.
 type Option[Args any] func(*function[Args])
 
-// Reconcile is an option that makes a tool a Reconciler: after a call was interrupted, the
-// function look finds out whether it took effect.
+// Reconcile is an option that makes a tool a Reconciler: after a call was interrupted, look finds
+// out whether it took effect.
 func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
 	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// EffectBy is an option that makes a tool an Effecter: the function effectOf returns, from a
-// call's arguments, what a repetition of the call would do. Calls whose arguments cannot be read
-// have the effect of the Spec.
+// EffectBy is an option that makes a tool an Effecter: effectOf returns what repeating a call would
+// do, judging by the call's arguments. Calls whose arguments cannot be read have the effect in the
+// Spec.
 func EffectBy[Args any](effectOf func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = effectOf }
 }
 
 // New makes a tool from a function. It derives the schema from the type of the function's
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag `jsonschema`
-// describes a field, and the tag `enum` lists the texts that it may hold, separated by commas.
-// The value that run returns becomes the result, as JSON. If the value is an Untrusted, the
-// result is marked as possibly written by strangers. If it is a Shown, the model also sees the
-// pictures. If it is a Fleeting, the model sees the value only in this turn. A type that cannot
-// be described is a mistake in the program, so New panics.
+// describes a field, and the tag `enum` lists the strings that it may contain, separated by commas.
+// The value that run returns becomes the result, as JSON. If the value is an Untrusted, the result
+// is marked as possibly written by strangers. If it is a Shown, the model also sees the pictures.
+// If it is a Fleeting, the model sees the value only in this turn. New panics if it cannot describe
+// the type, because that is a programming error.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := schemaFor[Args]()
 	if err != nil {
@@ -50,9 +50,9 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 	return f
 }
 
-// A function is a tool that New made. It always has the methods of an Effecter, a Reconciler, an
-// Asker and a TaskTool. Without the options, EffectOf returns the effect of the Spec, Reconcile
-// an error, and Ask and TaskOf return false.
+// A function is a tool made by New. It always has the methods of an Effecter, a Reconciler, an
+// Asker and a TaskTool. Without the options, EffectOf returns the effect in the Spec, Reconcile
+// returns an error, and Ask and TaskOf return false.
 type function[Args any] struct {
 	spec      Spec
 	names     []string // the arguments' names, in the order of the fields
@@ -105,8 +105,8 @@ func (f *function[Args]) Reconcile(ctx context.Context, call Call) (Result, bool
 	return result, err == nil, err
 }
 
-// decode reads the arguments, and refuses unknown names again: a tool may be run without a Set
-// that has checked them, and encoding/json ignores the case of names.
+// decode parses the arguments. It refuses unknown names again, because a tool may be run without a
+// Set that has checked them, and encoding/json ignores the case of names.
 func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	var args Args
 	if len(raw) == 0 {
@@ -130,7 +130,7 @@ func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	return args, nil
 }
 
-// encode makes a Result of the value that the tool's function has returned.
+// encode makes a Result from the value that the tool's function returned.
 func (f *function[Args]) encode(value any) (Result, error) {
 	foreign, untrusted := value.(Untrusted)
 	if untrusted {
@@ -186,7 +186,7 @@ func schemaFor[Args any]() (json.RawMessage, []string, error) {
 	return raw, schema.PropertyOrder, nil
 }
 
-// withoutNulls removes "null" from the types of a schema, which the library adds for slices, maps
+// withoutNulls removes "null" from the types in a schema, which the library adds for slices, maps
 // and pointers. Models should omit an optional argument; if one sends a null instead, the fitter
 // drops it.
 func withoutNulls(s *jsonschema.Schema) {

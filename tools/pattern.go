@@ -6,13 +6,13 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatternSteps bounds how large a regular expression may be when its repetitions are written
-// out, in steps: matching takes at most that many steps for each character of a text.
+// maxPatternSteps limits the size of a regular expression, in steps, after its repetitions are
+// expanded: matching takes at most that many steps for each character of a text.
 const maxPatternSteps = 2000
 
 // Pattern compiles a regular expression that a model or another program wrote. It refuses a large
-// one before compiling it: (\pL?){999} has ten characters, but costs a thousand times as much as
-// a small one. It also returns the size in steps: matching takes at most that many for each
+// one before compiling it: (\pL?){999} is ten characters long, but costs a thousand times as much
+// as a small one. It also returns the size in steps: matching takes at most that many for each
 // character of a text.
 func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
@@ -26,10 +26,10 @@ func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	return compiled, steps, err
 }
 
-// stepsOf returns how many instructions an expression compiles to at most. The parser already
-// limits its depth and its repetitions.
+// stepsOf returns an upper limit for the number of instructions that an expression compiles to. The
+// parser already limits its depth and its repetitions.
 func stepsOf(re *syntax.Regexp) int {
-	const plenty = 1 << 30 // the sum stops growing here, so that it does not overflow
+	const plenty = 1 << 30 // the sum stops growing here, so that it doesn't overflow
 	sum := 2
 	if re.Op == syntax.OpLiteral {
 		sum = len(re.Rune)

@@ -14,23 +14,23 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Bounds of a schema. Tools from outside, such as those of MCP servers, bring their own schemas,
+// Limits of a schema. Tools from outside, such as those of MCP servers, bring their own schemas,
 // and a validator's time grows with the size and the depth.
 const (
 	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
 )
 
-// maxProblems bounds how many problems one error lists.
+// maxProblems limits how many problems one error lists.
 const maxProblems = 5
 
-// A schema is a compiled JSON Schema together with the document from which it was compiled.
+// A schema is a compiled JSON Schema together with the document that it was compiled from.
 type schema struct {
 	doc   map[string]any
 	valid *jsonschema.Schema
 }
 
-// compileSchema compiles a JSON Schema; it refuses one that exceeds the bounds.
+// compileSchema compiles a JSON Schema; it refuses one that exceeds the limits.
 func compileSchema(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), maxSchemaBytes)
@@ -60,22 +60,22 @@ func compileSchema(raw json.RawMessage) (*schema, error) {
 	return &schema{doc: doc, valid: valid}, nil
 }
 
-// CheckSchema returns why a schema that comes from outside, such as an MCP server's, cannot be
-// used; nil if it can.
+// CheckSchema returns why a schema from outside, such as an MCP server's, cannot be used; nil if it
+// can.
 func CheckSchema(raw json.RawMessage) error {
 	_, err := compileSchema(raw)
 	return err
 }
 
-// refusingLoader refuses to load the documents to which a schema refers.
+// refusingLoader refuses to load the documents that a schema refers to.
 type refusingLoader struct{}
 
 func (refusingLoader) Load(string) (any, error) {
 	return nil, errors.New("references to elsewhere are not followed")
 }
 
-// check reads, repairs and validates the arguments of a call. It returns them as JSON that fits
-// the schema, with a note of what was repaired; the error tells the model what is wrong.
+// check parses, repairs and validates the arguments of a call. It returns them as JSON that matches
+// the schema, with a note about what was repaired; the error tells the model what is wrong.
 func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
 	value, notes, err := readArgs(raw)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *schema) requiredNames() []string {
 	return names
 }
 
-// typesOf returns the types that a schema allows by its own keyword "type"; nil if it has none.
+// typesOf returns the types that a schema allows with its own keyword "type"; nil if it has none.
 func typesOf(doc map[string]any) []string {
 	switch t := doc["type"].(type) {
 	case string:
@@ -144,7 +144,7 @@ func typesOf(doc map[string]any) []string {
 	return nil
 }
 
-// describeProblems returns in words why arguments do not fit the schema.
+// describeProblems says why arguments don't match the schema.
 func (s *schema) describeProblems(err error) string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -161,14 +161,14 @@ func (s *schema) describeProblems(err error) string {
 		}
 	}
 	visit(invalid)
-	slices.Sort(said) // the validator walks maps
+	slices.Sort(said) // the validator iterates over maps
 	if n := len(said) - maxProblems; n > 0 {
 		said = append(said[:maxProblems], fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(said, "; ")
 }
 
-// describeProblem returns in words one reason why arguments do not fit.
+// describeProblem says one reason why arguments don't match.
 func (s *schema) describeProblem(e *jsonschema.ValidationError) string {
 	where := "the arguments"
 	if len(e.InstanceLocation) > 0 {

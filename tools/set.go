@@ -9,22 +9,21 @@ import (
 	"sync"
 )
 
-// A Set holds the tools that an agent has. It never changes after it was made, so many goroutines
-// may read it.
+// A Set holds the tools that an agent has. It is immutable, so several goroutines may use it at once.
 type Set struct {
 	tools map[string]*member
-	specs []Spec // by name
+	specs []Spec // sorted by name
 }
 
-// A member is a tool of a Set with its schema. The schema is compiled when it is first needed, so
-// that the program starts quickly.
+// A member is a tool of a Set with its schema. The schema is compiled when it is first needed, so that the program
+// starts quickly.
 type member struct {
 	tool   Tool
 	spec   Spec
 	schema func() (*schema, error)
 }
 
-// NewSet makes a set of tools. A later tool of the same name replaces an earlier one.
+// NewSet makes a set of tools. A later tool replaces an earlier one with the same name.
 func NewSet(tools ...Tool) *Set {
 	members := make(map[string]*member, len(tools))
 	for _, t := range tools {
@@ -38,8 +37,7 @@ func NewSet(tools ...Tool) *Set {
 	return newSet(members)
 }
 
-// With returns a copy of the set with further tools. A further tool replaces one of the same
-// name.
+// With returns a copy of the set with more tools. An added tool replaces one with the same name.
 func (s *Set) With(more ...Tool) *Set {
 	members := maps.Clone(s.tools)
 	maps.Copy(members, NewSet(more...).tools)
@@ -55,8 +53,8 @@ func newSet(members map[string]*member) *Set {
 	return s
 }
 
-// Granted returns the set of those tools that an agent with these capabilities may use, including
-// tools that need none.
+// Granted returns the set of the tools that an agent with these permissions may use, including tools that need
+// none.
 func (s *Set) Granted(perms []Permission) *Set {
 	members := maps.Clone(s.tools)
 	maps.DeleteFunc(members, func(_ string, m *member) bool {
@@ -65,14 +63,14 @@ func (s *Set) Granted(perms []Permission) *Set {
 	return newSet(members)
 }
 
-// Within returns the set of those tools of this set that the other set has, too.
+// Within returns the set of those tools in this set that the other set also contains.
 func (s *Set) Within(other *Set) *Set {
 	members := maps.Clone(s.tools)
 	maps.DeleteFunc(members, func(name string, _ *member) bool { _, has := other.tools[name]; return !has })
 	return newSet(members)
 }
 
-// Without returns the set without the tools of these names.
+// Without returns the set without the tools with these names.
 func (s *Set) Without(names ...string) *Set {
 	members := maps.Clone(s.tools)
 	for _, name := range names {
@@ -81,7 +79,7 @@ func (s *Set) Without(names ...string) *Set {
 	return newSet(members)
 }
 
-// Lookup returns the tool of that name; false if the set has none.
+// Lookup returns the tool with that name; false if the set has none.
 func (s *Set) Lookup(name string) (Tool, bool) {
 	m, ok := s.tools[name]
 	if !ok {
@@ -90,7 +88,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
-// Quotes reports whether the set has a tool of that name whose results contain only text by others; see
+// Quotes reports whether the set has a tool with that name whose results contain only text by others; see
 // Spec.Quotes. A nil set has no tools.
 func (s *Set) Quotes(name string) bool {
 	if s == nil {
@@ -104,11 +102,10 @@ func (s *Set) Quotes(name string) bool {
 // because all current requests to models share it.
 func (s *Set) Specs() []Spec { return slices.Clip(s.specs) }
 
-// Check turns a call's arguments, as the model wrote them, into one JSON object that fits the
-// tool's schema. It repairs slips whose meaning is beyond doubt, and the note lists these
-// repairs; it never completes or guesses anything. The error says what the model should write
-// instead: its code is NotFound, InvalidArgs, or ExecutionFailed for a tool whose own schema is
-// not valid.
+// Check turns a call's arguments, as the model wrote them, into one JSON object that matches the tool's schema. It
+// repairs mistakes whose meaning is beyond doubt, and the note lists these repairs; it never completes or guesses
+// anything. The error says what the model should write instead: its code is NotFound, InvalidArgs, or
+// ExecutionFailed for a tool whose own schema is not valid.
 func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	m, ok := s.tools[call.Name]
 	if !ok {
@@ -121,7 +118,7 @@ func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	return schema.check(call.Args)
 }
 
-// unknownTool returns the error for a call of a tool that the set does not have.
+// unknownTool returns the error for a call of a tool that the set doesn't have.
 func (s *Set) unknownTool(name string) *Error {
 	if len(s.specs) == 0 {
 		return Errorf(NotFound, "there are no tools: answer without")

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Showing is what people see when a call needs their approval: what it would do, in its own terms,
-// such as a command line, a diff, or a message. It replaces the arguments that it shows completely; the
-// others are shown by name and value.
+// A Showing is what people see when a call needs their approval: what it would do, in its own terms, such as a
+// command line, a diff, or a message. It replaces the arguments that it shows completely; the others are shown by
+// name and value.
 type Showing struct {
 	Text string   // of any length and number of lines; "" shows all arguments by name
 	Of   []string // the names of the arguments that Text shows completely

@@ -1,9 +1,9 @@
 package tools
 
-// A Task is what a call hands to a sub-agent, which is another agent, or the same
-// one in a session of its own.
+// A Task is what a call hands to a sub-agent, which is another agent, or the same one in a session
+// of its own.
 type Task struct {
-	Agent  string // the name of the agent to work on it; "" means the same agent as the one that calls
+	Agent  string // the name of the agent to work on it; "" means the calling agent
 	Prompt string // what is to be done
 	Files  []string
 }
@@ -11,12 +11,13 @@ type Task struct {
 // A TaskTool is a tool that hands tasks to sub-agents. Its calls do not run: the turn waits
 // until the sub-agent has ended, and the result is its report.
 type TaskTool interface {
-	// TaskOf returns what a call hands out. It returns false if the call hands out nothing and
-	// should run.
+	// TaskOf returns the task that a call hands out. It returns false if the call hands out nothing
+	// and should run.
 	TaskOf(call Call) (task Task, given bool, err error)
 }
 
-// TaskOf returns what a call of a tool hands to a sub-agent; false if it hands out nothing.
+// TaskOf returns the task that a call of a tool hands to a sub-agent; false if it hands out
+// nothing.
 func TaskOf(t Tool, call Call) (task Task, given bool, err error) {
 	if a, ok := t.(TaskTool); ok {
 		return a.TaskOf(call)
@@ -24,8 +25,8 @@ func TaskOf(t Tool, call Call) (task Task, given bool, err error) {
 	return Task{}, false, nil
 }
 
-// GivesTask is an option that makes a tool a TaskTool: the function task makes the
-// task from the call's arguments.
+// GivesTask is an option that makes a tool a TaskTool: task makes the task from the call's
+// arguments.
 func GivesTask[Args any](task func(args Args) (Task, error)) Option[Args] {
 	return func(f *function[Args]) { f.task = task }
 }

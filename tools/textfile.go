@@ -9,8 +9,8 @@ import (
 // SniffBytes is how many bytes at the start of a file decide whether it is text.
 const SniffBytes = 8 << 10
 
-// IsBinary reports whether a file that begins with start, at most SniffBytes, is not text. It allows for some invalid
-// bytes, as the last character may be cut off.
+// IsBinary reports whether a file that begins with start, at most SniffBytes, is not text. It allows for some
+// invalid bytes, because the last character may be cut off.
 func IsBinary(start []byte) bool {
 	if bytes.IndexByte(start, 0) >= 0 {
 		return true
@@ -29,7 +29,7 @@ func IsBinary(start []byte) bool {
 	return broken > 3 && broken*10 > len(start)*3
 }
 
-// ShortenLine cuts a line of a file to at most most bytes of what a model is shown of it.
+// ShortenLine cuts a line of a file to at most most bytes, for a model.
 func ShortenLine(line string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(Clip(line, most), "\uFFFD"), "\x00", "\uFFFD")
 }

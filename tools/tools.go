@@ -1,15 +1,15 @@
 // Package tools is the contract of an agent's tools: specs, calls, results, errors, and the set that an agent has.
 //
-// New makes a tool from a function; the schema of its arguments comes from their type. Tools know
-// nothing about permissions, deadlines, redaction or truncation: their caller applies these to
-// all tools alike. The families of tools are in the folders below. They get what they need from
-// the rest of the program as small interfaces and functions.
+// New makes a tool from a function; the schema of its arguments is derived from their type. Tools know nothing
+// about permissions, deadlines, redaction or truncation: their caller applies these to all tools in the same way.
+// The families of tools are in the folders below. They get what they need from the rest of the program as small
+// interfaces and functions.
 //
-// The files, in reading order: tools.go is the contract; touch.go says what a call touches, and show.go
-// how people see it; new.go makes a tool from a function; set.go has an agent's set; args.go, fit.go,
-// schema.go, pattern.go and words.go read, repair and check the arguments that a model wrote;
-// annotate.go adds the repairs to a result; truncate.go shortens a result; verdict.go has a guard's
-// decision on a call; ask.go has a tool's question to people, and task.go its task for a sub-agent.
+// The files, in reading order: tools.go is the contract; touch.go says what a call touches, and show.go how people
+// see it; new.go makes a tool from a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
+// and words.go parse, repair and check the arguments that a model wrote; annotate.go adds the repairs to a result;
+// truncate.go shortens a result; verdict.go defines a guard's decision on a call; ask.go defines a tool's question
+// to people, and task.go its task for a sub-agent.
 package tools
 
 import (
@@ -30,16 +30,16 @@ const (
 	Pure Effect = "pure"
 	// Idempotent calls may be repeated under the same Key: the second call does nothing new.
 	Idempotent Effect = "idempotent"
-	// Reconcilable calls can find out whether they have taken effect: see Reconciler.
+	// Reconcilable calls can find out whether they took effect: see Reconciler.
 	Reconcilable Effect = "reconcilable"
 	// Once calls are never repeated. If such a call is interrupted, its outcome is unknown.
 	Once Effect = "once"
 )
 
-// A Permission is the capability that an agent needs in order to use a tool; "" stands for none.
+// A Permission is what an agent must be granted in order to use a tool; "" means that the tool needs none.
 type Permission string
 
-// The capabilities.
+// The permissions.
 const (
 	FileRead  Permission = "file_read"
 	FileWrite Permission = "file_write"
@@ -49,7 +49,7 @@ const (
 	Session   Permission = "session"
 )
 
-// Permissions returns all capabilities.
+// Permissions returns all permissions.
 func Permissions() []Permission {
 	return []Permission{FileRead, FileWrite, Shell, Network, Git, Session}
 }
@@ -60,7 +60,7 @@ type Spec struct {
 	Description string
 	// Schema is the JSON Schema of the arguments; it always describes an object.
 	Schema json.RawMessage
-	// Effect is what a repetition of any call would do, unless the tool is an Effecter.
+	// Effect is what repeating any call would do, unless the tool is an Effecter.
 	Effect Effect
 	// Timeout is how long a call may take, and MaxTimeout is the longest time that the model may
 	// ask for with an argument named timeout. Zero means 10 s and 60 s. A negative MaxTimeout
@@ -68,14 +68,14 @@ type Spec struct {
 	Timeout    time.Duration
 	MaxTimeout time.Duration
 	Permission Permission
-	// Touches returns what a call touches: see Touch. It is called often, and must be quick. If it is
-	// nil, the tool has not declared what its calls touch, and the worst is assumed.
+	// Touches returns what a call touches: see Touch. It is called often, and must be fast. If it is nil, the tool
+	// doesn't declare what its calls touch, and the worst is assumed.
 	Touches func(call Call) Touch
-	// Shows returns what people see of a call that needs their approval: see Showing. If it is nil, they
-	// see the arguments by name.
+	// Shows returns what people see of a call that needs their approval: see Showing. If it is nil, they see the
+	// arguments by name.
 	Shows func(ctx context.Context, call Call) Showing
-	// Quotes says that results contain only text by others, so that a model cannot make the tool print a
-	// text of its own.
+	// Quotes says that results contain only text by others, so that a model cannot make the tool print a text of
+	// the model's choosing.
 	Quotes bool
 }
 
@@ -83,48 +83,47 @@ type Spec struct {
 type Call struct {
 	// ID identifies the call within its session forever.
 	ID string
-	// Key is the same for every attempt at this call and differs from that of every other call:
-	// it is the idempotency key for what the call does.
+	// Key is the same for every attempt of this call and differs from that of every other call: it is the
+	// idempotency key for what the call does.
 	Key  string
 	Name string
-	// Args is a JSON object that fits the schema.
+	// Args is a JSON object that matches the schema.
 	Args json.RawMessage
 	// Attempt counts from 1.
 	Attempt int
-	// Held is the last time when it was certain that no other process works on the session;
-	// zero if no other can. A tool that changes something must do so soon after that time,
-	// because another process may take over the session later.
+	// Held is the last time at which it was certain that no other process works on the session; zero if no other
+	// can. A tool that changes something must do so soon after that time, because another process may take over the
+	// session later.
 	Held time.Time
 
 	Turn    string
 	Session string // the session's key
 	Agent   string
-	// Parent is the key of the session for which a sub-agent makes the call; "" if no sub-agent does.
+	// Parent is the key of the session for which a sub-agent makes the call; "" if the caller is not a sub-agent.
 	Parent string
 	Person string // the person on whose behalf the call is made: CHANNEL:USER
 	Called string // the person's name on their platform; it proves nothing
 	Owner  bool   // whether that person owns the bot
 	At     string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
-	// Scheduled says that a schedule began the turn, and not a message that the person has just
-	// sent.
+	// Scheduled says that a schedule began the turn, rather than a message that the person has just sent.
 	Scheduled bool
 	// Private says that only that person reads the conversation.
 	Private bool
-	// Untrusted says that the model which asked for this call had already read content from
-	// strangers (see Result.Untrusted), or a summary of it.
+	// Untrusted says that the model that asked for this call had already read content from strangers (see
+	// Result.Untrusted), or a summary of it.
 	Untrusted bool
 	// Touches returns what the call touches. It is the function of the tool's Spec; if it is nil,
 	// the worst is assumed.
 	Touches func(call Call) Touch
-	// Seen, if set, says where the model has read a complete address, word for word, in a person's
-	// message or in the result of a tool. Once the model has read something untrusted, only results of
-	// tools that quote count (see Spec.Quotes), because a model can make most tools print any text.
+	// Seen, if set, says where the model has read a complete address, word for word, in a person's message or in a
+	// tool's result. Once the model has read something untrusted, only results of tools that quote count (see
+	// Spec.Quotes), because a model can make most tools print any text.
 	Seen func(address string) Sighting
 	// Spent, if set, returns what other calls of the conversation have spent: see Verdict.Spends.
 	Spent func() Spending
 
-	// Progress, if set, reports the call's progress to people who watch. Each report
-	// replaces the last one and may have several lines. It never blocks.
+	// Progress, if set, reports the call's progress to people who watch. Each report replaces the last one and may
+	// have several lines. It never blocks.
 	Progress func(string)
 }
 
@@ -132,8 +131,8 @@ type Call struct {
 type Result struct {
 	// Content is a complete JSON value: the caller of the tool truncates it.
 	Content json.RawMessage
-	// Untrusted says that Content contains text that strangers may have written, such as a web
-	// page or another program's answer. It may try to give orders to a model that reads it.
+	// Untrusted says that Content contains text that strangers may have written, such as a web page or another
+	// program's answer. It may try to give orders to a model that reads it.
 	Untrusted bool
 	// Pictures are shown to the model with Content, if the model can see pictures.
 	Pictures []Picture
@@ -145,23 +144,23 @@ type Result struct {
 // A Picture is a picture that a model is shown. It is stored in a file.
 type Picture struct {
 	Path string // the path of the original, as the model knows it
-	View string // the file with the picture in the form in which the model sees it
+	View string // the file that contains the picture in the form in which the model sees it
 	Hash string // the hash of that file's content
 	Type string // MIME type
 }
 
-// Shown is what a tool's function returns to show the model pictures with a value.
+// Shown is what a tool's function returns to show the model pictures along with a value.
 type Shown struct {
 	Value    any
 	Pictures []Picture
 }
 
-// Untrusted is what a tool's function returns around its value, to mark the result as possibly
-// written by strangers: see Result.Untrusted.
+// Untrusted is what a tool's function returns around its value to mark the result as possibly written by strangers:
+// see Result.Untrusted.
 type Untrusted struct{ Value any }
 
-// Fleeting is what a tool's function returns to show the model Value only in this turn; the
-// session stores Kept instead. A Fleeting may be the value of an Untrusted.
+// Fleeting is what a tool's function returns to show the model Value only in this turn; the session stores Kept
+// instead. A Fleeting may be the value of an Untrusted.
 type Fleeting struct{ Value, Kept any }
 
 // A Tool is one ability of an agent, such as reading a file.
@@ -214,7 +213,7 @@ const (
 	Cancelled        Code = "cancelled"
 )
 
-// An Error is a failed call in the form in which the model reads it.
+// An Error is a failed call, in the form in which the model reads it.
 type Error struct {
 	Code Code `json:"code"`
 	// Message says what went wrong and what would work instead.

@@ -3,14 +3,14 @@ package tools
 import "encoding/json"
 
 // A Touch says what one call touches: the subject that the operator's rules match, the files of the
-// workspace that it reads and writes, and what it does to the outside. This, and never the name of a
-// tool, decides whether the call needs approval, which files are marked as possibly written by
-// strangers, and what is recorded for undo.
+// workspace that it reads and writes, and what it does to the outside. This decides, and a tool's name never does,
+// whether the call needs approval, which files are marked as possibly written by strangers, and what is recorded
+// for undo.
 //
 // A nil field is undeclared, and the worst is assumed: rules see the arguments as JSON, the call may
 // read and write any file, and it acts on the outside.
 type Touch struct {
-	// Subject is what rules match.
+	// Subject is what rules are matched against.
 	Subject Subject
 	// Reads are the files whose content the call may show or act on, and Writes are those that it may
 	// create, change or remove.
@@ -22,8 +22,7 @@ type Touch struct {
 	Outward Outward
 }
 
-// A Subject is what a call acts on, as far as rules name it: a ShellLine, a Command, a URL, a Chat, or
-// Paths.
+// A Subject is what a call acts on, in a form that rules can name: a ShellLine, a Command, a URL, a Chat, or Paths.
 type Subject interface{ isSubject() }
 
 // A ShellLine is a line that sh runs. Rules match each of its commands.
@@ -37,9 +36,9 @@ type Command []string
 // limited number are fetched without approval.
 type URL string
 
-// A Chat is where a message goes, as the model names it: a channel and a chat of it, or a target or an
-// address as the channel. Rules match each address that it reaches; reaching any other than the
-// conversation's own is acting on the outside.
+// A Chat is where a message goes, as the model names it: a channel and a chat in it or, in Channel, a target or an
+// address. Rules match each address that it reaches; reaching any address other than the conversation's own is
+// acting on the outside.
 type Chat struct{ Channel, Chat string }
 
 // Paths are files of the workspace, as the model names them.
@@ -64,14 +63,14 @@ func (NoFiles) isFiles()  {}
 func (AnyFiles) isFiles() {}
 func (Paths) isFiles()    {}
 
-// An Outward says what a call does to the outside, beyond its answer to the person who asks: Inside,
-// Would, Runs, or HandsOut.
+// An Outward says what a call does to the outside, beyond its answer to the person who asks: Inside, Would, Runs,
+// or HandsOut.
 type Outward interface{ isOutward() }
 
-// Inside is nothing beyond what the Subject says: a request to a URL, a message to a Chat.
+// Inside means nothing beyond what the Subject says: a request to a URL, a message to a Chat.
 type Inside struct{}
 
-// Would is what the call does, worded for the person who approves it: "it would …".
+// Would says what the call does, worded for the person who approves it: "it would …".
 type Would string
 
 // Runs says that the call runs a program in the sandbox, and what that would do. It counts as acting on
@@ -83,7 +82,7 @@ type Runs struct {
 	Offline bool
 }
 
-// HandsOut is a task that a sub-agent works on, which may fetch pages.
+// HandsOut means that a sub-agent, which may fetch pages, works on a task.
 type HandsOut struct{}
 
 func (Inside) isOutward()   {}
@@ -91,8 +90,8 @@ func (Would) isOutward()    {}
 func (Runs) isOutward()     {}
 func (HandsOut) isOutward() {}
 
-// Touches turns a function of a call's arguments into one for Spec.Touches. If arguments can be read
-// only in part, the function gets that part; the tool refuses such a call.
+// Touches turns a function of a call's arguments into one for Spec.Touches. If arguments can be parsed only in
+// part, the function gets that part; the tool refuses such a call.
 func Touches[Args any](touch func(args Args) Touch) func(Call) Touch {
 	return func(call Call) Touch {
 		var args Args
@@ -104,8 +103,8 @@ func Touches[Args any](touch func(args Args) Touch) func(Call) Touch {
 // TouchesAlways makes a function for Spec.Touches of a tool whose calls all touch the same things.
 func TouchesAlways(t Touch) func(Call) Touch { return func(Call) Touch { return t } }
 
-// TouchesNothing returns a function for Spec.Touches of a tool that touches neither files nor the outside,
-// and whose arguments rules see as JSON.
+// TouchesNothing returns a function for Spec.Touches of a tool that touches neither files nor the outside, and
+// whose arguments are shown to rules as JSON.
 func TouchesNothing() func(Call) Touch {
 	return TouchesAlways(Touch{Reads: NoFiles{}, Writes: NoFiles{}, Outward: Inside{}})
 }
@@ -118,7 +117,7 @@ func (c Call) Touch() Touch {
 	return c.Touches(c)
 }
 
-// MayWrite reports whether the call may make, change or remove files of the workspace.
+// MayWrite reports whether the call may create, change or remove files of the workspace.
 func (t Touch) MayWrite() bool {
 	_, none := t.Writes.(NoFiles)
 	return !none

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// maxCutDepth bounds how many levels deep Truncate looks into a value, because it reads each
+	// maxCutDepth limits how many levels deep Truncate looks into a value, because it reads each
 	// level again from its beginning.
 	maxCutDepth = 4
-	// minMemberLength is the shortest length, in bytes, to which the members of an object are
-	// cut. If they would have to be shorter, the whole object is cut as a text.
+	// minMemberLength is the shortest length, in bytes, to which the members of an object are cut.
+	// If they would have to be shorter, the whole object is cut as a text.
 	minMemberLength = 48
-	// tailMember is the member of which the end is kept instead of the beginning, because errors
-	// stand at its end.
+	// tailMember is the member whose end is kept rather than its beginning, because errors are at
+	// its end.
 	tailMember = `"stderr"`
 )
 
 // Truncate shortens a result to at most most bytes, and reports whether it had to. file is the path
-// of the file with the complete result, or "". A text is cut at its end, on a whole character, and
-// a note says how much is left out; a text named stderr is cut at its beginning. An array keeps its
-// first elements and ends with an object that counts them. An object keeps its short members, and
-// its long ones are cut; if it has too many, it becomes {"_truncated_json": its beginning}. The
-// same content gives the same bytes. The result is valid JSON and UTF-8 and, if most is at least
-// two, no longer than most. Content that is not JSON counts as a text.
+// of the file with the complete result, or "". A string is cut at its end, after a whole character,
+// and a note says how much is left out; a string named stderr is cut at its beginning. An array
+// keeps its first elements and ends with an object that counts them. An object keeps its short
+// members, and its long ones are cut; if it has too many, it becomes {"_truncated_json": its
+// beginning}. The same content always gives the same bytes. The result is valid JSON and UTF-8 and,
+// if most is at least two, no longer than most. Content that is not JSON is treated as a string.
 func Truncate(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	return Shorten(toValidJSON(content), most, file)
 }
 
 // AsJSON returns content as compact JSON in valid UTF-8. Content that is not JSON becomes a JSON
-// text.
+// string.
 func AsJSON(content json.RawMessage) json.RawMessage { return compactJSON(toValidJSON(content)) }
 
 // toValidJSON returns content as valid JSON and UTF-8. Content that is not JSON becomes a JSON
-// text.
+// string.
 func toValidJSON(content json.RawMessage) json.RawMessage {
 	if !utf8.Valid(content) {
 		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
@@ -51,8 +51,8 @@ func toValidJSON(content json.RawMessage) json.RawMessage {
 	return content
 }
 
-// Shorten does what Truncate does, for content that is known to be valid JSON and UTF-8, such as
-// that from Check and AsJSON.
+// Shorten is like Truncate, for content that is known to be valid JSON and UTF-8, such as that from
+// Check and AsJSON.
 func Shorten(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	if len(content) <= most {
 		return content, false
@@ -61,7 +61,7 @@ func Shorten(content json.RawMessage, most int, file string) (json.RawMessage, b
 	return c.cutValue(compactJSON(content), max(most, len(`""`)), maxCutDepth, false), true
 }
 
-// compactJSON returns valid JSON without the space outside of its texts.
+// compactJSON returns valid JSON without the white space outside its strings.
 func compactJSON(raw json.RawMessage) json.RawMessage {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
@@ -78,7 +78,7 @@ func compactJSON(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// quote returns a text as a JSON text.
+// quote returns a text as a JSON string.
 func quote(s string) []byte {
 	raw, err := plainjson.Marshal(s)
 	if err != nil { // a string always marshals
@@ -87,12 +87,12 @@ func quote(s string) []byte {
 	return raw
 }
 
-// A truncator cuts one result. Where is the path of the file that has the whole result, for the
-// note to the model; "" if there is none.
+// A truncator cuts one result. Where is the path of the file that contains the whole result, for
+// the note to the model; "" if there is none.
 type truncator struct{ where string }
 
-// cutValue cuts compact JSON to at most most bytes; most is at least two. tail says that of a
-// text the end is kept, and not the beginning.
+// cutValue cuts compact JSON to at most most bytes; most is at least two. tail says to keep the end
+// of a string rather than its beginning.
 func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	switch {
 	case len(raw) <= most:
@@ -107,11 +107,11 @@ func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	return c.cutAsText(raw, most)
 }
 
-// cutText cuts a text at its end, or at its beginning if tail says that the end is to be kept.
+// cutText cuts a string at its end, or at its beginning if tail is set.
 func (c truncator) cutText(raw []byte, most int, tail bool) []byte {
 	body := raw[1 : len(raw)-1]
 	_, total := longestPart(body, len(body), 0, false)
-	// The note's length depends on how much is kept, so room is left for the longest.
+	// The note's length depends on how much is kept, so reserve room for the longest.
 	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.cutNote(total, total)), true
 	if room < 0 {
 		room, noted = most-len(`""`), false
@@ -145,8 +145,8 @@ func (c truncator) cutNote(kept, total int) string {
 	return fmt.Sprintf("[cut: %d of %d bytes shown%s]", kept, total, whole)
 }
 
-// longestPart returns the longest beginning of an escaped text, or its longest end if tail is
-// set, that has only whole characters and at most room bytes. own is how many bytes that part has
+// longestPart returns the longest beginning of an escaped text, or its longest end if tail is set,
+// that consists of whole characters and has at most room bytes. own is how many bytes that part has
 // without escapes.
 func longestPart(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	if tail {
@@ -187,9 +187,9 @@ func wholeCharacters(text []byte, most int) int {
 	return max(most, 0)
 }
 
-// measureCharacter measures the first character of an escaped text: step is how many bytes it
-// takes there (an escape or a pair of surrogates counts as one character), own how many it takes
-// without escapes.
+// measureCharacter measures the first character of an escaped text: step is how many bytes it takes
+// there (an escape or a pair of surrogates counts as one character), own how many it takes without
+// escapes.
 func measureCharacter(body []byte) (step, own int) {
 	if c := body[0]; c != '\\' {
 		if c < utf8.RuneSelf {
@@ -223,7 +223,7 @@ func decodeEscape(body []byte) rune {
 }
 
 // cutArray keeps the first elements and appends an object that counts them. If even the first
-// element is too long, it is cut.
+// element is too long, it cuts that.
 func (c truncator) cutArray(raw []byte, most, depth int) []byte {
 	total := 0
 	for range elements(raw) {
@@ -250,8 +250,8 @@ func (c truncator) cutArray(raw []byte, most, depth int) []byte {
 	return append(append(out, c.countObject(shown, total)...), ']')
 }
 
-// countObject returns the object that is put at the end of an array that was cut: it says
-// how many elements are shown, of how many.
+// countObject returns the object that is put at the end of an array that was cut: it says how many
+// elements are shown, and how many there are.
 func (c truncator) countObject(shown, total int) []byte {
 	where := ""
 	if c.where != "" {
@@ -261,7 +261,8 @@ func (c truncator) countObject(shown, total int) []byte {
 }
 
 // cutObject cuts the longest members of an object, all to the same length, so that the short ones
-// stay whole: an exit code beside megabytes of output. What lies deeper than depth is cut as text.
+// stay whole: an exit code beside megabytes of output, for example. Anything nested more than depth
+// levels is cut as text.
 func (c truncator) cutObject(raw []byte, most, depth int) []byte {
 	room := most - len(`{}`)
 	var lengths []int
@@ -286,7 +287,7 @@ func (c truncator) cutObject(raw []byte, most, depth int) []byte {
 }
 
 // commonLength returns the greatest length to which all of these lengths can be cut so that their
-// sum is at most room. Lengths that are shorter stay.
+// sum is at most room. Shorter lengths stay as they are.
 func commonLength(lengths []int, room int) int {
 	slices.Sort(lengths)
 	for i, length := range lengths {
@@ -299,7 +300,7 @@ func commonLength(lengths []int, room int) int {
 	return room
 }
 
-// cutAsText keeps the beginning of a value that cannot be cut member by member, as a text.
+// cutAsText keeps the beginning of a value that cannot be cut member by member, as a string.
 func (c truncator) cutAsText(raw []byte, most int) []byte {
 	const before, after = `{"_truncated_json":`, `}`
 	room := most - len(before) - len(after)
@@ -337,8 +338,8 @@ func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Member returns the value of an object's member whose name needs no escapes; nil if there is
-// none. The object is valid and compact JSON, such as that from Check and AsJSON.
+// Member returns the value of an object's member whose name needs no escapes; nil if there is none.
+// The object is valid and compact JSON, such as that from Check and AsJSON.
 func Member(object json.RawMessage, name string) json.RawMessage {
 	if !bytes.HasPrefix(object, []byte("{")) {
 		return nil
@@ -351,7 +352,7 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// endOfValue returns the index behind the value that begins at i, in valid compact JSON.
+// endOfValue returns the index after the value that begins at i, in valid compact JSON.
 func endOfValue(raw []byte, i int) int {
 	depth := 0
 	for ; i < len(raw); i++ {
@@ -365,7 +366,7 @@ func endOfValue(raw []byte, i int) int {
 			depth++
 		case ']', '}':
 			if depth == 0 {
-				return i // the end of the array or object in which a number or a word was last
+				return i // the end of the array or object whose last element is a number or a word
 			}
 			if depth--; depth == 0 {
 				return i + 1
@@ -379,7 +380,7 @@ func endOfValue(raw []byte, i int) int {
 	return i
 }
 
-// closingQuote returns the index of the closing quote of the text whose opening quote is at i, in
+// closingQuote returns the index of the closing quote of the string whose opening quote is at i, in
 // valid JSON.
 func closingQuote(raw []byte, i int) int {
 	for i++; i < len(raw); {
@@ -392,7 +393,7 @@ func closingQuote(raw []byte, i int) int {
 			if escape < 0 {
 				return quote
 			}
-			i += escape + len(`\"`) // behind what it escapes
+			i += escape + len(`\"`) // skip the escaped character
 		}
 		if i == quote {
 			return quote

@@ -1,5 +1,4 @@
-// Package askuser is the tool with which an agent asks a question of the person for whom it
-// works.
+// Package askuser provides the tool with which an agent asks a question of the person it works for.
 package askuser
 
 import (
@@ -10,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// Bounds of a question.
+// Limits of a question.
 const (
 	maxQuestion = 4000 // bytes
 	maxChoices  = 8
@@ -30,14 +29,14 @@ func New() tools.Tool {
 	}, run, tools.Asks(buildQuestion))
 }
 
-// run answers a call that was run although it should have made the turn wait for a person's
+// run handles a call that was run, although it should have made the turn wait for a person's
 // answer.
 func run(context.Context, tools.Call, args) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead.")
 }
 
-// buildQuestion makes the question from the arguments of a call, or returns what is wrong with
-// them.
+// buildQuestion makes the question from a call's arguments, or returns an error that says what is
+// wrong with them.
 func buildQuestion(a args) (tools.Question, error) {
 	q := tools.Question{Text: strings.TrimSpace(a.Question)}
 	switch {

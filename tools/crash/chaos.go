@@ -16,10 +16,10 @@ import (
 	"parley/tools"
 )
 
-// Points returns a function that the program calls at each point where a crash would
-// matter. At the point that PARLEY_KILL_AT names (NAME, or NAME/N for the N-th time that
-// it is passed) the process kills itself with SIGKILL; at the point of PARLEY_STOP_AT it
-// stops itself (SIGSTOP) until a test continues it. Points returns nil if neither is set.
+// Points returns a function that the program calls at each point where a crash would matter. At the point named in
+// PARLEY_KILL_AT (NAME, or NAME/N for the N-th time that it is passed) the process kills itself with SIGKILL; at
+// the one in PARLEY_STOP_AT it stops itself (SIGSTOP) until a test continues it. Points returns nil if neither is
+// set.
 func Points() func(string) {
 	kill, stop := pointOf("PARLEY_KILL_AT"), pointOf("PARLEY_STOP_AT")
 	if kill == nil && stop == nil {
@@ -41,7 +41,7 @@ func Points() func(string) {
 	}
 }
 
-// Tools returns the tools that only tests have, each where its variable is set.
+// Tools returns the tools that exist only for tests, each if its environment variable is set.
 func Tools() (all []tools.Tool) {
 	if once := os.Getenv("PARLEY_ONCE_URL"); once != "" {
 		all = append(all, newRing(once))
@@ -52,14 +52,14 @@ func Tools() (all []tools.Tool) {
 	return all
 }
 
-// newDice makes the tool dice, which declares nothing of what it touches.
+// newDice makes the tool dice, which doesn't declare what it touches.
 func newDice() tools.Tool {
 	dice := tools.Spec{Name: "dice", Description: "Roll the dice.", Effect: tools.Once, Permission: tools.Network}
 	return tools.New(dice, func(context.Context, tools.Call, struct{}) (any, error) { return "rolled", nil })
 }
 
-// newRing makes the tool ring: it posts to the URL once, which cannot be undone, and nobody can find
-// out afterwards whether it happened. The server at that URL counts the posts of each call.
+// newRing makes the tool ring: it posts to the URL once, which cannot be undone, and nobody can find out afterwards
+// whether it happened. The server at that URL counts the posts of each call.
 func newRing(once string) tools.Tool {
 	ring := tools.Spec{
 		Name: "ring", Description: "Ring the bell.", Effect: tools.Once,
@@ -82,12 +82,12 @@ func newRing(once string) tools.Tool {
 	})
 }
 
-// LocalWeb reports whether web_fetch may read pages of this machine, which is the web of
-// tests. It may if PARLEY_LOCAL_WEB is set.
+// LocalWeb reports whether web_fetch may read pages on this machine, because tests serve pages there. It may if
+// PARLEY_LOCAL_WEB is set.
 func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
 
-// A point is a place in the program at which a test wants the process to end; it counts down how
-// many times the place must still be passed.
+// A point is a place in the program at which a test wants the process to end. It counts down how many more times
+// the place must be passed.
 type point struct {
 	name string
 	left atomic.Int64
@@ -108,6 +108,5 @@ func pointOf(variable string) *point {
 	return p
 }
 
-// passed reports whether the program is at this point now, and for the last of the times that the
-// test wants it to be passed.
+// passed reports whether the program is at this point, for the last of the number of times that the test has set.
 func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

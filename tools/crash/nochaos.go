@@ -4,11 +4,11 @@ package crash
 
 import "parley/tools"
 
-// Points returns nil: in this build the process never kills itself.
+// Points returns nil: this build never kills itself.
 func Points() func(string) { return nil }
 
-// Tools returns none: only the build for tests has them.
+// Tools returns no tools: they exist only in the build for tests.
 func Tools() []tools.Tool { return nil }
 
-// LocalWeb returns false: only in the build for tests can pages of this machine be read.
+// LocalWeb returns false: only the build for tests can read pages on this machine.
 func LocalWeb() bool { return false }

@@ -1,8 +1,8 @@
-// Package memory is the tools with which an agent remembers things: in a file of the session's
-// workspace, or for other sessions too.
+// Package memory provides the tools with which an agent remembers things: in a file of the session's workspace, or
+// for other sessions, too.
 //
-// The file is plain Markdown that people and the file tools may edit, too. What is remembered of
-// a person, and of the agent, is in a Store that no other tool reaches: see store.go.
+// The file is plain Markdown that people and the file tools may edit, too. What is remembered about a person, or by
+// the agent, is in a Store that no other tool reaches: see store.go.
 package memory
 
 import (
@@ -22,17 +22,17 @@ import (
 // File is the name of the session's memory file.
 const File = "MEMORY.md"
 
-// MaxBytes bounds the file, because it goes into every prompt.
+// MaxBytes limits the file, because it goes into every prompt.
 const MaxBytes = 1 << 20
 
-// A Dir is the directory in which the memory's file is.
+// A Dir is the directory that contains the memory file.
 type Dir interface {
 	fs.FS
-	// Write replaces a file's content as a whole or not at all.
+	// Write replaces a file's whole content, or nothing.
 	Write(name string, content []byte) error
-	// Update reads a file of at most limit bytes, calls change with its content, and writes what
-	// change returns, without another write in between. old is nil if the file is missing. Update
-	// returns an error of change as it is.
+	// Update reads a file of at most limit bytes, calls change with its content, and writes what change returns,
+	// without another write in between. old is nil if the file is missing. Update returns an error from change
+	// unchanged.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
@@ -75,7 +75,8 @@ func (a readArgs) touch() tools.Touch {
 	return tools.Touch{Reads: filesOf(a.Scope), Writes: tools.NoFiles{}, Outward: tools.Inside{}}
 }
 
-// touch says what a call of memory_write touches: a memory that other conversations read is the outside.
+// touch says what a call of memory_write touches: writing a memory that other conversations read counts as acting
+// on the outside.
 func (a writeArgs) touch() tools.Touch {
 	t := tools.Touch{Reads: filesOf(a.Scope), Writes: filesOf(a.Scope), Outward: tools.Inside{}}
 	if isStored(a.Scope) {
@@ -84,8 +85,8 @@ func (a writeArgs) touch() tools.Touch {
 	return t
 }
 
-// filesOf returns the file that holds the memory of a scope. The store is not a file, and remembers by itself
-// what strangers may have written.
+// filesOf returns the file that contains the memory of a scope. The store is not a file, and itself records what
+// strangers may have written.
 func filesOf(scope string) tools.Paths {
 	if isStored(scope) {
 		return nil
@@ -113,8 +114,8 @@ func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (
 	return readResult(toText(content), args.Query), nil
 }
 
-// readResult returns what memory_read shows the model of a memory: all of it or, if there is a
-// query, the paragraphs that contain the query.
+// readResult returns what memory_read shows the model of a memory: all of it or, if there is a query, the
+// paragraphs that contain the query.
 func readResult(content, query string) any {
 	if query == "" {
 		return map[string]string{"content": content}
@@ -123,7 +124,7 @@ func readResult(content, query string) any {
 	return queryResult{query, matches, len(matches)}
 }
 
-// toText returns a file's content as text for a result: without NUL, and as valid UTF-8.
+// toText returns a file's content as text for a result: without NUL bytes, and as valid UTF-8.
 func toText(content []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(content), "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -158,8 +159,8 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 	return content, err
 }
 
-// effectOf returns what a repetition of a write would do. Overwriting is harmless to repeat, and
-// so is any write to the store; appending to the file is not.
+// effectOf returns what repeating a write would do. Overwriting is harmless to repeat, and so is any write to the
+// store; appending to the file is not.
 func effectOf(args writeArgs) tools.Effect {
 	if args.Mode == "overwrite" || isStored(args.Scope) {
 		return tools.Idempotent
@@ -205,8 +206,8 @@ func writeResult(args writeArgs) map[string]string {
 	return said
 }
 
-// appendParagraph returns the memory with one more paragraph at its end; the error says that it
-// would have more than most bytes.
+// appendParagraph returns the memory with one more paragraph at its end. It returns an error if the memory would
+// exceed most bytes.
 func appendParagraph(old []byte, content string, most int) ([]byte, error) {
 	old = bytes.TrimRight(old, " \t\r\n")
 	if len(old) == 0 {
@@ -223,15 +224,15 @@ func checkSize(content []byte, most int) ([]byte, error) {
 	return content, nil
 }
 
-// reconcileAppend finds out whether an append to the file was made when its call was cut off.
-// Writes replace the whole file, and no other call of the session has run since, so it was made
-// if the paragraph is at the end of the file. If an earlier call has appended the same paragraph,
-// that counts, too, because it need not be there twice.
+// reconcileAppend finds out whether an append to the file was made when its call was cut off. Writes replace the
+// whole file, and no other call of the session has run since, so the append was made if the paragraph is at the end
+// of the file. If an earlier call appended the same paragraph, that counts, too, because it need not be there
+// twice.
 func (k memoryTools) reconcileAppend(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
 	content, err := k.content(ctx, call)
 	_, tooLong := errors.AsType[*tools.Error](err)
 	if tooLong || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, false, nil // nothing was appended, and running the call says why
+		return nil, false, nil // nothing was appended, and running the call reports why
 	}
 	if err != nil {
 		return nil, false, err

@@ -7,35 +7,34 @@ import (
 	"parley/tools"
 )
 
-// The scopes: what a memory belongs to.
+// The scopes: whom or what a memory belongs to.
 const (
 	ofSession = "session"
 	ofPerson  = "person"
 	ofAgent   = "agent"
 )
 
-// MaxStored bounds what is remembered of one person, or of an agent, in bytes, because it goes
+// MaxStored limits what is remembered about one person, or by one agent, in bytes, because it goes
 // into every prompt.
 const MaxStored = 64 << 10
 
-// A Store keeps what agents remember beyond one session. Scope says whether it is about a person
+// A Store stores what agents remember beyond one session. Scope says whether it is about a person
 // or belongs to an agent, and owner which one.
 type Store interface {
-	// Recall returns what is remembered; untrusted says that strangers may have written some of
-	// it.
+	// Memory returns what is remembered; untrusted says that strangers may have written some of it.
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
-	// Remember replaces what is remembered by what change returns for it; change may be called
-	// more than once. A call that was done before changes nothing. With overwrite, nothing of the
-	// old content stays.
+	// Remember replaces what is remembered with what change returns for it; change may be called
+	// more than once. A call that was done before changes nothing. overwrite says that nothing of
+	// the old content stays.
 	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
 }
 
-// isStored reports whether a scope's memory is in the store and not in the session's file.
+// isStored reports whether a scope's memory is in the store rather than in the session's file.
 func isStored(scope string) bool { return scope != "" && scope != ofSession }
 
-// owner returns whose memory a call means: the id of the person or the name of the agent. What is
-// remembered of a person is for that person only, so where others read along owner returns an
-// error for the model.
+// owner returns whose memory a call is for: the id of the person or the name of the agent. What is
+// remembered about a person is for that person only, so owner returns an error for the model if
+// others can read along.
 func (k memoryTools) owner(call tools.Call, scope string) (string, error) {
 	switch {
 	case k.store == nil:
@@ -67,8 +66,8 @@ func (k memoryTools) readStored(ctx context.Context, call tools.Call, args readA
 	return result, nil
 }
 
-// writeStored writes to the store. However often a call is repeated after a crash, and by whichever
-// process, its text is written once.
+// writeStored writes to the store. No matter how often a call is repeated after a crash, and by
+// which process, its text is written once.
 func (k memoryTools) writeStored(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 	owner, err := k.owner(call, args.Scope)
 	if err != nil {

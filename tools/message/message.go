@@ -1,8 +1,7 @@
-// Package message is the tool that sends a message to another chat than the one to which the
-// agent answers.
+// Package message provides the tool that sends a message to another chat than the one in which the agent answers.
 //
-// The tool knows no channels. The function that New gets decides which chats may be reached, and
-// publishes the message under its id, so that a repeated call sends no second one.
+// The tool knows no channels. The function passed to New decides which chats may be reached, and publishes the
+// message under its id, so that a repeated call sends no second one.
 package message
 
 import (
@@ -16,7 +15,7 @@ import (
 
 // A Request is a message that an agent wants to send to another chat.
 type Request struct {
-	// ID is the same for every attempt at one call and differs from that of every other call.
+	// ID is the same for every attempt of one call and differs from that of every other call.
 	ID      string
 	Session string
 	Turn    string
@@ -24,29 +23,28 @@ type Request struct {
 	Person  string // the person who asked: CHANNEL:USER
 	Called  string // the person's name on their platform; it proves nothing
 	Owner   bool   // whether that person owns the bot
-	// Untrusted says that the model which wrote the message had read something that strangers may have
-	// written, so that the words may be theirs.
+	// Untrusted says that the model that wrote the message had read something that strangers may have written, so
+	// that the words may be theirs.
 	Untrusted bool
-	// Channel and Chat are the arguments as the model gave them: a channel and a chat of it, or
-	// the name of a target or a whole address in Channel.
+	// Channel and Chat are the arguments as the model gave them: a channel and a chat in it; or, in Channel, the
+	// name of a target or a whole address.
 	Channel string
 	Chat    string
 	Content string
 	Files   []string // paths in the session's workspace
-	Attempt int      // the number of the attempt at the call, from 1
+	Attempt int      // the number of this attempt of the call, from 1
 }
 
-// New makes the tool message. The function deliver stores the message durably, once for each ID,
-// or refuses it with a *tools.Error: permission_denied for a chat that may not be reached, naming
-// those that this person may reach, and invalid_args for a chat that does not exist, or if there
-// is neither a file nor a text with visible characters. The files are sent as they are at the
-// time of the call.
+// New makes the tool message. The function deliver stores the message durably, once for each ID, or refuses it with
+// a *tools.Error: permission_denied for a chat that may not be reached, which lists those that this person may
+// reach; invalid_args for a chat that doesn't exist, or if there is neither a file nor a text with visible
+// characters. Files are sent as they are at the time of the call.
 func New(deliver func(ctx context.Context, r Request) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
 		Effect: tools.Idempotent,
-		// If the bus does not answer, deliver waits for it: an error would leave the outcome
-		// unknown.
+		// If the bus does not answer, deliver waits for it: an error would leave it unknown whether the message was
+		// sent.
 		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Touches: tools.Touches(args.touch),
 		Shows:   tools.Shows(args.shown),
@@ -69,14 +67,14 @@ type args struct {
 	Files []string `json:"files,omitempty" jsonschema:"paths of files in the workspace that go with it, at most 10"`
 }
 
-// touch says what a call touches: who reads the message, and the files that go with it.
+// touch says what a call touches: the readers of the message, and the files that go with it.
 func (a args) touch() tools.Touch {
 	return tools.Touch{
 		Subject: tools.Chat{Channel: a.Channel, Chat: a.ChatID}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.Inside{},
 	}
 }
 
-// shown returns to whom the message goes, and its text, as the approver is shown them.
+// shown returns what the approver is shown: the recipient of the message, and its text.
 func (a args) shown() tools.Showing {
 	to := a.Channel
 	if a.ChatID != "" {
@@ -85,7 +83,7 @@ func (a args) shown() tools.Showing {
 	return tools.Showing{Text: "To " + tools.WholeLine(to) + ":\n\n" + a.Content, Of: []string{"channel", "chat_id", "content"}}
 }
 
-// A sendResult is what the model is told of a message that was handed over.
+// A sendResult is what the model is told about a message that was handed over.
 type sendResult struct {
 	Status        string `json:"status"`
 	Channel       string `json:"channel"`
@@ -116,7 +114,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	return sendResult{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
 }
 
-// stripControls removes the control characters that no chat shows.
+// stripControls removes the control characters, which no chat shows.
 func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0x7f || r < 0x20 && r != '\n' && r != '\r' && r != '\t' {

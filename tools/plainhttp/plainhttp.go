@@ -1,13 +1,12 @@
-// Package plainhttp sends requests to servers that are asked without TLS, such as a model's on the
-// operator's own machines. While an answer is awaited it holds a connection and the goroutine of
-// its caller, and nothing else.
+// Package plainhttp sends requests to servers without TLS, such as a model on the operator's own machines. While it
+// waits for a response it uses only a connection and the goroutine of its caller.
 //
-// The transport of net/http has two goroutines and two buffers for each connection. Where
-// thousands of answers are awaited, these are a quarter of all memory that the process takes, and
-// each request wakes one goroutine by way of another four times.
+// The transport of net/http has two goroutines and two buffers for each connection. Where thousands of responses
+// are awaited, these are a quarter of all memory that the process uses, and each request switches between
+// goroutines four times.
 //
-// plainhttp.go is the Transport, which keeps connections; conn.go sends a request over one of them
-// and reads the answer.
+// plainhttp.go is the Transport, which keeps connections; conn.go sends a request over one of them and reads the
+// response.
 package plainhttp
 
 import (
@@ -23,34 +22,34 @@ import (
 )
 
 const (
-	// maxIdle is how many connections are kept that nobody uses.
+	// maxIdle is how many idle connections are kept.
 	maxIdle = 1024
-	// IdleTime is how long such a connection is kept.
+	// IdleTime is how long an idle connection is kept.
 	IdleTime = 60 * time.Second
-	// closedWithin is how soon a request fails that meets a connection which its server has closed.
+	// closedWithin is how soon a request fails if it uses a connection that its server has closed.
 	closedWithin = time.Second
 )
 
 // A Transport is an http.RoundTripper. Its methods may be called at the same time.
 type Transport struct {
-	// Other makes the requests that are not for a Transport: those over TLS, those that its Proxy
-	// sends through a proxy, and those to hosts whose names need a translation.
+	// Other sends the requests that a Transport does not send itself: those over TLS, those that its Proxy sends
+	// through a proxy, and those to hosts whose names need to be converted.
 	Other *http.Transport
-	// IdleTime, if it is not 0, takes the place of the constant.
+	// IdleTime, if it is not 0, replaces the constant.
 	IdleTime time.Duration
-	// Once says that no request is sent again: what they do is not to be done twice.
+	// Once says that no request is sent again, because what a request does must not be done twice.
 	Once bool
 
 	mu    sync.Mutex
-	idle  []*conn     // the one that was used last comes last
-	sweep *time.Timer // closes those that were idle for too long; nil while there are none
+	idle  []*conn     // the most recently used one is last
+	sweep *time.Timer // closes connections that were idle for too long; nil while there are none
 
 	readers, writers sync.Pool // of *bufio.Reader and *bufio.Writer
 }
 
-// RoundTrip implements http.RoundTripper. A server may close a connection at any time that nobody
-// uses. A request that meets such a connection is sent again, once, over a new one, unless t.Once is
-// set. Whoever closes it later has worked on the request, which is then not repeated.
+// RoundTrip implements http.RoundTripper. A server may close an idle connection at any time. A request over such a
+// connection is sent once more, over a new one, unless t.Once is set. If the server closes the connection later, it
+// has worked on the request, which is then not repeated.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	direct, err := t.isDirect(req)
 	if err != nil {
@@ -81,7 +80,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, causeOr(req, err)
 }
 
-// causeOr returns why a request was cancelled, or else err; nil if err is.
+// causeOr returns the reason why a request was canceled, or else err; nil if err is nil.
 func causeOr(req *http.Request, err error) error {
 	if cause := context.Cause(req.Context()); err != nil && cause != nil {
 		return cause
@@ -121,7 +120,7 @@ func repeatable(req *http.Request) (*http.Request, error) {
 // closeBody closes the body of a request that is not sent.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // nothing was read of it
+		_ = req.Body.Close() // nothing was read from it
 	}
 }
 
@@ -132,7 +131,7 @@ func (t *Transport) connect(req *http.Request) (*conn, error) {
 		if isQuiet(c.Conn) {
 			return c, nil
 		}
-		c.close() // by the server, or it has sent what nobody had asked for
+		c.close() // the server has closed it, or sent something unrequested
 	}
 	return t.dial(req)
 }
@@ -140,7 +139,8 @@ func (t *Transport) connect(req *http.Request) (*conn, error) {
 // dial makes a new connection to the server of a request.
 func (t *Transport) dial(req *http.Request) (*conn, error) {
 	address := addressOf(req)
-	// To dial takes much more of a stack than to wait for an answer, and stacks stay as large as they were.
+	// Dialing takes much more stack than waiting for a response, and a stack that has grown stays large, so another
+	// goroutine dials.
 	var dialed net.Conn
 	var err error
 	done := make(chan struct{})
@@ -155,7 +155,7 @@ func (t *Transport) dial(req *http.Request) (*conn, error) {
 	return &conn{Conn: dialed, t: t, address: address}, nil
 }
 
-// addressOf returns the host and the port that a request is for.
+// addressOf returns the host and port that a request is for.
 func addressOf(req *http.Request) string {
 	if req.URL.Port() != "" {
 		return req.URL.Host
@@ -163,7 +163,7 @@ func addressOf(req *http.Request) string {
 	return net.JoinHostPort(req.URL.Hostname(), "80")
 }
 
-// takeIdle takes the connection to an address that was used last; nil if there is none.
+// takeIdle takes the most recently used connection to an address; nil if there is none.
 func (t *Transport) takeIdle(address string) *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,7 +178,7 @@ func (t *Transport) takeIdle(address string) *conn {
 	return nil
 }
 
-// keep keeps a connection for another request, unless enough are kept.
+// keep keeps a connection for another request, unless enough are kept already.
 func (t *Transport) keep(c *conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,8 +200,8 @@ func (t *Transport) idleTime() time.Duration {
 	return IdleTime
 }
 
-// closeOld closes the connections that were idle for too long, and calls itself again when the
-// next one will have been.
+// closeOld closes the connections that were idle for too long, and schedules itself for when the next one will have
+// been.
 func (t *Transport) closeOld() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,7 +217,7 @@ func (t *Transport) closeOld() {
 	t.idle = nil
 }
 
-// CloseIdleConnections closes the connections that nobody uses; http.Client calls it by that name.
+// CloseIdleConnections closes the idle connections; http.Client calls it by that name.
 func (t *Transport) CloseIdleConnections() {
 	t.Other.CloseIdleConnections()
 	t.mu.Lock()
@@ -232,8 +232,8 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// errUnanswered is the error of a request to which not one byte was answered.
+// errUnanswered is the error for a request to which not one byte was answered.
 var errUnanswered = errors.New("the server closed the connection without an answer")
 
-// errHeader is the error of an answer whose header is too long.
+// errHeader is the error for a response whose header is too long.
 var errHeader = fmt.Errorf("the header of the answer has more than %d bytes", maxHeader)

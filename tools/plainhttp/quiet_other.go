@@ -4,6 +4,6 @@ package plainhttp
 
 import "net"
 
-// isQuiet reports whether a connection that nobody uses is open, and the server has sent nothing.
-// This system does not tell; no connection is used twice there.
+// isQuiet reports whether an idle connection is open, and the server has sent nothing. This system
+// cannot tell, so no connection is reused there.
 func isQuiet(net.Conn) bool { return false }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isQuiet reports whether a connection that nobody uses is open, and the server has sent nothing:
-// that would be taken for the answer to the next request.
+// isQuiet reports whether an idle connection is open, and the server has sent nothing: that would
+// be taken for the response to the next request.
 func isQuiet(c net.Conn) bool {
 	with, ok := c.(syscall.Conn)
 	if !ok {

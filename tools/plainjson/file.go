@@ -24,8 +24,8 @@ func ReadFile[T any](path string) (v T, err error) {
 	return v, nil
 }
 
-// ReplaceFile writes v as JSON to a file that only its owner may read, in the place of what the file
-// held. If it fails, the file stays as it was; once it has returned nil, a power cut does not
+// ReplaceFile writes v as JSON to a file that only its owner may read, replacing the file's
+// content. If it fails, the file stays as it was; once it has returned nil, a power failure doesn't
 // undo the change.
 func ReplaceFile(path string, v any) error {
 	raw, err := MarshalIndent(v, "", "  ")
@@ -35,8 +35,8 @@ func ReplaceFile(path string, v any) error {
 	return ReplaceFileBytes(path, append(raw, '\n'))
 }
 
-// ReplaceFileBytes does what ReplaceFile does with content that is already encoded. A crash may
-// leave a file path.new, which the next call overwrites.
+// ReplaceFileBytes is like ReplaceFile for content that is already encoded. A crash may leave a
+// file path.new, which the next call overwrites.
 func ReplaceFileBytes(path string, raw []byte) error {
 	next := path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -50,7 +50,7 @@ func ReplaceFileBytes(path string, raw []byte) error {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path)) // a name is durable once its directory is
+	dir, err := os.Open(filepath.Dir(path)) // a file's name is durable once its directory is
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,8 @@
-// Package plainjson is how this program writes JSON. encoding/json writes <, > and & as \u003c,
-// \u003e and \u0026, so that JSON may stand in a page. A model reads these escapes as they are:
-// they cost it tokens, and what it quotes from them fits nothing. Two texts that differ in them are
-// not the same bytes. So whatever is stored, compared, hashed or shown is written here, without
-// them. Readers of JSON notice no difference. file.go keeps a value in a small file, such as a note in
-// a home.
+// Package plainjson writes JSON without the HTML escapes of encoding/json. That package writes <, > and & as
+// \u003c, \u003e and \u0026, so that the JSON may be embedded in a web page. A model reads these escapes literally:
+// they cost it tokens, and text that it quotes with them matches nothing. Two texts that differ in them are not the
+// same bytes. So whatever is stored, compared, hashed or shown is written with this package. JSON parsers notice no
+// difference. file.go stores a value in a small file, such as a note in a home.
 package plainjson
 
 import (
@@ -12,8 +11,8 @@ import (
 	"io"
 )
 
-// Marshal does what json.Marshal does, without the escapes. It also undoes those in what a type's
-// own MarshalJSON has written, or what an older release has stored.
+// Marshal is like json.Marshal, without the escapes. It also removes those written by a type's own MarshalJSON, or
+// stored by an older release.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := NewEncoder(&b).Encode(v); err != nil {
@@ -22,7 +21,7 @@ func Marshal(v any) ([]byte, error) {
 	return Unescape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// MarshalIndent does what json.MarshalIndent does, without the escapes.
+// MarshalIndent is like json.MarshalIndent, without the escapes.
 func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	raw, err := Marshal(v)
 	if err != nil {
@@ -35,21 +34,21 @@ func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// NewEncoder returns an encoder that writes without the escapes. Those in JSON that a value holds
-// already stay.
+// NewEncoder returns an encoder that writes without the escapes. It keeps those in JSON that a value already
+// contains.
 func NewEncoder(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// Unescape returns the same JSON without the escapes. It returns raw itself if raw has none, and
-// never changes the bytes of raw.
+// Unescape returns the same JSON without the escapes. It returns raw itself if raw contains none, and never changes
+// the bytes of raw.
 func Unescape(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`\u00`)) {
 		return raw
 	}
-	var plain []byte // nil as long as nothing is different
+	var plain []byte // nil as long as nothing differs
 	from := 0
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -57,7 +56,7 @@ func Unescape(raw []byte) []byte {
 		}
 		c, ok := escaped(raw[i:])
 		if !ok {
-			i++ // what follows belongs to the backslash: in \\u003c no escape begins at the second
+			i++ // the next character belongs to this backslash: in \\u003c no escape begins at the second one
 			continue
 		}
 		plain = append(append(plain, raw[from:i]...), c)
@@ -72,8 +71,7 @@ func Unescape(raw []byte) []byte {
 
 const escapeLength = len(`\u003c`)
 
-// escaped returns the character whose escape text begins with; false if it begins with another
-// escape.
+// escaped returns the character whose escape text begins with; false if text begins with another escape.
 func escaped(text []byte) (byte, bool) {
 	if len(text) < escapeLength {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends a text as a JSON string, with the bytes that Marshal writes. It is for texts so many and
-// so long that to write them is work: it copies at once whatever needs no escape.
+// AppendString appends a text as a JSON string, with the bytes that Marshal writes. It is for many or long texts,
+// where encoding takes noticeable time: it copies whatever needs no escape in one step.
 func AppendString(to []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	to = append(slices.Grow(to, len(text)+2), '"')
@@ -23,7 +23,7 @@ func AppendString(to []byte, text string) []byte {
 			case r == utf8.RuneError && size == 1:
 				to = append(append(to, text[from:i]...), `\ufffd`...)
 				from = i + size
-			case r == '\u2028' || r == '\u2029': // which some readers take for the end of a line
+			case r == '\u2028' || r == '\u2029': // some parsers take these for the end of a line
 				to = append(append(append(to, text[from:i]...), `\u202`...), hex[r&0xF])
 				from = i + size
 			}

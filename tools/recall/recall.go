@@ -1,8 +1,8 @@
-// Package recall is the tool that finds what was said and remembered in earlier conversations.
+// Package recall provides the tool that finds what was said and remembered in earlier conversations.
 //
-// The tool knows neither sessions nor people. What New gets finds the passages, and decides what the person who
-// asks may see. The model sees them in this turn alone: whoever said them may have them erased later, and the
-// log must not have quoted them then.
+// The tool knows neither sessions nor people. The Finder passed to New finds the passages, and decides what the
+// person who asks may see. The model sees them only in this turn: whoever said them may have them erased later, and
+// the log must not still quote them then.
 package recall
 
 import (
@@ -17,9 +17,9 @@ import (
 const (
 	defaultLimit = 10
 	maxLimit     = 50
-	// maxBytes bounds how much text one call returns; the passages that fit worst are left out.
+	// maxBytes limits how much text one call returns; the worst matches are left out.
 	maxBytes = 16 << 10
-	// overhead is about what a passage takes beside its texts.
+	// overhead is the approximate number of bytes that a passage takes besides its texts.
 	overhead = 96
 )
 
@@ -27,15 +27,16 @@ const (
 type Question struct {
 	Call  tools.Call // says who asks, and where
 	Words string
-	// Since and Until bound when it was said, Until excluded; the zero time is no bound.
+	// Since and Until limit when it was said, Until excluded; the zero time means no limit.
 	Since, Until time.Time
 	Limit        int
 }
 
-// An Answer has what was found: first what is remembered and known, then what was said, of each what fits best first.
+// An Answer holds what was found: first what is remembered and known, then what was said, each with the best
+// matches first.
 type Answer struct {
 	Found []Passage
-	// Note says what the answer lacks; "" if it lacks nothing that is known.
+	// Note says what the answer lacks; "" if nothing is known to be missing.
 	Note string
 }
 
@@ -43,11 +44,11 @@ type Answer struct {
 const (
 	Message    = "message"       // a person said it
 	Reply      = "answer"        // the agent said it
-	Summary    = "summary"       // of a conversation
+	Summary    = "summary"       // it summarizes a conversation
 	ToolResult = "tool result"   // a tool returned it
 	Attachment = "attachment"    // it is in a file that came with a message
-	Deeds      = "what was done" // it says in short what was asked, done and found in a turn
-	Memory     = "memory"        // it was kept with memory_write
+	Deeds      = "what was done" // it is the short record of what was asked, done and found in a turn
+	Memory     = "memory"        // it was stored with memory_write
 	Knowledge  = "knowledge"     // it is in the operator's folder
 )
 
@@ -63,7 +64,7 @@ type Passage struct {
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// size returns about how many bytes the passage takes.
+// size returns approximately how many bytes the passage takes.
 func (p Passage) size() int {
 	return len(p.Text) + len(p.Who) + len(p.When) + len(p.Where) + len(p.Link) + overhead
 }
@@ -73,12 +74,12 @@ type Finder interface {
 	Find(ctx context.Context, q Question) (Answer, error)
 }
 
-// New makes the tool recall. reads are the files of the workspace in which the finder looks.
+// New makes the tool recall. reads are the files in the workspace that the finder searches.
 func New(find Finder, reads tools.Paths) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "recall",
 		Effect: tools.Pure,
-		// A platform may have to be asked who is in its chats.
+		// The platform may have to be asked who is in its chats.
 		Timeout: 20 * time.Second, MaxTimeout: time.Minute,
 		Touches: tools.TouchesAlways(tools.Touch{Reads: reads, Writes: tools.NoFiles{}, Outward: tools.Inside{}}),
 		Description: "Search all earlier conversations with the person who asks, and what was remembered or is in the knowledge folder, by words that were used: for what was said some time ago, before /new or in another chat. " +
@@ -107,7 +108,7 @@ type result struct {
 	More bool `json:"more,omitempty"`
 }
 
-// A storedResult is what the session's log stores in the place of a result.
+// A storedResult replaces a result in the session's log.
 type storedResult struct {
 	Found int    `json:"found"`
 	Text  string `json:"text"`
@@ -118,7 +119,7 @@ const (
 	nothing = "nothing was found: try other words for the same thing, fewer of them, or a longer time"
 )
 
-// search answers a call.
+// search performs a call.
 func (s searcher) search(ctx context.Context, call tools.Call, a args) (any, error) {
 	q := Question{Call: call, Words: strings.TrimSpace(a.Query), Limit: a.Limit}
 	if q.Words == "" {
@@ -147,7 +148,7 @@ func (s searcher) search(ctx context.Context, call tools.Call, a args) (any, err
 	return resultOf(answer), nil
 }
 
-// resultOf returns what the model is shown of an answer. It is marked if anything in it is.
+// resultOf returns what the model is shown of an answer. It is marked as untrusted if anything in it is.
 func resultOf(a Answer) any {
 	shown, size, marked := result{Found: []Passage{}, Note: a.Note}, 0, false
 	for _, p := range a.Found {

@@ -1,7 +1,7 @@
-// Package schedules is the tool with which an agent lets itself be reminded, once or repeatedly,
+// Package schedules provides the tool with which an agent has itself reminded, once or repeatedly,
 // of something to do later.
 //
-// The tool knows no clock and no store. The Backend that New gets keeps the schedules, and sends
+// The tool knows no clock and no store. The Backend passed to New stores the schedules, and sends
 // their text to the agent when they are due.
 package schedules
 
@@ -18,10 +18,10 @@ import (
 // Name is the name of the tool.
 const Name = "schedule"
 
-// maxText bounds the text of a schedule, in bytes.
+// maxText limits the text of a schedule, in bytes.
 const maxText = 4000
 
-// A Request says which text is to be sent to the agent, and when.
+// A Request says which text to send to the agent, and when.
 type Request struct {
 	When string
 	Text string
@@ -36,24 +36,24 @@ type Entry struct {
 	// Next is when the schedule is due next, in its time zone; "" if it is over.
 	Next string `json:"next,omitempty"`
 	Zone string `json:"time_zone"`
-	// Paused says that an owner has paused it, so it is not due until they let it go on.
+	// Paused says that an owner has paused it, so it is not due until they resume it.
 	Paused bool   `json:"paused,omitempty"`
 	By     string `json:"by,omitempty"` // the person who made the schedule
 }
 
-// A Backend keeps the schedules: it is the part of the program that the tool asks. Its error is a
+// A Backend stores the schedules: it is the part of the program that the tool calls. Its error is a
 // *tools.Error if the model can do something about the failure.
 type Backend interface {
-	// Add keeps a schedule for the person and the conversation of a call. It may be called again
+	// Add stores a schedule for the person and the conversation of a call. It may be called again
 	// for the same call.
 	Add(ctx context.Context, call tools.Call, w Request) (Entry, error)
-	// Added returns the schedule that a call has added, even if that is over; ok is false if the
-	// call has added none.
+	// Added returns the schedule that a call has added, even if that schedule is over; ok is false
+	// if the call has added none.
 	Added(ctx context.Context, call tools.Call) (e Entry, ok bool, err error)
 	// List returns the schedules of the call's conversation.
 	List(ctx context.Context, call tools.Call) ([]Entry, error)
-	// Cancel ends a schedule of the conversation. Without an error, no schedule of that id is
-	// left afterwards.
+	// Cancel ends a schedule of the conversation. If it returns no error, no schedule with that id
+	// is left.
 	Cancel(ctx context.Context, call tools.Call, id string) error
 	// Known reports whether the conversation has a schedule of that id.
 	Known(ctx context.Context, call tools.Call, id string) (bool, error)
@@ -67,7 +67,7 @@ type args struct {
 	Zone   string `json:"time_zone,omitempty" jsonschema:"of add: the time zone of this chat, such as Europe/Berlin, if the person has said where they are; it is remembered"`
 }
 
-// touch says what a call touches: what is done later is done where nobody sees what it comes from.
+// touch says what a call touches: what is done later is done where nobody sees where it comes from.
 func (a args) touch() tools.Touch {
 	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("have something done later")}
 	if a.Action == "list" {
@@ -80,7 +80,7 @@ type list struct {
 	Schedules []Entry `json:"schedules"`
 }
 
-// A cancelResult is what the model is told of a schedule that it has cancelled.
+// A cancelResult is what the model is told about a schedule that it has canceled.
 type cancelResult struct {
 	Cancelled string `json:"cancelled"`
 }
@@ -101,7 +101,7 @@ func New(backend Backend) tools.Tool {
 	}))
 }
 
-// A family is the tool schedule with the backend that it asks.
+// A family is the tool schedule with the backend that it calls.
 type family struct{ backend Backend }
 
 func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
@@ -159,7 +159,7 @@ func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bo
 	return e, true, nil
 }
 
-// explain wraps an error to say what failed, unless the error is for the model already.
+// explain wraps an error to say what failed, unless the error is already for the model.
 func explain(err error) error {
 	if failed, ok := errors.AsType[*tools.Error](err); ok {
 		return failed

@@ -1,4 +1,4 @@
-// Package since reads times in the ways in which models and people write them.
+// Package since parses times in the formats that models and people write.
 package since
 
 import (
@@ -9,9 +9,9 @@ import (
 	"parley/tools"
 )
 
-// Parse reads the argument of that name, a time in the ways in which models and people write it. "" gives the zero
-// time, which is no bound. Days are those of UTC, and a weekday means the latest one that has begun. Of a text that
-// is no time it returns an error that tells the model how to write one.
+// Parse parses the argument with that name, a time as models and people write it. "" gives the zero time, which
+// means no limit. Days are in UTC, and a weekday means the latest one that has begun. For a text that isn't a time,
+// it returns an error that tells the model how to write one.
 func Parse(name, text string, now time.Time) (time.Time, error) {
 	at, ok := parse(text, now)
 	if !ok {

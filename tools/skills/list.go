@@ -8,15 +8,15 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Bounds of what a prompt says about skills, in bytes.
+// Limits of what a prompt says about skills, in bytes.
 const (
 	maxList        = 10_000
-	minDescription = 40 // to how many bytes of a description at least is cut if there are many skills
+	minDescription = 40 // the shortest length to which a description is cut if there are many skills
 	maxProblems    = 5
 	maxProblemText = 300
 )
 
-// OperatorPrompt returns what a prompt says of the operator's skills; "" if there are none. The
+// OperatorPrompt returns what a prompt says about the operator's skills; "" if there are none. The
 // same skills always give the same text, so that providers can cache the prompt.
 func OperatorPrompt(all []Skill) string {
 	if len(all) == 0 {
@@ -25,9 +25,9 @@ func OperatorPrompt(all []Skill) string {
 	return "Skills are how the operator wants certain kinds of work to be done. Where one fits what you are asked, read it with the tool skill before you begin, and then work as it says, for whom you work and within what they want. There are:\n" + listLines(all)
 }
 
-// SessionPrompt returns what a prompt says of the skills in a session's workspace, and of those
-// that cannot be used; "" if there are none. hidden is how many are not listed because strangers
-// may have written them.
+// SessionPrompt returns what a prompt says about the skills in a session's workspace, and about
+// those that cannot be used; "" if there are none. hidden is how many are not listed because
+// strangers may have written them.
 func SessionPrompt(all []Skill, problems []folder.Problem, hidden int) string {
 	var b strings.Builder
 	if len(all) > 0 {
@@ -46,7 +46,7 @@ func SessionPrompt(all []Skill, problems []folder.Problem, hidden int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// listLines returns a line for each skill. If there are many, their descriptions are cut.
+// listLines returns a line for each skill. If there are many, it cuts their descriptions.
 func listLines(all []Skill) string {
 	most := max(minDescription, maxList/len(all)-len("- : \n"))
 	written := make([]string, len(all))

@@ -21,13 +21,14 @@ import (
 // A Runner runs the programs of skills in a sandbox.
 type Runner struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where a call's programs run; network says that the program wants the network.
+	// Place returns where a call's programs run; network says that the program asks for the
+	// network.
 	Place func(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error)
 	// Changed is called when a program may have changed a session's files.
 	Changed func(call tools.Call)
 }
 
-// maxName is how many characters of a tool's name models' providers accept.
+// maxName is how many characters of a tool's name model providers accept.
 const maxName = 64
 
 // ToolName returns the name of the tool that a program of a skill becomes.
@@ -49,7 +50,7 @@ func (r Runner) Tools(s Skill) (all []tools.Tool) {
 	return all
 }
 
-// A program is a program of a skill as a tool.
+// A program is a program of a skill, as a tool.
 type program struct {
 	runner  Runner
 	skill   Skill
@@ -61,7 +62,8 @@ func (p *program) Spec() tools.Spec {
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
 		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1,
-		// Without a sandbox nothing holds a program to what its manifest says of the workspace.
+		// Without a sandbox, nothing makes a program respect what its manifest says about the
+		// workspace.
 		Touches: tools.TouchesAlways(tools.Touch{
 			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: tools.Would("call a tool of " + p.skill.Name), Offline: !p.program.Network},
 		}),
@@ -77,12 +79,12 @@ type programResult struct {
 	Refused    []string `json:"refused_hosts,omitempty"`
 }
 
-// inSkill is the shell command that runs a program of the skill's folder; the variable SKILL_DIR
+// inSkill is the shell command that runs a program from the skill's folder; the variable SKILL_DIR
 // says where that folder is inside the sandbox.
 const inSkill = `exec "$SKILL_DIR/$0" "$@"`
 
 // Run implements tools.Tool: it runs the program in the sandbox. The result is untrusted, because
-// nobody vouches for what a program prints.
+// nobody vouches for a program's output.
 func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	place, err := p.runner.Place(ctx, call, p.program.Network)
 	if err != nil {
@@ -116,20 +118,19 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	return tools.Result{Content: content, Untrusted: true}, err
 }
 
-// How long one argument that is passed as a flag may be, and all together, because the system
-// takes no more. A longer argument is passed on standard input only.
+// How long one argument that is passed as a flag may be, and all of them together, because the
+// system accepts no more. A longer argument is only passed on standard input.
 const (
 	maxFlag  = 64 << 10
 	maxFlags = 512 << 10
 )
 
 // flagsOf returns the arguments with these names as flags: --NAME=VALUE, or just --NAME for true.
-// For false and null there is no flag. Values that are not text, number or boolean are written as
-// JSON.
+// False and null give no flag. Values other than strings, numbers and booleans are written as JSON.
 func flagsOf(raw json.RawMessage, names []string) (all []string) {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(raw, &args) != nil {
-		return nil // it fits the schema, so it is an object
+		return nil // it matches the schema, so it is an object
 	}
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(args)) {

@@ -1,15 +1,15 @@
 // Package skills gives agents skills: instructions for certain kinds of work, which they read when they need them.
 //
-// A skill is a folder with a SKILL.md (package folder). The prompt has each skill's name and what
-// it is for; the tool skill returns the rest. The operator's skills are kept apart from those
-// that lie in a session's workspace, where agents and people write: these cannot have the name of
-// one of the operator's, and what they say counts as untrusted.
+// A skill is a folder with a SKILL.md (package folder). The prompt lists each skill's name and purpose; the tool
+// skill returns the rest. The operator's skills are kept apart from those in a session's workspace, where agents
+// and people write: these cannot have the same name as one of the operator's, and their content counts as
+// untrusted.
 //
-// A skill of the operator may bring programs: each becomes a tool, SKILL__TOOL, that runs in the
-// session's sandbox, with its arguments as JSON on standard input and as flags.
+// A skill of the operator's may include programs: each becomes a tool, SKILL__TOOL, that runs in the session's
+// sandbox, with its arguments as JSON on standard input and as flags.
 //
-// The files: skills.go is the tool skill; list.go writes what the prompt says of skills;
-// program.go runs their programs.
+// The files: skills.go makes the tool skill; list.go writes what the prompt says about skills; program.go runs
+// their programs.
 package skills
 
 import (
@@ -32,15 +32,15 @@ const Tool = "skill"
 // A Skill is a skill that an agent has.
 type Skill struct {
 	folder.Skill
-	// Session says that the skill lies in the session's workspace.
+	// Session says that the skill is in the session's workspace.
 	Session bool
-	// Trusted says that the operator vouches for everything that the skill says.
+	// Trusted says that the operator vouches for the skill's whole content.
 	Trusted bool
-	// Tools are the names of the tools that the skill brings.
+	// Tools are the names of the tools that the skill adds.
 	Tools []string
 }
 
-// Bounds of what is listed and read of a skill's files.
+// Limits of what is listed and read of a skill's files.
 const (
 	maxFiles = 100
 	maxDepth = 4
@@ -86,7 +86,7 @@ func unknownSkill(name string, all []Skill) error {
 	return tools.Errorf(tools.InvalidArgs, "no skill is called %q: there are %s", tools.Clip(name, 64), tools.Clip(strings.Join(names, ", "), 700))
 }
 
-// A skillText is what the tool returns of a skill.
+// A skillText is what the tool returns about a skill.
 type skillText struct {
 	Content string   `json:"content"`
 	Files   []string `json:"files,omitempty"`
@@ -143,7 +143,7 @@ func (s Skill) unreadable(name string, err error) error {
 	return tools.Errorf(tools.InvalidPath, "%q cannot be read: %s", tools.Clip(name, 100), folder.Reason(err))
 }
 
-// fileNames lists the skill's files besides SKILL.md, without hidden ones.
+// fileNames lists the skill's files besides SKILL.md, except hidden ones.
 func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -167,8 +167,7 @@ func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// skip is what a walk over files returns to leave an entry out, together with everything below it
-// if it is a folder.
+// skip is what a walk over files returns to leave an entry out, and everything below it if it is a folder.
 func skip(e fs.DirEntry) error {
 	if e.IsDir() {
 		return fs.SkipDir

@@ -1,14 +1,13 @@
-// Package spelling finds the known word that a misspelt word was probably meant to be.
+// Package spelling finds the known word that a misspelled word was probably meant to be.
 package spelling
 
 import "strings"
 
-// longest bounds the words that are compared, in bytes, because the time grows with the square of
-// the length; no name is longer.
+// longest limits the length of the words that are compared, in bytes, because the time grows with
+// the square of the length; no name is longer.
 const longest = 100
 
-// Nearest returns the known word of which word is probably a misspelling; "" if none is near. It
-// ignores case.
+// Nearest returns the known word that word probably misspells; "" if none is near. It ignores case.
 func Nearest(word string, known []string) string {
 	if len(word) > longest {
 		return ""
@@ -22,7 +21,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Distance returns how many bytes have to be inserted, dropped, changed or swapped to turn a into
+// Distance returns how many bytes have to be inserted, deleted, changed or swapped to turn a into
 // b.
 func Distance(a, b string) int {
 	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

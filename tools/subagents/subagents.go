@@ -1,9 +1,9 @@
-// Package subagents is the tools with which an agent hands tasks to sub-agents, and looks after them.
+// Package subagents provides the tools with which an agent hands tasks to sub-agents, and looks after them.
 //
-// A call of task makes the turn wait for the report. sessions_spawn returns at once, and the
-// report is told in the conversation once it is there. The other tools show sessions, and say
-// something in them: a conversation's own and those of its sub-agents, and for an owner in a
-// private chat all. subagents.go hands tasks out, sessions.go is the other tools.
+// A call of task makes the turn wait for the report. sessions_spawn returns at once, and the report arrives in the
+// conversation when it is ready. The other tools show sessions and send texts to them: for a conversation, these
+// are its own session and those of its sub-agents; for an owner in a private chat, all sessions. subagents.go hands
+// out tasks, sessions.go contains the other tools.
 package subagents
 
 import (
@@ -13,26 +13,26 @@ import (
 	"parley/tools"
 )
 
-// How large a task that is handed out may be.
+// Limits of a task that is handed out.
 const (
 	maxPrompt = 64 << 10 // bytes
 	maxFiles  = 50
 )
 
-// A Backend hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
-// errors are for the model.
+// A Backend hands out tasks, and knows sessions: it is the part of the program that the tools call. Its errors are
+// for the model.
 type Backend interface {
-	// Spawn hands out a task without making the turn wait: the report comes later, as a message.
+	// Spawn hands out a task without making the turn wait: the report arrives later, as a message.
 	Spawn(ctx context.Context, call tools.Call, d tools.Task) (any, error)
-	// Send says something in a session.
+	// Send sends a text to a session.
 	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
 	// List lists sessions.
 	List(ctx context.Context, call tools.Call, p Page) (any, error)
-	// History returns what was said in a session, and done, from an entry on.
+	// History returns what was said and done in a session, from an entry on.
 	History(ctx context.Context, call tools.Call, session string, from int64) (any, error)
 	// Status describes a session.
 	Status(ctx context.Context, call tools.Call, session string) (any, error)
-	// Agents describes the agents to which tasks may be handed.
+	// Agents describes the agents that tasks may be handed to.
 	Agents(ctx context.Context, call tools.Call) (any, error)
 }
 
@@ -42,8 +42,7 @@ type taskArgs struct {
 	Files  []string `json:"files,omitempty" jsonschema:"files and folders of this workspace that are copied into that of the sub-agent"`
 }
 
-// task returns the task that the arguments hand out, or an error that tells the model what
-// is wrong with them.
+// task returns the task that the arguments describe, or an error that tells the model what is wrong with them.
 func (a taskArgs) task() (tools.Task, error) {
 	d := tools.Task{Agent: a.Agent, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
 	if len(d.Files) > maxFiles {
@@ -52,12 +51,12 @@ func (a taskArgs) task() (tools.Task, error) {
 	return d, checkText("prompt", d.Prompt)
 }
 
-// touch says what a call touches that hands a task out. The copies of its files keep their marks.
+// touch says what a call that hands out a task touches. The copies of its files keep their marks.
 func (a taskArgs) touch() tools.Touch {
 	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.HandsOut{}}
 }
 
-// checkText returns what is wrong with a text that a sub-agent is to read.
+// checkText returns what is wrong with a text for a sub-agent.
 func checkText(name, text string) error {
 	switch {
 	case text == "":
@@ -88,8 +87,7 @@ func New(d Backend) []tools.Tool {
 	}, sessionTools(d)...)
 }
 
-// wait answers a call of the tool task that was run although it should have made the turn wait
-// for the report.
+// wait handles a call of the tool task that was run, although it should have made the turn wait for the report.
 func wait(context.Context, tools.Call, taskArgs) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nothing can be handed out from here: do it yourself.")
 }

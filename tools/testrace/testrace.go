@@ -1,4 +1,5 @@
-// Package testrace gives tests that run under the race detector their own program without it, for processes beside them.
+// Package testrace gives tests that run under the race detector a build of their own program without it, for
+// processes beside them.
 package testrace
 
 import (
@@ -10,20 +11,19 @@ import (
 	"strings"
 )
 
-// program is the environment variable with the path of the program that Run has built.
+// program is the environment variable that contains the path of the program that Run has built.
 const program = "PARLEY_TEST_UNRACED"
 
-// Program returns the program without the race detector of the tests that Run runs: "", which
-// means the tests' own program, unless that has the detector.
+// Program returns the path of the build without the race detector of the tests that Run runs. It returns "", which
+// means the tests' own program, if that has no race detector.
 func Program() string { return os.Getenv(program) }
 
-// Run runs the tests of the package in the current folder. If they run under the race
-// detector, Run first builds their program without it, for the processes that they start:
-// those that supervise commands, and those that are killed. The detector makes the start of
-// a process take up to a second and its memory many times as large, and what they do, the
-// tests' own process does too, with the detector.
+// Run runs the tests of the package in the current folder. If they run under the race detector, Run first builds
+// their program without it, for the processes that they start: those that supervise commands, and those that are
+// killed. The detector makes starting a process take up to a second and multiplies its memory, and the tests' own
+// process, which has the detector, also runs the code of these processes.
 //
-// Whatever the umask, other users may run the program: commands of root's run it as another user.
+// Whatever the umask, other users may run the program: root's commands run it as another user.
 func Run(tests func() int) int {
 	if !Raced {
 		if err := letAllRun("/proc/self/exe"); err != nil {
@@ -54,7 +54,7 @@ func Run(tests func() int) int {
 	return tests()
 }
 
-// A Test is what Elsewhere needs of a *testing.T.
+// A Test is the part of a *testing.T that Elsewhere needs.
 type Test interface {
 	Helper()
 	Name() string
@@ -62,9 +62,9 @@ type Test interface {
 	Errorf(format string, args ...any)
 }
 
-// Elsewhere runs the whole test t in a process without the race detector, if this one has it, and
-// reports whether it did. It is for tests of much work that one goroutine does after the other: there
-// the detector finds nothing and makes the work ten times as long. t must be no part of another test.
+// Elsewhere runs the whole test t in a process without the race detector, if this one has it, and reports whether
+// it did. It is for tests in which one goroutine does much work in sequence: there the detector finds nothing and
+// makes the work ten times as long. t must not be a subtest.
 func Elsewhere(t Test) bool {
 	t.Helper()
 	if !Raced || Program() == "" {

@@ -1,9 +1,9 @@
-// Package todo is the tools with which an agent keeps a list of what it is about to do, which
+// Package todo provides the tools with which an agent keeps a list of what it is about to do, which
 // people see.
 //
-// The list is a file of the session's workspace. It is written as a whole, so writing it again
-// changes nothing. Each change is reported as progress, which chats and terminals show while the
-// turn runs.
+// The list is a file in the session's workspace. It is always written as a whole, so writing it
+// again changes nothing. Each change is reported as progress, which chats and terminals show while
+// the turn runs.
 package todo
 
 import (
@@ -21,10 +21,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// File is the path of the file in the workspace that holds the list.
+// File is the path of the file in the workspace that contains the list.
 const File = ".agent/todo.json"
 
-// Bounds of a list.
+// Limits of a list.
 const (
 	maxItems = 50
 	maxText  = 300 // characters
@@ -38,10 +38,10 @@ const (
 	done    = "done"
 )
 
-// A Dir is the directory in which the list's file is.
+// A Dir is the directory that contains the list's file.
 type Dir interface {
 	fs.FS
-	// Write replaces a file's content as a whole or not at all.
+	// Write replaces a file's whole content, or nothing.
 	Write(name string, content []byte) error
 }
 
@@ -125,7 +125,7 @@ func (k todoTools) write(ctx context.Context, call tools.Call, args list) (any, 
 		return nil, tools.DirError(err)
 	}
 	raw, err := plainjson.Marshal(now)
-	if err != nil { // texts always marshal
+	if err != nil { // strings always marshal
 		panic(err)
 	}
 	if err := dir.Write(File, raw); err != nil {
@@ -143,7 +143,7 @@ const (
 )
 
 // progressText returns a list as people see it: how much of it is done, and a line for each item.
-// From a long list it leaves out items that are done first.
+// In a long list it leaves out completed items first.
 func progressText(items []item) string {
 	var lines []string
 	finished := 0

@@ -1,5 +1,5 @@
-// Package toolstest calls tools in tests in the way in which the agent does: it checks a call and
-// then runs it.
+// Package toolstest calls tools in tests the way that the agent does: it checks a call and then
+// runs it.
 package toolstest
 
 import (
@@ -20,11 +20,11 @@ import (
 // A Caller calls the tools of a set on behalf of one session.
 type Caller struct {
 	Set *tools.Set
-	// Call is the template of each call; only its name and arguments are filled in.
+	// Call is the template for each call; only its name and arguments are filled in.
 	Call tools.Call
 }
 
-// New makes a Caller of these tools, with a template of calls that an ordinary session makes.
+// New makes a Caller of these tools, with a template for calls that an ordinary session makes.
 func New(ts ...tools.Tool) *Caller {
 	return &Caller{Set: tools.NewSet(ts...), Call: tools.Call{
 		ID: "call-1", Key: "turn-1/call-1", Attempt: 1, Turn: "turn-1",
@@ -32,7 +32,7 @@ func New(ts ...tools.Tool) *Caller {
 	}}
 }
 
-// Args writes a JSON object of arguments; pairs are names and values in turn.
+// Args writes a JSON object of arguments; pairs contains names and values in turn.
 func Args(pairs ...any) string {
 	args := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -71,8 +71,8 @@ func (c *Caller) prepare(name, args string) (tools.Tool, tools.Call, error) {
 	return tool, call, nil
 }
 
-// Want makes a call that must succeed and return the JSON want; "" accepts any. It returns the
-// content.
+// Want makes a call that must succeed and return the JSON want; "" accepts any result. It returns
+// the content.
 func (c *Caller) Want(t testing.TB, name, args, want string) string {
 	t.Helper()
 	got, err := c.Try(t.Context(), name, args)
@@ -109,7 +109,7 @@ func (c *Caller) WantError(t testing.TB, name, args string, code tools.Code, wor
 	}
 }
 
-// Effect returns what a repetition of a call with these arguments would do.
+// Effect returns what repeating a call with these arguments would do.
 func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)
@@ -119,8 +119,8 @@ func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	return tools.EffectOf(tool, call)
 }
 
-// Reconcile asks the tool whether a call that was cut off has taken effect; false if not. It
-// returns the call's result.
+// Reconcile asks the tool whether a call that was cut off took effect; false if not. It returns the
+// call's result.
 func (c *Caller) Reconcile(t testing.TB, name, args string) (string, bool, error) {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)
@@ -136,7 +136,7 @@ func (c *Caller) Reconcile(t testing.TB, name, args string) (string, bool, error
 }
 
 // Golden compares what models are shown of the tools with a file, so that a change is noticed:
-// models are sensitive to words. The test's flag -update writes the file.
+// models are sensitive to wording. The test's flag -update writes the file.
 func (c *Caller) Golden(t *testing.T, file string) {
 	t.Helper()
 	type shown struct {

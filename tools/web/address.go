@@ -8,10 +8,10 @@ import (
 	"parley/tools/target"
 )
 
-// Refuse returns why web_fetch makes no connection to an address, or "" for one of the public
-// web. It refuses whatever is not plainly public: private, loopback and link-local networks, a
-// cloud's metadata, addresses reserved for documentation and multicast, and addresses that are
-// translated into others on their way, because nobody can tell where these end.
+// Refuse returns why web_fetch makes no connection to an address, or "" for an address in the
+// public web. It refuses whatever is not plainly public: private, loopback and link-local networks,
+// a cloud's metadata, addresses reserved for documentation and multicast, and addresses that are
+// translated to others on their way, because nobody can tell where these lead.
 func Refuse(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
 	if !addr.IsValid() {
@@ -31,8 +31,8 @@ func Refuse(addr netip.Addr) string {
 	return ""
 }
 
-// nameBlock returns, for an IPv6 address of a kind that people know by a name, the reason for
-// refusing it; for any other address it returns otherwise.
+// nameBlock returns the reason for refusing an IPv6 address of a kind that people know by a name;
+// for any other address it returns otherwise.
 func nameBlock(addr netip.Addr, otherwise string) string {
 	switch {
 	case addr.IsLoopback():
@@ -47,8 +47,8 @@ func nameBlock(addr netip.Addr, otherwise string) string {
 
 type refusedBlock struct{ prefix, why string }
 
-// refusedBlocks are the networks of IPv4, and of the IPv6 that is in use (2000::/3), that are not
-// part of the public web.
+// refusedBlocks returns the networks of IPv4, and of the IPv6 range that is in use (2000::/3), that
+// are not part of the public web.
 func refusedBlocks() []refusedBlock {
 	const (
 		private    = "it is a private address"
@@ -73,16 +73,16 @@ func refusedBlocks() []refusedBlock {
 		{"224.0.0.0/4", "it is a multicast address"},
 		{"240.0.0.0/4", reserved},
 		{"2001::/32", translated}, // Teredo
-		{"2001::/23", reserved},   // what the IETF keeps for protocols
+		{"2001::/23", reserved},   // reserved by the IETF for protocols
 		{"2001:db8::/32", reserved},
 		{"2002::/16", translated}, // 6to4
 		{"3fff::/20", reserved},
 	}
 }
 
-// checkBeforeConnect returns the function that a dialer calls right before each connection, after
-// the name was looked up, with the very address that it connects to. The function fails if refuse
-// gives a reason.
+// checkBeforeConnect returns a function that a dialer calls right before each connection, after the
+// name was looked up, with the address that it actually connects to. The function fails if refuse
+// returns a reason.
 func checkBeforeConnect(refuse func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

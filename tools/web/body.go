@@ -13,11 +13,11 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// maxBody bounds how many bytes of an answer are read, decompressed, and how many of it a model
-// is shown.
+// maxBody limits how many bytes of an answer are read, after decompression, and how many of them a
+// model is shown.
 const maxBody = 1 << 20
 
-// A kind says what an answer's body is, as far as it matters here.
+// A kind says what an answer's body is, to the extent that it matters here.
 type kind int
 
 const (
@@ -33,7 +33,7 @@ type answer struct {
 	declared  string // the content type with its parameters
 	kind      kind
 	content   []byte
-	first     []byte // all bytes that were read so far, also those beyond maxBody
+	first     []byte // all bytes read so far, including those beyond maxBody
 	cut       bool   // the server would have sent more
 }
 
@@ -57,7 +57,7 @@ func readAnswer(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// kindOf returns the kind of a body by its media type.
+// kindOf returns the kind of a body, judging by its media type.
 func kindOf(mediaType string) kind {
 	switch {
 	case mediaType == "text/html", mediaType == "application/xhtml+xml":
@@ -74,8 +74,8 @@ func kindOf(mediaType string) kind {
 	return isBinary
 }
 
-// text decodes the content in its charset: the one that the header names, or that the page names,
-// or that it looks like.
+// text decodes the content in its charset: the one named in the header, or the one named in the
+// page, or the one that it looks like.
 func (a answer) text() string {
 	if _, params, err := mime.ParseMediaType(a.declared); err == nil && params["charset"] == "" && a.kind == isText && utf8.Valid(trimCut(a.content)) {
 		return strings.TrimPrefix(string(trimCut(a.content)), "\uFEFF")
@@ -101,8 +101,7 @@ func trimCut(content []byte) []byte {
 	return content
 }
 
-// bounded returns a text cut to maxBody bytes, with a note at its end if that is not all that the
-// server has sent.
+// bounded returns a text cut to maxBody bytes, with a note at its end if the server sent more.
 func (a answer) bounded(text string) string {
 	const suffix = "\n[cut: this is not all, what is beyond the first 1048576 bytes was not read]"
 	if !a.cut && len(text) <= maxBody {
@@ -114,7 +113,7 @@ func (a answer) bounded(text string) string {
 	return text + suffix
 }
 
-// aboutBinary returns what the model is told in the place of a body that is not text.
+// aboutBinary returns what the model is told in place of a body that is not text.
 func (a answer) aboutBinary() string {
 	if len(a.content) == 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// brave asks the Brave Search API.
+// brave sends queries to the Brave Search API.
 type brave struct {
 	endpoint
 	key string

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxHops bounds how many redirects are followed.
+	// maxHops limits how many redirects are followed.
 	maxHops = 10
-	// maxHeader bounds the header of an answer, in bytes.
+	// maxHeader limits the header of an answer, in bytes.
 	maxHeader = 64 << 10
 )
 
@@ -24,8 +24,8 @@ func newDialer(refuse func(netip.Addr) string) *net.Dialer {
 	return &net.Dialer{Timeout: 10 * time.Second, Control: checkBeforeConnect(refuse)}
 }
 
-// newTransport makes the HTTP transport to the public web. It uses no proxy of the environment,
-// because a proxy would also connect to addresses that are refused here.
+// newTransport makes the HTTP transport to the public web. It doesn't use the proxy from the
+// environment, because a proxy would also connect to addresses that are refused here.
 func newTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -34,8 +34,8 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           32,
-		// One page is read and left: an idle connection is kept for its redirects and for what is
-		// read right after it.
+		// Usually one page is read: an idle connection is kept only for its redirects and for what
+		// is read right after it.
 		IdleConnTimeout: 5 * time.Second,
 	}
 }
@@ -46,9 +46,9 @@ type client struct {
 	redirect  func(call tools.Call, to string) error // see Config
 }
 
-// forCall returns the HTTP client of one call. It follows the redirects of GET and HEAD requests,
-// and checks each of them. For other methods the model gets the redirect as the answer, so that
-// no data is sent to a place that the model did not name.
+// forCall returns the HTTP client for one call. It follows the redirects of GET and HEAD requests,
+// and checks each of them. For other methods the model gets the redirect as the answer, so that no
+// data is sent to a place that the model did not name.
 func (c client) forCall(call tools.Call, settings Settings, own http.Header) *http.Client {
 	return &http.Client{Transport: c.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
@@ -63,7 +63,7 @@ func (c client) forCall(call tools.Call, settings Settings, own http.Header) *ht
 		next.Header.Del("Referer")
 		if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme {
 			for name := range own {
-				next.Header.Del(name) // they may hold a secret for the first host
+				next.Header.Del(name) // they may contain a secret for the first host
 			}
 		}
 		return nil
@@ -81,8 +81,8 @@ func (c client) checkRedirect(call tools.Call, settings Settings, to *url.URL) e
 	return c.redirect(call, to.String())
 }
 
-// redirectError returns the error for a redirect that was refused. It says so, because the
-// redirect is not the fault of the model's arguments.
+// redirectError returns the error for a redirect that was refused. It says that a redirect was
+// refused, because that is not the fault of the model's arguments.
 func redirectError(to *url.URL, err error) error {
 	known, ok := errors.AsType[*tools.Error](err)
 	if !ok {
@@ -95,7 +95,7 @@ func redirectError(to *url.URL, err error) error {
 	return tools.Errorf(code, "the page redirects to %s: %s", visibleText(clip(to.Redacted(), 300)), known.Message)
 }
 
-// unreachable returns the error for a host that gave no answer, without the addresses of this
+// unreachable returns the error for a host that didn't answer, without the addresses of this
 // machine and its name servers.
 func unreachable(ctx context.Context, host string, err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
@@ -116,7 +116,7 @@ func unreachable(ctx context.Context, host string, err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s gave no answer: %s", host, clip(innermost(err).Error(), 200))
 }
 
-// innermost returns the error that all others in a chain of errors wrap.
+// innermost returns the error at the end of a chain of wrapped errors.
 func innermost(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

@@ -12,9 +12,8 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// documentKind returns what kind of document an answer is; None if it is none. The first bytes
-// show it; but as an archive could hold anything, its media type or its name must also say that
-// it is an office file.
+// documentKind returns the kind of document of an answer; None if it is not a document. The first bytes show it;
+// but since an archive could contain anything, its media type or its name must also say that it is an office file.
 func documentKind(a answer) pages.Kind {
 	if a.kind != isBinary {
 		return pages.None
@@ -35,16 +34,16 @@ func documentKind(a answer) pages.Kind {
 	return pages.None
 }
 
-// A document is what was read of a document.
+// A document is what was read from a document.
 type document struct {
 	text  string
-	bytes int // how many were read of it
-	// How many pages it has, which did not fit, and what a reader has to know.
+	bytes int // how many bytes of it were read
+	// How many pages it has, which of those asked for didn't fit, and what a reader has to know.
 	pages      int
 	next, note string
 }
 
-// readDocument has a document read. It reads first what was read of the body already, and then the rest.
+// readDocument has a document read: first the part of the body that was already read, and then the rest.
 func readDocument(ctx context.Context, by pages.Reader, kind pages.Kind, a answer, body io.Reader, choice string) (document, error) {
 	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
 	shown, err := by.Read(ctx, pages.Request{

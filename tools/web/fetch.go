@@ -9,8 +9,8 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxConverting bounds how many pages are turned into Markdown at once: each takes some tens of
-// megabytes meanwhile.
+// maxConverting limits how many pages are turned into Markdown at once, because each takes some
+// tens of megabytes during that.
 const maxConverting = 4
 
 // A fetcher is the tool web_fetch.
@@ -18,7 +18,7 @@ type fetcher struct {
 	settings   func() Settings
 	client     client
 	converting chan struct{}
-	documents  pages.Reader // nil if none can be read
+	documents  pages.Reader // nil if no documents can be read
 }
 
 // fetchResult is the result of web_fetch.
@@ -27,10 +27,11 @@ type fetchResult struct {
 	ContentType string `json:"content_type"`
 	Body        string `json:"body"`
 	URL         string `json:"url"`   // the URL that answered, after redirects
-	Bytes       int    `json:"bytes"` // how many were read of the answer's body, decompressed
+	Bytes       int    `json:"bytes"` // how many bytes of the answer's body were read, after decompression
 	// Location is the target of a redirect that was not followed.
 	Location string `json:"location,omitempty"`
-	// For a document: how many pages it has, which did not fit, and what a reader has to know.
+	// For a document: how many pages it has, which of those asked for didn't fit, and what a reader
+	// has to know.
 	Pages int    `json:"pages,omitempty"`
 	Next  string `json:"next,omitempty"`
 	Note  string `json:"note,omitempty"`

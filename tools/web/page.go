@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// maxElements and maxNested bound the page that is turned into Markdown: beyond them the work
+	// maxElements and maxNested limit the page that is turned into Markdown: beyond them the work
 	// would grow faster than the page.
 	maxElements = 30_000
 	maxNested   = 100
-	// maxSpan bounds how many columns or rows a cell of a table may span.
+	// maxSpan limits how many columns or rows a table cell may span.
 	maxSpan = 8
-	// minArticle is the percentage of a page's text that its article must have at least, for only
+	// minArticle is the smallest percentage of a page's text that its article must contain for only
 	// the article to be shown.
 	minArticle = 30
 )
 
 // markdown returns a page as a model reads it: what a person would see of it, or only its article
-// if it has one, without scripts, pictures and ornaments. It gives up soon after ctx has ended.
+// if it has one, without scripts, pictures and decoration. It gives up soon after ctx has ended.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	from := strings.NewReader(source)
 	doc, err := html.Parse(readFunc(func(p []byte) (int, error) {
@@ -68,12 +68,12 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	return visibleText(text), nil
 }
 
-// A readFunc is a function that implements io.Reader.
+// A readFunc is a function used as an io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// article returns the part of a page that holds its article, if it has one, or else the whole
+// article returns the part of a page that contains its article, if there is one, or else the whole
 // page.
 func article(doc *html.Node, from *url.URL) *html.Node {
 	parser := readability.NewParser()
@@ -86,7 +86,7 @@ func article(doc *html.Node, from *url.URL) *html.Node {
 	return found.Node
 }
 
-// textLength counts the letters of a page's text, roughly.
+// textLength returns the approximate number of letters in a page's text.
 func textLength(n *html.Node) int {
 	length := 0
 	for d := range n.Descendants() {
@@ -106,7 +106,7 @@ func render(n *html.Node) string {
 			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
 		),
 		// Escapes cost a model tokens, and the time to find out which are needed grows with the
-		// square of a text's brackets.
+		// square of the number of brackets in a text.
 		converter.WithEscapeMode(converter.EscapeModeDisabled),
 	)
 	text, err := conv.ConvertNode(n)
@@ -116,17 +116,17 @@ func render(n *html.Node) string {
 	return strings.TrimSpace(string(text))
 }
 
-// A cleaner removes from a page what people would not see and what would cost too much to
-// convert, and rewrites links so that they can be followed.
+// A cleaner removes from a page what people would not see and what would cost too much to convert,
+// and rewrites links so that they can be followed.
 type cleaner struct {
 	base  *url.URL
 	sheet styleSheet
 	title string
-	left  int // how many elements may still follow
+	left  int // how many more elements may follow
 }
 
-// prepare collects what holds for the whole page: its title, its styles, and the URL to which its
-// links are relative.
+// prepare collects what applies to the whole page: its title, its styles, and the URL that its
+// links are relative to.
 func (c *cleaner) prepare(ctx context.Context, doc *html.Node) {
 	selector := compoundSelector()
 	based := false
@@ -186,8 +186,7 @@ func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 	}
 }
 
-// unwrap removes an element but keeps its children in its place. It returns the node that comes
-// next.
+// unwrap replaces an element with its children. It returns the node that comes next.
 func unwrap(n *html.Node) *html.Node {
 	next := n.NextSibling
 	if n.FirstChild != nil {
@@ -216,9 +215,9 @@ func (c *cleaner) drops(n *html.Node) bool {
 	return c.sheet.left < 0 || isHidden(n, style)
 }
 
-// replacePicture puts a picture's description in its place. The address is left out: a chat
+// replacePicture replaces a picture with its description. It leaves out the address, because a chat
 // program that shows the agent's answer would fetch the picture, and so tell its server whatever
-// stands in the address.
+// the address contains.
 func (c *cleaner) replacePicture(n *html.Node) {
 	if alt := strings.Join(strings.Fields(attribute(n, "alt")), " "); alt != "" {
 		n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " [image: " + clip(alt, 200) + "] "}, n)
@@ -226,7 +225,7 @@ func (c *cleaner) replacePicture(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-// keepAttributes removes the attributes of an element but for those that Markdown needs.
+// keepAttributes removes an element's attributes, except those that Markdown needs.
 func (c *cleaner) keepAttributes(n *html.Node) {
 	kept := n.Attr[:0]
 	for _, a := range n.Attr {
@@ -246,8 +245,8 @@ func (c *cleaner) keepAttributes(n *html.Node) {
 	n.Attr = kept
 }
 
-// resolveLink returns the whole URL to which a link of the page leads; false unless that is a page of
-// the web or a mail address.
+// resolveLink returns the complete URL that a link of the page leads to; false unless that is a web
+// page or a mail address.
 func (c *cleaner) resolveLink(href string) (string, bool) {
 	u, err := c.base.Parse(strings.TrimSpace(href))
 	if err != nil || len(href) > 2000 || u.User != nil {

@@ -34,7 +34,7 @@ func (a fetchArgs) method() string {
 	return strings.ToUpper(strings.TrimSpace(a.Method))
 }
 
-// reads reports whether the call only reads and changes nothing on the server.
+// reads reports whether the call only reads, and changes nothing on the server.
 func (a fetchArgs) reads() bool {
 	return a.method() == http.MethodGet || a.method() == http.MethodHead
 }
@@ -46,13 +46,13 @@ func effectOf(args fetchArgs) tools.Effect {
 	return tools.Once
 }
 
-// touch says what a call touches. Whatever a request holds beyond an address that was read goes out to its
+// touch says what a call touches. Whatever a request contains besides an address that was read goes out to its
 // server.
 func (a fetchArgs) touch() tools.Touch {
 	return tools.Touch{Subject: tools.URL(a.URL), Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: a.outward()}
 }
 
-// shown returns the request as it goes over the wire, as the approver is shown it.
+// shown returns the request as the approver is shown it: in the form in which it is sent.
 func (a fetchArgs) shown() tools.Showing {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", tools.WholeLine(cmp.Or(strings.ToUpper(a.Method), http.MethodGet)), tools.WholeLine(a.URL))
@@ -77,15 +77,15 @@ func (a fetchArgs) outward() tools.Outward {
 	return tools.Inside{}
 }
 
-// isHarmless reports whether a header of a request carries no information out: it only says in which form
-// an answer is wanted. A value is harmless as a whole or not at all: whatever leaves the model a choice, such
-// as a language or a range of bytes, carries information out.
+// isHarmless reports whether a request header carries no information out: it only says in which form an answer is
+// wanted. A value is harmless as a whole or not at all: any value that leaves the model a choice, such as a
+// language or a range of bytes, carries information out.
 func isHarmless(name, value string) bool {
 	forms := []string{"*/*", "text/html", "text/plain", "text/markdown", "application/json", "application/xml"}
 	return http.CanonicalHeaderKey(name) == "Accept" && slices.Contains(forms, value)
 }
 
-// request makes the HTTP request of a call; own are the headers that the model gave.
+// request makes the HTTP request for a call; own are the headers that the model gave.
 func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Request, own http.Header, err error) {
 	target, err := parseTarget(a.URL)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Requ
 	return r, own, nil
 }
 
-// headers returns the headers of the arguments. It refuses those that the connection sets itself.
+// headers returns the headers in the arguments. It refuses those that the connection sets itself.
 func (a fetchArgs) headers() (http.Header, error) {
 	own := http.Header{}
 	for name, value := range a.Headers {

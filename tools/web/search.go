@@ -86,8 +86,8 @@ func (s *search) service() searcher {
 	return nil
 }
 
-// presentHits returns hits as the model reads them: plain text, and only those whose URL is one
-// of the web; at most most.
+// presentHits returns up to most hits as the model reads them: as plain text, and only those with a
+// web URL.
 func presentHits(hits []hit, most int) []hit {
 	shown := []hit{}
 	for _, h := range hits {
@@ -100,7 +100,7 @@ func presentHits(hits []hit, most int) []hit {
 	return shown
 }
 
-// textOf returns the text of a piece of HTML, on one line.
+// textOf returns the text in a piece of HTML, on one line.
 func textOf(markup string) string {
 	var b strings.Builder
 	for tokens := html.NewTokenizer(strings.NewReader(markup)); ; {

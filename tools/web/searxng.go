@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// searxng asks a SearXNG server, which the operator runs or chooses. The server has no key of its
-// own; a key that is set is for a proxy in front of it.
+// searxng sends queries to a SearXNG server, which the operator runs or chooses. The server itself
+// requires no key; a configured key is for a proxy in front of it.
 type searxng struct {
 	endpoint
 	key string

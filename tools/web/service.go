@@ -32,11 +32,11 @@ type endpoint struct {
 	service string
 }
 
-// refuseRedirect follows no redirect, because the request holds a key.
+// refuseRedirect follows no redirect, because the request contains a key.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // query sends a request to a search service, and decodes the JSON answer into the value into. No
-// error quotes what the service says.
+// error quotes the service.
 func (e endpoint) query(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var sent io.Reader
 	if body != nil {

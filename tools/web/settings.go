@@ -10,21 +10,21 @@ import (
 
 // Settings holds the operator's settings.
 type Settings struct {
-	// Allow, if it is not empty, lists the hosts from which pages may be fetched, and Deny those
-	// from which they may not; Deny wins. For the format of an entry see matches.
+	// Allow, if it is not empty, lists the hosts that pages may be fetched from, and Deny those
+	// that they may not be fetched from; Deny wins. For the format of an entry see matches.
 	Allow, Deny []string
 	Search      Search
 }
 
 // Search holds the settings of the search service.
 type Search struct {
-	Service string // "brave", "tavily" or "searxng"; "" stands for none
+	Service string // "brave", "tavily" or "searxng"; "" means none
 	APIKey  string
-	BaseURL string // "" stands for the service's own; SearXNG has none
+	BaseURL string // "" means the service's own; SearXNG has none
 }
 
-// checkPermitted returns an error if the operator's lists of allowed and denied hosts do not
-// permit a host.
+// checkPermitted returns an error if the operator's lists of allowed and denied hosts do not permit
+// a host.
 func (s Settings) checkPermitted(host string) error {
 	switch {
 	case slices.ContainsFunc(s.Deny, func(entry string) bool { return matches(entry, host) }):
@@ -36,8 +36,8 @@ func (s Settings) checkPermitted(host string) error {
 	return nil
 }
 
-// matches reports whether an entry of a list means a host: itself, or as "*.NAME" every host
-// below NAME. A host that is an address is not below any name.
+// matches reports whether an entry in a list matches a host: the host itself or, as "*.NAME", every
+// host below NAME. A host that is an address is not below any name.
 func matches(entry, host string) bool {
 	parent, below := strings.CutPrefix(entry, "*.")
 	if !below {

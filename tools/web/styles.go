@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// maxRules bounds how many rules of a page's own style sheets are kept.
+	// maxRules limits how many rules of a page's own style sheets are kept.
 	maxRules = 5000
-	// maxStyling bounds the work for a page's styles, in steps: each selector that is read, and
-	// each rule that is compared with an element, takes one step and one more for each of its
+	// maxStyling limits the work for a page's styles, in steps: each selector that is read, and
+	// each rule that is compared with an element, takes one step plus one for each of its
 	// properties.
 	maxStyling = 5_000_000
 )
@@ -25,18 +25,18 @@ type styleRule struct {
 	tag, id string // "" matches any
 	classes []string
 	weight  int
-	order   int // of two rules with the same weight the later one wins
+	order   int // if two rules have the same weight, the later one wins
 	style   visibilityStyles
-	own     bool // only this rule uses the style, so that it may be changed
+	own     bool // only this rule uses the style, so it may be changed
 }
 
-// A styleSheet holds the rules of a page's style elements that may hide something, for selectors
-// of a single element (p.note#first). Other selectors, rules for some screens only, and external
-// style sheets are ignored.
+// A styleSheet holds the rules in a page's style elements that may hide something, for selectors of
+// a single element (p.note#first). It ignores other selectors, rules for certain screens only, and
+// external style sheets.
 type styleSheet struct {
 	rules map[string][]*styleRule // by id ("#x"), or else by a class (".x"), or else by the tag
 	known map[string]*styleRule   // by the whole selector
-	left  int                     // how much work is left; if it is used up, it is not known which elements are hidden
+	left  int                     // how much work is left; once it is used up, it is unknown which elements are hidden
 }
 
 func newStyleSheet() styleSheet {
@@ -70,8 +70,8 @@ func (s *styleSheet) read(ctx context.Context, css string, selector *regexp.Rege
 	}
 }
 
-// closingBrace returns the index of the brace that closes a block; css begins behind the opening
-// one.
+// closingBrace returns the index of the brace that closes a block; css begins after the opening
+// brace.
 func closingBrace(css string) int {
 	depth := 1
 	for i := range len(css) {
@@ -136,7 +136,7 @@ func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	s.rules[key] = append(s.rules[key], rule)
 }
 
-// lookOf returns what CSS says about an element: its rules, of which those with more weight win,
+// lookOf returns what CSS says about an element: its rules, among which those with more weight win,
 // and its own style attribute. It returns nil once the work for styles is used up.
 func (s *styleSheet) lookOf(n *html.Node) visibilityStyles {
 	id, own := "", ""

@@ -7,7 +7,7 @@ import (
 	"parley/tools/target"
 )
 
-// parseTarget reads the URL that a model gave.
+// parseTarget parses the URL that a model gave.
 func parseTarget(raw string) (*url.URL, error) {
 	u, err := target.Parse(raw)
 	if err != nil {
@@ -16,7 +16,7 @@ func parseTarget(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkTarget returns what is wrong with a URL to which a redirect leads; nil if nothing is.
+// checkTarget returns what is wrong with a redirect's URL; nil if nothing is.
 func checkTarget(u *url.URL) error {
 	if err := target.Check(u); err != nil {
 		return tools.Errorf(tools.InvalidArgs, "%s", err)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// tavily asks the Tavily Search API.
+// tavily sends queries to the Tavily Search API.
 type tavily struct {
 	endpoint
 	key string
@@ -19,7 +19,7 @@ func (t tavily) search(ctx context.Context, query string, most int) ([]hit, erro
 	return t.queryResults(ctx, http.MethodPost, "/search", http.Header{"Authorization": {"Bearer " + t.key}}, asked)
 }
 
-// queryResults reads hits in the format of Tavily, which SearXNG shares.
+// queryResults reads hits in Tavily's format, which SearXNG shares.
 func (e endpoint) queryResults(ctx context.Context, method, path string, header http.Header, body any) ([]hit, error) {
 	var answer struct {
 		Results []struct{ Title, URL, Content string }

@@ -10,8 +10,8 @@ import (
 // visibilityStyles are the CSS properties of one element that may hide it, by lower-case name.
 type visibilityStyles map[string]string
 
-// isHidden reports whether an element is invisible for people, so that its text may be written
-// for machines only. style is what CSS says about it.
+// isHidden reports whether an element is invisible to people, so that its text may be written for
+// machines only. style is what CSS says about it.
 func isHidden(n *html.Node, style visibilityStyles) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -53,7 +53,7 @@ func (l visibilityStyles) isTiny() bool {
 		strings.HasPrefix(l["transform"], "scale(0)")
 }
 
-// isOffScreen reports whether the element is drawn outside of what people see of the page.
+// isOffScreen reports whether the element is drawn outside the visible part of the page.
 func (l visibilityStyles) isOffScreen() bool {
 	far := func(name string) bool {
 		size, set := l.size(name)
@@ -91,7 +91,7 @@ func isTransparent(color string) bool {
 	return err == nil && n < 0.05
 }
 
-// size reads a property as a length, roughly in pixels; set is false if it is not a length.
+// size reads a property as a length, in approximate pixels; set is false if it is not a length.
 func (l visibilityStyles) size(name string) (pixels float64, set bool) {
 	value := l[name]
 	end := strings.IndexFunc(value, func(r rune) bool { return r != '-' && r != '+' && r != '.' && (r < '0' || '9' < r) })
@@ -146,7 +146,7 @@ func withoutComments(css string) string {
 	}
 }
 
-// unescapeCSS decodes escapes such as \6e, which stands for n.
+// unescapeCSS decodes escapes such as \6e, which means n.
 func unescapeCSS(css string) string {
 	if !strings.Contains(css, `\`) {
 		return css
@@ -163,7 +163,7 @@ func unescapeCSS(css string) string {
 		}
 		n, err := strconv.ParseUint(css[i+1:end], 16, 32)
 		if err != nil {
-			continue // the character behind it stands for itself
+			continue // the next character is literal
 		}
 		b.WriteRune(rune(n))
 		if i = end - 1; end < len(css) && css[end] == ' ' {
@@ -173,8 +173,8 @@ func unescapeCSS(css string) string {
 	return b.String()
 }
 
-// visibleText removes the invisible characters from a text, in which orders can be hidden: tags,
-// zero-width characters, and those that change the direction of writing.
+// visibleText removes the invisible characters from a text, in which instructions can be hidden:
+// tags, zero-width characters, and those that change the writing direction.
 func visibleText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -1,15 +1,15 @@
-// Package web is the tools that read pages of the public web and search it.
+// Package web provides the tools that read pages of the public web and search it.
 //
-// Strangers wrote what these tools return, so every result is marked untrusted. web_fetch
-// connects to public addresses only: each address is checked at the moment of connecting, after
-// names were looked up, so that no name, notation or redirect leads into the operator's network.
-// Before that, the operator's lists of hosts and rules are checked for each URL on the way.
+// Strangers wrote what these tools return, so every result is marked untrusted. web_fetch connects only to public
+// addresses: each address is checked at the moment of connecting, after the name was looked up, so that no name,
+// notation or redirect leads into the operator's network. Before that, each URL on the way is checked against the
+// operator's lists of hosts and rules.
 //
-// The files: settings.go holds the operator's settings; fetch.go is web_fetch, request.go builds its
-// requests and client.go sends them; target.go checks URLs and address.go addresses; body.go reads an
-// answer, document.go has the text of PDF and office files read, page.go turns HTML into Markdown and
-// visible.go leaves out what nobody would see, using the style sheets that styles.go reads. search.go is
-// web_search; service.go asks a search service, with a file for each.
+// The files: settings.go holds the operator's settings; fetch.go is web_fetch, request.go builds its requests and
+// client.go sends them; target.go checks URLs and address.go checks addresses; body.go reads an answer, document.go
+// has the text of PDF and office files read, page.go turns HTML into Markdown and visible.go leaves out what nobody
+// would see, using the style sheets that styles.go reads. search.go is web_search; service.go sends queries to a
+// search service, and each service has a file.
 package web
 
 import (
@@ -21,15 +21,14 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// Config connects the tools to the operator's settings and to what they need of the server.
+// Config connects the tools to the operator's settings and to the parts of the server that they need.
 type Config struct {
-	// Settings returns the operator's settings, as they are now.
+	// Settings returns the operator's current settings.
 	Settings func() Settings
 	// Documents reads PDF and office files; nil if none can be read.
 	Documents pages.Reader
-	// Refuse returns why there may be no connection to an address; "" permits it. If it is nil,
-	// the function Refuse is used. Servers leave it nil: it is here for tests, whose web is on
-	// this machine.
+	// Refuse returns why there may be no connection to an address; "" permits it. If it is nil, the function Refuse
+	// is used. Servers leave it nil: it exists for tests, whose web is on this machine.
 	Refuse func(netip.Addr) string
 	// Redirect returns why a call may not follow a redirect. If it is nil, a call may follow
 	// every redirect that the settings allow.
@@ -64,8 +63,8 @@ func New(c Config) []tools.Tool {
 	}
 }
 
-// aboutDocuments returns what the description of web_fetch says about documents such as PDF; ""
-// if they cannot be read.
+// aboutDocuments returns what the description of web_fetch says about documents such as PDF; "" if they cannot be
+// read.
 func aboutDocuments(r pages.Reader) string {
 	if r == nil {
 		return ""

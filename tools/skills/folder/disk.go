@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// A diskFolder is the path of a folder on this machine, whose files can be opened. Links that lead
-// out of the folder are not followed. Anything that is neither a file nor a folder, such as a
-// pipe, is not opened, because opening it might never end.
+// A diskFolder is the path of a folder on this machine, whose files can be opened. It doesn't
+// follow links that lead out of the folder, and it opens only files and folders: opening anything
+// else, such as a pipe, might block forever.
 type diskFolder string
 
 // Open implements fs.FS within the folder.

@@ -1,8 +1,8 @@
-// Package folder reads skills from folders: each has a SKILL.md, and perhaps a skill.toml with
-// programs.
+// Package folder reads skills from folders: each folder contains a SKILL.md, and perhaps a
+// skill.toml that lists programs.
 //
 // The files: folder.go finds the folders; front.go reads the description in a SKILL.md, and
-// manifest.go the programs in a skill.toml; disk.go opens a folder of this machine.
+// manifest.go the programs in a skill.toml; disk.go opens a folder on this machine.
 package folder
 
 import (
@@ -20,22 +20,22 @@ import (
 // File is the file that makes a folder a skill.
 const File = "SKILL.md"
 
-// MaxFile bounds a SKILL.md, in bytes.
+// MaxFile limits a SKILL.md, in bytes.
 const MaxFile = 256 << 10
 
-// MostSkills bounds how many skills the folders of the operator may have.
+// MostSkills limits how many skills the operator's folders may contain.
 const MostSkills = 100
 
-// A Skill is a skill as its folder describes it.
+// A Skill is a skill as described in its folder.
 type Skill struct {
-	Name        string // the skill's name, which is that of its folder, too
+	Name        string // the name of the skill and of its folder
 	Description string // one line
 	Path        string // the folder's path on this machine; "" in a workspace
 	Files       fs.FS  // the folder
 	Programs    []Program
 }
 
-// Body returns the text of SKILL.md below its description, as it is now.
+// Body returns the current text of SKILL.md below its description.
 func (s Skill) Body() (string, error) {
 	raw, err := read(s.Files, File, MaxFile)
 	if err != nil {
@@ -47,24 +47,24 @@ func (s Skill) Body() (string, error) {
 
 // A Problem says why a folder cannot be used as a skill, and what to do about it.
 type Problem struct {
-	File   string // the file, or the folder, that has the problem
+	File   string // the file or folder that has the problem
 	Wrong  string
 	Remedy string
-	// Minor says that the problem is not serious: perhaps the folder is not meant as a skill at
+	// Minor says that the problem is not serious: perhaps the folder is not meant to be a skill at
 	// all.
 	Minor bool
-	// Skill is the name of the folder of the skill that is left out for it; "" if the problem is no
-	// single skill's.
+	// Skill is the name of the folder of the skill that is left out because of the problem; "" if
+	// the problem doesn't belong to a single skill.
 	Skill string
 }
 
 // Error returns the file, the problem and the remedy as one text.
 func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Remedy }
 
-// Find reads the skills that lie in these folders, each in a folder of its own, and returns them
-// sorted by name. A link to a folder counts as a folder. What it cannot read is a problem, and so is
-// a skill with the name of one that it has found before; it leaves both out. Many skills are others'
-// work, so one that cannot be used has no effect on the rest.
+// Find reads the skills in these folders, each in a folder of its own, and returns them sorted by
+// name. A link to a folder counts as a folder. It leaves out skills that it cannot read, and those
+// with the same name as one found before, and returns a problem for each. Many skills are other
+// people's work, so one that cannot be used has no effect on the others.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
 	for _, dir := range dirs {
@@ -103,7 +103,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
-// subfolders returns the names of the folders in dir, without hidden ones.
+// subfolders returns the names of the folders in dir, except hidden ones.
 func subfolders(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -118,18 +118,18 @@ func subfolders(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Bounds of what is looked at in a session's workspace, which is done at each turn.
+// Limits of how much of a session's workspace is searched, which is done in every turn.
 const (
 	maxSessionSkills  = 50
 	maxSessionFolders = 500
 )
 
-// ReadIn reads the skills in the folder dir of a session's workspace. It skips folders that are no
+// ReadIn reads the skills in the folder dir of a session's workspace. It skips folders that are not
 // skills.
 func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
-		return nil, nil // there are none
+		return nil, nil // there are no skills
 	}
 	for i, e := range entries {
 		if i == maxSessionFolders {
@@ -163,8 +163,8 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
-// readOne reads the skill in the folder with this name. place says in problems where the folder
-// is, in words for people.
+// readOne reads the skill in the folder with this name. place tells people in problems where the
+// folder is.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	file := path.Join(place, File)
 	raw, err := read(files, File, maxFront)
@@ -196,7 +196,7 @@ func hasFile(files fs.FS, names ...string) bool {
 	})
 }
 
-// errLong says that a file is longer than it may be, so that only its beginning was read.
+// errLong says that a file is longer than allowed, so that only its beginning was read.
 var errLong = errors.New("it is too long")
 
 // read reads a file. If the file is longer than most, read returns its beginning with errLong.

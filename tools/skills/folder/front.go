@@ -11,22 +11,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a skill's description of itself.
+// Limits of a skill's description of itself.
 const (
-	maxFront       = 16 << 10 // bytes, with the lines of dashes
+	maxFront       = 16 << 10 // bytes, including the lines of dashes
 	maxName        = 64
 	maxDescription = 1024 // characters
 )
 
-// A frontMatter is the description at the top of a SKILL.md. Other fields there, such as which
-// tools the skill would like to be allowed, grant nothing.
+// A frontMatter is the description at the top of a SKILL.md. Other fields there, such as the tools
+// that the skill wants to be allowed, grant nothing.
 type frontMatter struct {
 	Name        string `yaml:"name"`
 	Description string `yaml:"description"`
 }
 
-// parse splits a SKILL.md into the description, which stands between its first two lines of
-// dashes, and the text below, its body.
+// parse splits a SKILL.md into the description, which is between its first two lines of dashes, and
+// the body, which is the text below.
 func parse(raw []byte) (a frontMatter, body string, err error) {
 	if !utf8.Valid(trimCutRune(raw)) {
 		return a, "", errors.New("it isn't text in UTF-8")
@@ -66,8 +66,8 @@ func trimCutRune(raw []byte) []byte {
 	return raw
 }
 
-// oneLine returns a text without line breaks and invisible characters, cut to at most most bytes;
-// 0 means any number.
+// oneLine returns a text without line breaks and invisible characters, cut to at most most bytes; 0
+// means no limit.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -95,7 +95,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// suggestName returns a valid name for the skill in a folder whose name is none.
+// suggestName returns a valid skill name for a folder whose name isn't one.
 func suggestName(folder string) string {
 	if CheckName(folder) != nil {
 		return "my-skill"

@@ -22,7 +22,7 @@ import (
 // Manifest is the name of the file that lists a skill's programs.
 const Manifest = "skill.toml"
 
-// Bounds of a manifest.
+// Limits of a manifest.
 const (
 	maxManifest    = 64 << 10
 	maxTools       = 32
@@ -30,21 +30,21 @@ const (
 	maxTimeout     = 300 * time.Second
 )
 
-// A Program is a program of a skill that agents use as a tool.
+// A Program is a program in a skill that agents use as a tool.
 type Program struct {
 	Name        string // the tool's name within the skill
 	Description string
 	Binary      string   // the path below the skill's folder
-	Args        []string // the arguments that stand before those of a call
-	// Schema is the JSON Schema of the tool's arguments, which are an object; Flags are the names
-	// of those arguments that the program gets as flags, too.
+	Args        []string // the arguments that precede those of a call
+	// Schema is the JSON Schema of the tool's arguments, which form an object; Flags are the names
+	// of those arguments that the program also gets as flags.
 	Schema    json.RawMessage
 	Flags     []string
 	Timeout   time.Duration
 	Effect    tools.Effect
 	Workspace Access
 	Network   bool
-	// Needs are the capabilities that an agent must have.
+	// Needs are the permissions that an agent must have.
 	Needs []tools.Permission
 }
 
@@ -114,7 +114,7 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 	return all, nil
 }
 
-// wrongTOML returns in words what is wrong with a TOML file, and in which line.
+// wrongTOML says what is wrong with a TOML file, and on which line.
 func wrongTOML(err error) string {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		line, _ := unknown.Errors[0].Position()
@@ -190,7 +190,7 @@ func (p *Program) setEffect() *Problem {
 	return nil
 }
 
-// setNeeds determines which capabilities an agent must have to use the program, by what the
+// setNeeds determines which permissions an agent must have to use the program, judging by what the
 // program may do.
 func (p *Program) setNeeds() *Problem {
 	for _, need := range p.Needs {
@@ -215,15 +215,15 @@ func (p *Program) setNeeds() *Problem {
 	return nil
 }
 
-// need adds a capability that an agent must have.
+// need adds a permission that an agent must have.
 func (p *Program) need(capability tools.Permission) {
 	if !slices.Contains(p.Needs, capability) {
 		p.Needs = append(p.Needs, capability)
 	}
 }
 
-// setSchema makes a JSON Schema of the parameters. It refuses arguments that the parameters do
-// not name.
+// setSchema makes a JSON Schema from the parameters. The schema refuses arguments that the
+// parameters don't name.
 func (p *Program) setSchema(parameters map[string]any) *Problem {
 	schema := map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}
 	maps.Copy(schema, parameters)
