@@ -8,19 +8,19 @@ import (
 	"parley/tools"
 )
 
-// Names of agents' tables to which the program itself gives a meaning.
+// Names of agents' tables that have a special meaning.
 const (
-	MainAgent = "main" // the agent that is always there
+	MainAgent = "main" // the agent that always exists
 
 	defaults = "defaults" // [agents.defaults]: what all agents start from
 )
 
-// An Agent has the settings of one agent, as the operator has written them in [agents.NAME].
+// An Agent holds the settings of one agent, as the operator wrote them in [agents.NAME].
 type Agent struct {
 	Name         string
 	Capabilities []tools.Permission
-	// MayMessage lists the targets and addresses (CHANNEL:CHAT[/THREAD]) to which the
-	// agent may send messages, as written; an entry with a colon is an address.
+	// MayMessage lists the targets and addresses (CHANNEL:CHAT[/THREAD]) that the agent may send
+	// messages to, as written; an entry with a colon is an address.
 	MayMessage        []string
 	MaxToolIterations int
 	ToolErrorLimit    int
@@ -28,28 +28,27 @@ type Agent struct {
 	ContextTokens     int
 	Queue             string // "steer" or "followup"
 	Rules             Rules
-	Prompt            string   // the operator's own words to the agent
+	Prompt            string   // the operator's own instructions to the agent
 	MCP               []string // the MCP servers whose tools it has; nil: the servers that name the agent
 	Skills            []string // the operator's skills that it has; nil means all
-	// Model is a name in Config.Models, or else the name of a model at the server of
-	// Config.Model; "" means Config.Model. Config.ModelsOf resolves it.
+	// Model is a name in Config.Models, or else the name of a model on the server of Config.Model;
+	// "" means Config.Model. Config.ModelsOf resolves it.
 	Model string
-	// Titles is the model that makes titles of conversations, a name like Model; "" means none.
+	// Titles is the model that makes titles for conversations, named as in Model; "" means none.
 	Titles   string
-	Fallback []string // the names of the models that are asked if Model does not answer; nil: those of Config.Model
-	// UserTurns and UserTurnsHour are the turns of one person with this agent, at once and
-	// within an hour; 0 means as Limits says.
+	Fallback []string // the names of the models that are asked if Model doesn't answer; nil means those of Config.Model
+	// UserTurns and UserTurnsHour limit the turns of one person with this agent, at once and within
+	// an hour; 0 means the values in Limits.
 	UserTurns, UserTurnsHour int
 
-	Day      int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
-	MaySpawn []string // the other agents to which it may give tasks; no effect yet
-	// Workspace is the folder that holds the directories of its sessions, absolute; "" means
-	// Config.Workspace.Root.
+	Day      int64    // what its models may cost per day, in micro-dollars; 0 means no limit
+	MaySpawn []string // the other agents that it may hand tasks to
+	// Workspace is the absolute path of the folder that contains its sessions' directories; ""
+	// means Config.Workspace.Root.
 	Workspace string
 }
 
-// agentSettings declares the settings of an agent, each with the field of Agent that it
-// fills.
+// agentSettings declares the settings of an agent, each with the field of Agent that it fills.
 func agentSettings() []schema.Setting {
 	return []schema.Setting{
 		{Key: "capabilities", Kind: schema.Texts, Default: []string{"file_read", "file_write"},
@@ -93,7 +92,7 @@ func agentsSection() section {
 	}
 }
 
-// agentTables lists the tables that hold settings of agents, also of all agents.
+// agentTables lists the tables that contain settings of agents, including the one for all agents.
 func agentTables(l *loader) []string {
 	tables := []string{"agents." + defaults}
 	for _, name := range l.Names("agents") {
@@ -102,7 +101,7 @@ func agentTables(l *loader) []string {
 	return tables
 }
 
-// checkAgentNames reports those elements of the list at this path that are not agents' names.
+// checkAgentNames reports those elements of the list at this path that are not names of agents.
 func checkAgentNames(l *loader, path string) {
 	for i, name := range l.Texts(path) {
 		if l.Mentioned(path) {
@@ -111,7 +110,7 @@ func checkAgentNames(l *loader, path string) {
 	}
 }
 
-// checkAgentName reports a name that no agent has; at and path say where the name is written.
+// checkAgentName reports a name that isn't an agent's; at and path say where the name is written.
 func checkAgentName(l *loader, at schema.Origin, path, name string) {
 	if agents := l.Names("agents"); !slices.Contains(agents, name) {
 		l.Report(at, path, fmt.Sprintf("no agent is called %q", name), schema.OneOf(name, agents)+", or add [agents."+name+"]")

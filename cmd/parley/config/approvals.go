@@ -8,7 +8,7 @@ import (
 
 // Approvals says how people are asked whether a tool call may run.
 type Approvals struct {
-	Expires time.Duration // after which nobody needs to answer any more
+	Expires time.Duration // the time after which an approval can no longer be answered
 	To      []string      // who is asked: targets and addresses, as written; if there are none, the conversation itself
 }
 

@@ -4,11 +4,11 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Audit says where records of what was done are kept besides the store, and for how long.
+// Audit says where records of what was done are kept, besides the store, and for how long.
 type Audit struct {
 	File  string // absolute; "" means none
 	Days  int    // how many days records are kept, in the file and in the store
-	MaxMB int    // of the file and the rotated ones
+	MaxMB int    // of the file and the rotated files together
 }
 
 // auditSection declares the settings of the audit.

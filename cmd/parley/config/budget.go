@@ -6,13 +6,13 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Budget bounds what models may cost, in micro-dollars.
+// Budget limits what models may cost, in micro-dollars.
 type Budget struct {
-	UserDay    int64  // of one person in a day
-	SessionDay int64  // of one conversation in a day; 0 means no limit
-	Day, Month int64  // of everybody
+	UserDay    int64  // for one person per day
+	SessionDay int64  // for one conversation per day; 0 means no limit
+	Day, Month int64  // for everybody together
 	TellAt     int    // the percentage of a cap at which owners are warned
-	Prices     string // the file with the list of prices; "" means the program's own list
+	Prices     string // the file that contains the price list; "" means the built-in list
 	// Written says that the operator has set a cap, here or for an agent.
 	Written bool
 }
@@ -32,14 +32,15 @@ func budgetSection() section {
 	}
 }
 
-// checkBudget reports a share of a cap that is never reached, so that nobody would be told.
+// checkBudget reports a warning percentage above 100, which would never be reached, so nobody would
+// be told.
 func checkBudget(l *loader) {
 	if share, _ := l.Value("budget.tell_at").(int64); share > 100 {
 		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it is a percentage: the largest is 100", "write something like tell_at = 80")
 	}
 }
 
-// capsCost reports whether the operator has set any bound on what models may cost.
+// capsCost reports whether the operator has set any limit on what models may cost.
 func capsCost(s *schema.Settings) bool {
 	for _, key := range []string{"user_day", "session_day", "day", "month"} {
 		if s.IsSet("budget." + key) {

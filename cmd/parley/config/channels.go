@@ -15,36 +15,36 @@ type Channel struct {
 	Mode     string // "chat", or "send": it receives nothing
 	BotToken Secret
 	AppToken Secret // Slack's
-	// Receive is how the channel receives what people say: "socket", "poll" or "http"; ""
-	// means the platform's usual way.
+	// Receive is how the channel receives what people say: "socket", "poll" or "http"; "" means the
+	// platform's usual way.
 	Receive       string
-	SigningSecret Secret // of Slack's requests
+	SigningSecret Secret // for Slack's requests
 	PublicURL     string // where the platform reaches the server; no trailing slash
-	APIURL        string // "" is the platform's own; no trailing slash
+	APIURL        string // "" means the platform's own; no trailing slash
 	Access        Access
-	RateLimit     string // whether the platform's rate limits are kept: "platform" or "none"
-	OnUnknown     string // what is done if nobody can say whether a message was sent: "resend" or "drop"
-	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
+	RateLimit     string // whether to observe the platform's rate limits: "platform" or "none"
+	OnUnknown     string // what to do if it is unknown whether a message was sent: "resend" or "drop"
+	Stream        string // how to show answers while they are being made: "auto", "edit" or "off"
 	FilesMB       int    // the largest file in MB, received or sent
 	Agent         string // the agent that answers if no route matches
 	Routes        []AgentRoute
-	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
-	Reactions     string // which reactions the agent is told of: ReactionsThumbs or ReactionsAll
+	History       int    // how many earlier messages to read when the bot is called into a thread; 0 means none
+	Reactions     string // which reactions the agent is told about: ReactionsThumbs or ReactionsAll
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
-	About         string // what is added to the introduction
-	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
+	About         string // text to add to the introduction
+	Session       string // what gets a conversation of its own: SessionThread, SessionChannel or SessionUser
 }
 
-// DefaultFilesMB is how large a file may be, in MB, if the operator has not set a size.
+// DefaultFilesMB is the largest size of a file, in MB, if the operator has not set one.
 const DefaultFilesMB = 20
 
-// DefaultHistory is how many messages of a thread, said before the bot was called into it, are
-// read if the operator has not set a number.
+// DefaultHistory is how many earlier messages of a thread are read when the bot is called into it,
+// if the operator has not set a number.
 const DefaultHistory = 20
 
-// The values of Channel.Reactions: which reactions to its answers an agent is told of.
+// The values of Channel.Reactions: which reactions to its answers an agent is told about.
 const (
-	ReactionsThumbs = "thumbs" // 👍 and 👎, which are kept as ratings
+	ReactionsThumbs = "thumbs" // 👍 and 👎, which are stored as ratings
 	ReactionsAll    = "all"
 )
 
@@ -54,17 +54,17 @@ const (
 	IntroduceNever = "never"
 )
 
-// The values of Channel.Session: what has a conversation of its own.
+// The values of Channel.Session: what gets a conversation of its own.
 const (
-	SessionThread  = "thread"  // each thread, and a chat outside of its threads
+	SessionThread  = "thread"  // each thread, and each chat outside its threads
 	SessionChannel = "channel" // each chat with all its threads
-	SessionUser    = "user"    // in groups each person, in each thread
+	SessionUser    = "user"    // in groups, each person in each thread
 )
 
 // ByHTTP reports whether the platform sends what people say as HTTP requests to this server.
 func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
 
-// channelsSection declares the settings of channels, which can be on these platforms.
+// channelsSection declares the settings of channels on these platforms.
 func channelsSection(platforms []Platform) section {
 	settings := channelSettings(platforms)
 	return section{
@@ -157,7 +157,7 @@ func checkChannel(l *loader, name string, settings []schema.Setting) {
 	checkChats(l, path+".chats", platform)
 }
 
-// platformRemedy returns the remedy for a channel whose platform is not known.
+// platformRemedy returns the remedy for a channel whose platform is unknown.
 func platformRemedy(platforms []Platform) string {
 	var quoted []string
 	for _, name := range platformNames(platforms) {

@@ -1,14 +1,15 @@
 // Package config reads and checks the operator's settings, from file and environment.
 //
-// Each section of the file is declared in the file of its noun (agents.go, channels.go, web.go …):
-// the type that holds its settings; below it a function that declares them, each once, with its
-// kind, default, bounds and example, when a reload takes it, and the field that it fills; and what
-// has to fit together. The table sections, here, ties each to a field of Config. The package schema
-// does the rest by these declarations: reading, filling up, showing, comparing with the next ones.
+// Each section of the file is declared in a Go file with its name (agents.go, channels.go, web.go
+// …), which contains the type that holds its settings; a function that declares each of them with
+// its kind, default, limits and example, when a reload applies it, and the field that it fills; and
+// checks of settings that must be consistent. The table sections, in this file, ties each section
+// to a field of Config. The package schema does the rest with these declarations: reading, filling
+// in defaults, showing, comparing with the next configuration.
 //
-// Load reports everything that is wrong at once, each with its place and a remedy. What it returns
-// is resolved: no other code looks at the file, the environment or a default. Each value remembers
-// where it came from.
+// Load reports everything that is wrong at once, each with its place and a remedy. The
+// configuration that it returns is complete: no other code looks at the file, the environment or a
+// default. Each value remembers where it came from.
 package config
 
 import (
@@ -24,10 +25,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Config is everything that is set, complete with defaults.
+// A Config holds all settings, complete with defaults.
 type Config struct {
-	File       string     // absolute; "" when there is none
-	FileSearch FileSearch // where the file was looked for
+	File       string     // absolute; "" if there is none
+	FileSearch FileSearch // where the file was searched for
 	Home       string     // absolute
 	Serve      Serve
 	Log        Log
@@ -38,13 +39,13 @@ type Config struct {
 	Schedule   Schedule
 	Heartbeat  Heartbeat
 	Budget     Budget
-	Models     map[string]Model // by name; further models, which agents name or which are asked when Model does not answer
-	Agents     map[string]Agent // by name; "main" is always there
+	Models     map[string]Model // by name; additional models, which agents name or which are asked if Model doesn't answer
+	Agents     map[string]Agent // by name; "main" always exists
 	Channels   map[string]Channel
 	Targets    map[string][]bus.Address
 	Tools      Tools
 	Web        Web
-	// Transcribe is the service that writes down voice messages.
+	// Transcribe is the service that transcribes voice messages.
 	Transcribe Transcribe
 	Embeddings Embeddings
 	Sandbox    Sandbox
@@ -58,11 +59,11 @@ type Config struct {
 	kept kept
 }
 
-// kept is what a Config was made of.
+// kept is what a Config was made from.
 type kept struct {
-	settings *schema.Settings // nil if it was made by hand
+	settings *schema.Settings // nil if it wasn't read from a file or the environment
 	sections []row
-	// answering has the problems that stop a server only if it runs agents.
+	// answering contains the problems that stop a server only if it runs agents.
 	answering []schema.Problem
 }
 
@@ -103,7 +104,7 @@ func sections(platforms []Platform, home string) []row {
 	}
 }
 
-// A row is a section with the part of a Config that it fills.
+// A row is a section together with the part of a Config that it fills.
 type row struct {
 	section
 	fill func(s *schema.Settings, c *Config) // nil if the section's values need more than that
@@ -114,8 +115,8 @@ func one[T any](sec section, field func(*Config) *T) row {
 	return row{sec, func(s *schema.Settings, c *Config) { s.Fill(sec.Name, field(c)) }}
 }
 
-// each ties a section whose tables the operator names to a map in Config, by these names; named
-// tells a T the name of its table.
+// each ties a section whose tables the operator names to a map in Config, keyed by these names;
+// named tells a T the name of its table.
 func each[T any](sec section, field func(*Config) *map[string]T, named func(one *T, name string)) row {
 	return row{sec, func(s *schema.Settings, c *Config) {
 		all := map[string]T{}
@@ -129,12 +130,12 @@ func each[T any](sec section, field func(*Config) *map[string]T, named func(one 
 	}}
 }
 
-// retired returns the keys that were given up, which go on working for two releases: none now.
+// retired returns the keys that were given up but still work for two releases: none now.
 func retired() []schema.Retired { return nil }
 
-// Load finds the home and the configuration file, reads the file, fills what it
-// leaves out from the environment and from defaults, and checks the whole. Its
-// error is an *Error with every problem that was found.
+// Load finds the home and the configuration file, reads the file, fills in what it leaves out from
+// the environment and from defaults, and checks the result. Its error is an *Error that lists every
+// problem.
 func Load(o Options) (*Config, error) {
 	o = o.withEnv()
 	home, wrong := findHome(o)
@@ -170,7 +171,7 @@ func Load(o Options) (*Config, error) {
 	return c, nil
 }
 
-// fill fills the configuration's fields from the settings that it has kept.
+// fill fills the configuration's fields from the settings.
 func (c *Config) fill() error {
 	s := c.kept.settings
 	for _, r := range c.kept.sections {
@@ -202,10 +203,10 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// Reload compares the configuration that a running process has with the next one, which was read
-// from the changed file. It returns old with those settings from next that can change while the
-// process runs: who may talk, the limits on people, where agents may write, and who may send
-// requests over HTTP. It also returns what differs. It changes neither old nor next.
+// Reload compares the configuration of a running process with the next one, which was read from the
+// changed file. It returns old with those settings from next that can change while the process
+// runs: who may talk, the limits on people, where agents may write, and who may send requests over
+// HTTP. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	merged, changes := schema.Merge(old.kept.settings, next.kept.settings)
 	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, kept: kept{merged, old.kept.sections, next.kept.answering}}
@@ -216,22 +217,22 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 }
 
 // CheckServe returns what keeps "parley serve" from starting although other commands can work:
-// channels that hear people while no model answers them, and mistakes in variables that only a
-// server needs. Its error is an *Error; nil if serve can start.
+// channels that receive messages while no model answers them, and mistakes in variables that only a
+// server needs. It returns an *Error, or nil if serve can start.
 func (c *Config) CheckServe() error {
 	return schema.ErrorOf(slices.Concat(c.kept.settings.InVariables(), c.kept.answering))
 }
 
-// CheckGateway is CheckServe for a process that only connects channels, while other processes
+// CheckGateway is like CheckServe for a process that only connects channels, while other processes
 // answer.
 func (c *Config) CheckGateway() error { return schema.ErrorOf(c.kept.settings.InVariables()) }
 
-// Notices returns what the operator should know, one line each: settings without effect
-// yet, keys that will be removed, a key that is not used.
+// Notices returns what the operator should know, one line each: settings without effect yet, keys
+// that will be removed, an unused key.
 func (c *Config) Notices() []string { return c.kept.settings.Notices() }
 
-// A SettingError says which setting keeps the server from starting although the
-// configuration itself is valid, and what to do.
+// A SettingError says which setting keeps the server from starting although the configuration
+// itself is valid, and what to do.
 type SettingError struct {
 	Where  string // file:line, or in words where else the value comes from; may be empty
 	Key    string
@@ -246,7 +247,7 @@ func (e *SettingError) Error() string {
 	return e.Where + ": " + e.Key + ": " + e.Remedy
 }
 
-// Folders lists the folders that hold the directories of sessions, that of all agents first.
+// Folders lists the folders that contain sessions' directories, the one for all agents first.
 func (c *Config) Folders() []Folder {
 	all := []Folder{{Key: "workspace.root", Dir: c.Workspace.Root}}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -257,7 +258,7 @@ func (c *Config) Folders() []Folder {
 	return all
 }
 
-// ChannelsByName lists the channels in the order of their names.
+// ChannelsByName lists the channels, sorted by name.
 func (c *Config) ChannelsByName() []Channel {
 	var list []Channel
 	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
@@ -276,12 +277,12 @@ func (c *Config) RunsCommands() bool {
 	return false
 }
 
-// Settings lists every setting that has a value, in the order of the sections of the
-// documentation, with secrets hidden.
+// Settings lists every setting that has a value, in the order of the sections in the documentation,
+// with secrets hidden.
 func (c *Config) Settings() []schema.Shown { return c.kept.settings.Show() }
 
-// Origin returns where a setting's value comes from: file and line, or a variable; "" if
-// it is a default.
+// Origin returns where a setting's value comes from: file and line, or a variable; "" for a
+// default.
 func (c *Config) Origin(key string) string {
 	if c.kept.settings == nil {
 		return ""
@@ -289,13 +290,13 @@ func (c *Config) Origin(key string) string {
 	return c.kept.settings.Origin(key)
 }
 
-// Print writes every effective setting as lines of TOML, each with a comment
-// that says where it came from. Secrets are ***.
+// Print writes every effective setting as lines of TOML, each with a comment that says where it
+// came from. Secrets are shown as ***.
 func (c *Config) Print(w io.Writer) error {
 	return c.kept.settings.Print(w, "file: "+cmp.Or(c.File, "none"), "home: "+c.Home)
 }
 
-// MarshalJSON returns in JSON the settings that Print prints, and the notices.
+// MarshalJSON returns the settings that Print prints, and the notices, as JSON.
 func (c *Config) MarshalJSON() ([]byte, error) {
 	return plainjson.Marshal(struct {
 		File     string         `json:"file"`
@@ -306,6 +307,6 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 }
 
 // Secrets returns all texts that no output may show, so that they can be removed wherever they
-// turn up: values that are declared as secrets, what was read from secret files and variables,
-// and passwords in URLs.
+// occur: values that are declared as secrets, the content of secret files and variables, and
+// passwords in URLs.
 func (c *Config) Secrets() []string { return c.kept.settings.Secrets() }

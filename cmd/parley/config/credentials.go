@@ -6,11 +6,11 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// botToken is the setting that every platform's channel has.
+// botToken is the setting that the channels of all platforms have.
 const botToken = "bot_token"
 
-// addChannels adds a channel for each platform for whose bot the environment has a token. It is
-// called only if there is no configuration file.
+// addChannels adds a channel for each platform for which the environment contains a bot token. It is called only if
+// there is no configuration file.
 func addChannels(l *loader) {
 	for _, p := range l.opts.Platforms {
 		token := p.token(botToken)
@@ -23,7 +23,7 @@ func addChannels(l *loader) {
 	}
 }
 
-// fillTokens takes from the environment the tokens that the file leaves out.
+// fillTokens takes tokens that the file leaves out from the environment.
 func fillTokens(l *loader) {
 	for _, name := range l.Names("channels") {
 		platform := l.Text("channels." + name + ".platform")
@@ -38,8 +38,8 @@ func fillTokens(l *loader) {
 	}
 }
 
-// checkTokens reports which tokens are missing in the table at path, that of a channel, and which of
-// those there its platform has no use for. settings are those that a channel can have.
+// checkTokens reports which tokens are missing in the table at path, which is a channel's, and which tokens there
+// its platform has no use for. settings are the settings that a channel may have.
 func checkTokens(l *loader, path string, platform Platform, settings []schema.Setting) {
 	for _, set := range settings {
 		if !set.Secret {
@@ -60,8 +60,8 @@ func checkTokens(l *loader, path string, platform Platform, settings []schema.Se
 	}
 }
 
-// checkMistaken reports a token of another kind than the setting needs, because the platform
-// would say only that it is not valid.
+// checkMistaken reports a token of another kind than the setting needs, because the platform would only say that it
+// is not valid.
 func checkMistaken(l *loader, key string, platform Platform, token PlatformToken) {
 	remedy := "write the one that begins with " + token.Begins
 	report := func(begins, remedy string) {
@@ -79,8 +79,8 @@ func checkMistaken(l *loader, key string, platform Platform, token PlatformToken
 	}
 }
 
-// checkSharedToken reports a channel that has the same token as another, because they would receive each
-// other's messages. seen has the channels so far by their tokens.
+// checkSharedToken reports a channel that has the same token as another, because they would receive each other's
+// messages. seen maps the tokens found so far to their channels.
 func checkSharedToken(l *loader, name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.Text(path + ".bot_token")

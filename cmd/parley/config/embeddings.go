@@ -4,10 +4,10 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Embeddings is the model that turns texts into vectors, by which recall also finds what was said in other words; if
-// Model is "", there is none.
+// Embeddings is the model that turns texts into vectors, with which recall also finds what was said in other words;
+// if Model is "", there is none.
 type Embeddings struct {
-	BaseURL string // "" is OpenAI's; no trailing slash
+	BaseURL string // "" means OpenAI's; no trailing slash
 	APIKey  Secret
 	Model   string
 	// PriceInput is the price of a million tokens, in micro-dollars. Origin says whether it is set.
@@ -29,7 +29,7 @@ func embeddingsSection() section {
 	}
 }
 
-// checkEmbeddings reports what keeps the model from being asked.
+// checkEmbeddings reports settings that keep the model from being used.
 func checkEmbeddings(l *loader) {
 	model, server, key := l.Text("embeddings.model"), l.Text("embeddings.base_url"), l.Text("embeddings.api_key")
 	switch {

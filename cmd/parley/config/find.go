@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// withEnv returns the options with a function that looks up the environment.
+// withEnv returns the options with Env set.
 func (o Options) withEnv() Options {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -19,13 +19,13 @@ func (o Options) withEnv() Options {
 	return o
 }
 
-// variable returns the value of an environment variable; false if it is not set, or empty.
+// variable returns the value of an environment variable; false if it is unset or empty.
 func (o Options) variable(name string) (string, bool) {
 	v, ok := o.Env(name)
 	return v, ok && v != ""
 }
 
-// findHome returns the absolute path of the home, or "" and why it cannot be told.
+// findHome returns the absolute path of the home, or "" and why it cannot be determined.
 func findHome(o Options) (dir string, wrong []schema.Problem) {
 	home, from := o.Home, schema.Origin{}
 	if home == "" {
@@ -54,8 +54,8 @@ func HomeDir(o Options) (string, error) {
 	return dir, nil
 }
 
-// findFile returns the path of the configuration file, whether the operator has named it, so that
-// it must exist, and if so where.
+// findFile returns the path of the configuration file, whether the operator has named it, which
+// means that it must exist, and if so where.
 func findFile(o Options, home string) (file string, named bool, from schema.Origin) {
 	if o.File != "" {
 		return o.File, true, schema.Origin{}
@@ -77,8 +77,8 @@ func findFile(o Options, home string) (file string, named bool, from schema.Orig
 // localFile is the name of the configuration file, in the home and in the working directory.
 const localFile = "parley.toml"
 
-// Place returns the path at which a command's configuration file is, or would be: the one that
-// was named, else that of the home.
+// Place returns the path at which a command's configuration file is, or would be: the path that was
+// given, or else the one in the home.
 func Place(o Options) (string, error) {
 	o = o.withEnv()
 	home, wrong := findHome(o)
@@ -93,19 +93,19 @@ func Place(o Options) (string, error) {
 	return abs, nil
 }
 
-// FileSearch says where the configuration file was looked for. It is printed for somebody who
+// FileSearch says where the configuration file was searched for. It is printed for somebody who
 // expected another file.
 type FileSearch struct {
-	// Places lists the places that were looked at, in words, if no file was found; empty
-	// if one was found.
+	// Places lists in words the places that were searched, if no file was found; empty if one was
+	// found.
 	Places []string
-	// Unread is a ./parley.toml that exists and was ignored on purpose; "" if there is
-	// none, or if a file was named.
+	// Unread is a ./parley.toml that exists but was ignored on purpose; "" if there is none, or if
+	// a file was given.
 	Unread string
 }
 
-// seek returns where the configuration file is looked for, and whether a parley.toml in the
-// working directory is left unread.
+// seek returns where the configuration file is searched for, and whether a parley.toml in the
+// working directory is ignored.
 func seek(o Options, home string) (s FileSearch) {
 	file, named, _ := findFile(o, home)
 	if named {
@@ -141,8 +141,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// String says that no file was found and where it was looked for; it is empty if one was
-// found.
+// String says that no file was found and where it was searched for; it is empty if one was found.
 func (s FileSearch) String() string {
 	if len(s.Places) == 0 {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Heartbeat says how often an agent looks by itself at a checklist of the operator's, and who is
-// told what it finds.
+// Heartbeat says how often an agent goes through a checklist of the operator's without being asked,
+// and who is told what it finds.
 type Heartbeat struct {
 	Every     time.Duration // 0 means never
 	File      string        // absolute
@@ -33,7 +33,7 @@ func heartbeatSection() section {
 	}
 }
 
-// checkHeartbeat reports what the settings of the heartbeat lack, if the heartbeat is on.
+// checkHeartbeat reports which settings the heartbeat lacks, if it is on.
 func checkHeartbeat(l *loader) {
 	if !l.Mentioned("heartbeat.every") {
 		return // it is off

@@ -21,13 +21,13 @@ type HTTPAccess struct {
 // HTTP says where the server listens.
 type HTTP struct {
 	Listen string   // HOST:PORT; "" means off
-	Hosts  []string // further host names that requests may address, besides its IP addresses and the names of loopback
-	// PublicURL is where others reach the server through a proxy; no trailing slash.
+	Hosts  []string // additional host names that requests may address, besides the server's IP addresses and loopback names
+	// PublicURL is where others reach the server, through a proxy; no trailing slash.
 	PublicURL string
 }
 
-// Page returns the address at which browsers on other machines reach the web page: the public address, if
-// requests under its name are answered and go over TLS. It returns nil if there is none.
+// Page returns the address at which browsers on other machines reach the web page: the public address, if requests
+// to its host name are answered and use TLS. It returns nil if there is none.
 func (h HTTP) Page() *url.URL {
 	u, err := url.Parse(h.PublicURL)
 	if err != nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
@@ -57,7 +57,7 @@ func httpSection() section {
 	}
 }
 
-// checkHosts reports entries of http.hosts that are not host names.
+// checkHosts reports entries in http.hosts that are not host names.
 func checkHosts(l *loader) {
 	for i, host := range l.Texts("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
@@ -67,8 +67,8 @@ func checkHosts(l *loader) {
 	}
 }
 
-// checkExposed notes that the server listens where other machines can reach it although no token or
-// webhook would let anybody in.
+// checkExposed adds a notice if the server listens where other machines can reach it although no token or webhook
+// would let anybody in.
 func checkExposed(l *loader) {
 	listen := l.Text("http.listen")
 	if listen == "" || len(l.Names("tokens"))+len(l.Names("webhooks")) > 0 || hearsByHTTP(l) {
@@ -87,7 +87,7 @@ func checkExposed(l *loader) {
 	}))
 }
 
-// hearsByHTTP reports whether the platform of some channel sends requests to the server.
+// hearsByHTTP reports whether any channel's platform sends requests to the server.
 func hearsByHTTP(l *loader) bool {
 	return slices.ContainsFunc(l.Names("channels"), func(name string) bool { return l.Text("channels."+name+".receive") == byHTTP })
 }

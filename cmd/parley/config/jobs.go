@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Jobs bounds the commands that agents run in the background, beyond the turn that starts them.
+// Jobs limits the commands that agents run in the background, beyond the turn that starts them.
 type Jobs struct {
 	PerSession int // at once
 	PerPerson  int // at once, in all their conversations
@@ -27,11 +27,11 @@ func jobsSection() section {
 	}
 }
 
-// maxJob is the longest time that a job may be allowed: a day after a job's start, what is left
-// of it is taken for the remains of a crash.
+// maxJob is the longest time limit for a job: a day after a job's start, whatever is left of it is
+// considered the remains of a crash.
 const maxJob = 20 * time.Hour
 
-// checkJobs reports a time limit of jobs that is too long.
+// checkJobs reports a time limit for jobs that is too long.
 func checkJobs(l *loader) {
 	if most, _ := l.Value("jobs.most").(time.Duration); most > maxJob {
 		l.Report(l.At("jobs.most"), "jobs.most", "a job can't take longer than "+maxJob.String(), `write something like most = "12h"`)

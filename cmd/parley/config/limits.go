@@ -2,14 +2,14 @@ package config
 
 import "parley/cmd/parley/config/schema"
 
-// Limits bounds how much people may ask of the bot, and how long queues may be.
+// Limits limits how much people may ask of the bot, and how long queues may be.
 type Limits struct {
-	UserTurns     int   // turns at once, of one person who is not an owner
+	UserTurns     int   // turns at once, for one person who is not an owner
 	UserTurnsHour int   // turns within an hour
 	UserTokensDay int64 // tokens within a day
 	// TokensWritten says that the operator has set UserTokensDay.
 	TokensWritten bool
-	Waiting       int // messages in one session, those being answered included
+	Waiting       int // messages in one session, including those being answered
 	Outbound      int // messages for one address
 }
 

@@ -22,14 +22,14 @@ type MCPServer struct {
 	Network []string // as Sandbox.Network
 	URL     string
 	Headers []string // NAME: VALUE
-	// ClientID and ClientSecret are the credentials by which the server's authorization
-	// server knows Parley; if they are "", Parley registers itself.
+	// ClientID and ClientSecret are the credentials that identify Parley to the server's
+	// authorization server; if they are "", Parley registers itself.
 	ClientID     string
 	ClientSecret Secret
 	Questions    string // "refuse" or "defaults"
 	Tools        []string
 	Timeout      time.Duration
-	Agents       []string // that have its tools, besides the agents that name the server
+	Agents       []string // the agents that get its tools, besides those that name the server
 }
 
 // maxServerName is how many letters an MCP server's name may have: few, because the names of its
@@ -58,8 +58,7 @@ func mcpSection() section {
 	}
 }
 
-// checkMCP reports MCP servers whose settings do not say how they are reached, or that no agent
-// uses.
+// checkMCP reports MCP servers whose settings don't say how to reach them, or that no agent uses.
 func checkMCP(l *loader) {
 	for _, name := range l.Names("mcp") {
 		table := "mcp." + name
@@ -92,8 +91,8 @@ func checkMCP(l *loader) {
 	}
 }
 
-// checkMCPAgents reports an MCP server if no setting says which agents have its tools, because no
-// agent has them by default.
+// checkMCPAgents reports an MCP server if no setting says which agents get its tools, because no
+// agent gets them by default.
 func checkMCPAgents(l *loader, table, server string) {
 	path := table + ".agents"
 	chosen := slices.ContainsFunc(l.Names("agents"), func(agent string) bool {
@@ -110,8 +109,8 @@ func checkMCPAgents(l *loader, table, server string) {
 	}
 }
 
-// checkMCPLists reports entries of an MCP server's lists that make no sense. It does not repeat
-// what may be secret.
+// checkMCPLists reports entries in an MCP server's lists that make no sense. It doesn't repeat
+// anything that may be secret.
 func checkMCPLists(l *loader, table string) {
 	network := l.Texts(table + ".network")
 	for i, host := range network {
@@ -133,8 +132,8 @@ func checkMCPLists(l *loader, table string) {
 	checkHeaders(l, table, `["Authorization: Bearer ${MCP_TOKEN}"]`)
 }
 
-// checkHeaders reports entries in the setting "headers" of a table that are not of the form NAME:
-// VALUE; example is a right one, for the remedy.
+// checkHeaders reports entries in the setting "headers" of a table that don't have the form NAME:
+// VALUE; example is a correct one, for the remedy.
 func checkHeaders(l *loader, table, example string) {
 	for i, pair := range l.Texts(table + ".headers") {
 		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00") {
@@ -143,9 +142,9 @@ func checkHeaders(l *loader, table, example string) {
 	}
 }
 
-// assignServers decides which agents have the tools of which MCP server, and writes that into
-// each server's Agents: the agents that name the server, and of the agents that name no servers
-// at all those that the server names.
+// assignServers decides which agents get the tools of which MCP server, and stores that in each
+// server's Agents: the agents that name the server, plus those agents named by the server that name
+// no servers themselves.
 func assignServers(s *schema.Settings, servers map[string]MCPServer, agents map[string]Agent) {
 	for name, server := range servers {
 		has := []string{}

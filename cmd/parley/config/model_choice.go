@@ -1,16 +1,16 @@
 package config
 
-// A ModelChoice says which model an agent asks: the table of its settings and, if the agent names
-// another one at the same server, its name.
+// A ModelChoice says which model an agent asks: the table with its settings and, if the agent names another model
+// on the same server, its name.
 type ModelChoice struct {
-	Table string // the table that has its server and its key: "model", or "models.NAME"
-	Name  string // the model's name, where the agent gives one and the table does not
+	Table string // the table that contains its server and its key: "model", or "models.NAME"
+	Name  string // the model's name, if the agent gives one and the table does not
 	Key   string // the setting that chose this model, for messages to the operator
 	Demo  bool   // it is the built-in demo
 }
 
-// ModelsOf returns the models that an agent asks, in order. The first is the one that the
-// agent names, or else that of [model]; the others are asked if it does not answer.
+// ModelsOf returns the models that an agent asks, in order. The first is the one that the agent names, or else that
+// of [model]; the others are asked if it doesn't answer.
 func (c *Config) ModelsOf(agent string) []ModelChoice {
 	a := c.Agents[agent]
 	list := []ModelChoice{{Table: "model", Key: "model.name", Demo: c.Model.Demo}}
@@ -31,8 +31,8 @@ func (c *Config) ModelsOf(agent string) []ModelChoice {
 	return list
 }
 
-// TitlesOf returns the model that makes titles of an agent's conversations; false if none does. The demo
-// makes none.
+// TitlesOf returns the model that makes titles for an agent's conversations; false if none does. The demo makes
+// none.
 func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
 	name := c.Agents[agent].Titles
 	if _, further := c.Models[name]; further {
@@ -47,8 +47,8 @@ func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
 	return ModelChoice{Table: "model", Name: name, Key: "agents." + agent + ".titles"}, true
 }
 
-// HasModel reports whether a model is configured that answers for an agent: one of [models] that
-// the agent names, or else that of [model].
+// HasModel reports whether a model is configured that answers for an agent: one in [models] that the agent names,
+// or else that of [model].
 func (c *Config) HasModel(agent string) bool {
 	first := c.ModelsOf(agent)[0]
 	return c.Model.Configured || first.Demo || first.Table != "model"
@@ -64,7 +64,7 @@ func (c *Config) AnyModel() bool {
 	return false
 }
 
-// OnlyDemo reports whether the built-in demo answers and no real model does.
+// OnlyDemo reports whether the built-in demo answers, and no real model.
 func (c *Config) OnlyDemo() bool {
 	for name := range c.Agents {
 		if !c.ModelsOf(name)[0].Demo {

@@ -11,35 +11,35 @@ import (
 	"parley/tools/spelling"
 )
 
-// Model has the settings of a model that answers.
+// Model holds the settings of a model that answers.
 type Model struct {
-	// Name is the model's name. If it is "", it is gpt-5-mini at the default URL, and
-	// elsewhere the first model that the server lists.
+	// Name is the model's name. If it is "", it is gpt-5-mini at the default URL, and elsewhere the
+	// first model that the server lists.
 	Name    string
 	BaseURL string // "" means the default URL; no trailing slash
 	APIKey  Secret
 	Vision  string // "auto" or "off"
 	Window  int    // how many tokens of context it reads; 0 means that Parley finds out
-	API     string // "auto", "chat" or "responses": the protocol in which it is asked
-	// Reasoning is how much the model should reason, in its provider's word; "" leaves
-	// that to the provider.
+	API     string // "auto", "chat" or "responses": the protocol for requests
+	// Reasoning is how much the model should reason, in its provider's term; "" leaves that to the
+	// provider.
 	Reasoning string
 	Headers   []string // HTTP headers "NAME: VALUE" that are sent with each request
 	Body      string   // a JSON object whose fields are added to each request; "" means none
-	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
-	// pause within one; 0 means the model's default.
+	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest pause
+	// within one; 0 means the model's default.
 	FirstToken time.Duration
 	Idle       time.Duration
 	// The prices of a million tokens, in micro-dollars. Origin says whether they are set.
 	PriceInput, PriceCached, PriceOutput int64
-	// Fallback names the models that are asked, in order, if this one does not answer.
+	// Fallback names the models that are asked, in order, if this one doesn't answer.
 	Fallback []string
-	// Wait is how long a message waits if none of its models answers; 0 means that it is
-	// given up at once.
+	// Wait is how long a message waits if none of its models answers; 0 means that it is given up
+	// at once.
 	Wait time.Duration
-	Demo bool // the built-in demo was asked for; the rest is empty then
-	// Configured says that something can answer: a base URL, a key or the demo.
-	// If not, chat uses the demo, and serve starts only without receiving channels.
+	Demo bool // the built-in demo was requested; the other fields are then empty
+	// Configured says that something can answer: a base URL, a key or the demo is set. If not, chat
+	// uses the demo, and serve starts only if no channel receives.
 	Configured bool
 }
 
@@ -80,7 +80,7 @@ func modelSection() section {
 	}
 }
 
-// modelsSection declares the settings of further models.
+// modelsSection declares the settings of additional models.
 func modelsSection() section {
 	return section{
 		Section: schema.Section{Name: "models", Named: true, Settings: modelSettings()},
@@ -115,14 +115,14 @@ func modelSettings() []schema.Setting {
 	}
 }
 
-// isDemo reports whether the built-in demo answers in the place of a model.
+// isDemo reports whether the built-in demo answers in place of a model.
 func isDemo(v *schema.Values) bool { return v.Text("model.name") == demoName }
 
-// keyVariable is the environment variable with the model's key.
+// keyVariable is the environment variable that contains the model's key.
 const keyVariable = "OPENAI_API_KEY"
 
 // mayTakeKey reports whether the model's key may be taken from the environment. It may not if the
-// file names another server than the one to which that key belongs.
+// file names another server than the one that the key belongs to.
 func mayTakeKey(v *schema.Values) bool {
 	if isDemo(v) {
 		return false
@@ -148,7 +148,7 @@ func checkModelFields(l *loader, table string) {
 	}
 }
 
-// checkFurtherModel reports a model in [models.NAME] that cannot be asked.
+// checkFurtherModel reports a model in [models.NAME] that cannot be used.
 func checkFurtherModel(l *loader, table string) {
 	if l.Text(table+".name") == "" {
 		l.Report(l.At(table), table, "it doesn't name a model", `write name = "gpt-5-mini" there`)
@@ -159,8 +159,8 @@ func checkFurtherModel(l *loader, table string) {
 	}
 }
 
-// checkFallback reports names in the list of fallbacks at this path that no table [models.NAME]
-// has.
+// checkFallback reports names in the list of fallbacks at this path for which there is no table
+// [models.NAME].
 func checkFallback(l *loader, path string) {
 	for i, name := range l.Texts(path) {
 		if !l.Mentioned(path) || slices.Contains(l.Names("models"), name) {
@@ -170,7 +170,7 @@ func checkFallback(l *loader, path string) {
 	}
 }
 
-// modelRemedy says what to do about a model's name that no table [models.NAME] has.
+// modelRemedy says what to do about a model's name for which there is no table [models.NAME].
 func modelRemedy(l *loader, name string) string {
 	if near := spelling.Nearest(name, l.Names("models")); near != "" {
 		return fmt.Sprintf("write %q", near)
@@ -178,15 +178,15 @@ func modelRemedy(l *loader, name string) string {
 	return "add [models." + name + "]"
 }
 
-// checkAgentModel reports an agent's fallbacks that do not exist, and a model that no
-// server is known for: one that is not among [models] is asked of the server of [model].
+// checkAgentModel reports an agent's fallbacks that don't exist, and a model for which no server is
+// known: a model that is not in [models] is requested from the server of [model].
 func checkAgentModel(l *loader, table string) {
 	checkFallback(l, table+".fallback")
 	checkNamedModel(l, table+".model")
 	checkNamedModel(l, table+".titles")
 }
 
-// checkNamedModel reports a model that a setting of an agent names and that no server is known for.
+// checkNamedModel reports a model that an agent's setting names and for which no server is known.
 func checkNamedModel(l *loader, path string) {
 	name := l.Text(path)
 	if !l.Mentioned(path) || name == "" || name == demoName || slices.Contains(l.Names("models"), name) {
@@ -205,14 +205,14 @@ func checkNamedModel(l *loader, path string) {
 	}
 }
 
-// hasOwnModel reports whether an agent names the demo or a model of [models], so that it does not
+// hasOwnModel reports whether an agent names the demo or a model in [models], so that it does not
 // need [model].
 func hasOwnModel(l *loader, agent string) bool {
 	name := l.Text("agents." + agent + ".model")
 	return name == demoName || slices.Contains(l.Names("models"), name)
 }
 
-// needsModel returns the path of a table that is of no use without a model, such as a receiving
+// needsModel returns the path of a table that is useless without a model, such as a receiving
 // channel, and the fault to report if no model is configured; "" if no table needs a model.
 func needsModel(l *loader) (path string, without *schema.Fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or `

@@ -8,11 +8,11 @@ import (
 
 // Tell says how owners are told of things that need their attention.
 type Tell struct {
-	To    []string      // targets and addresses, as written; if there are none, the chats in which the owners talk to the bot alone
+	To    []string      // targets and addresses, as written; if there are none, the owners' private chats with the bot
 	After time.Duration // how long a channel is down before they are told
 }
 
-// noticesSection declares the settings of what owners are told.
+// noticesSection declares the settings for what owners are told.
 func noticesSection() section {
 	return section{
 		Section: schema.Section{Name: "notices", Settings: []schema.Setting{

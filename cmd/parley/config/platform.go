@@ -2,24 +2,23 @@ package config
 
 import "strings"
 
-// A Platform is a chat platform, with what the settings of its channels are checked against.
+// A Platform describes a chat platform, for checking the settings of its channels.
 type Platform struct {
 	Name  string // as in platform = "telegram"
 	Title string // as people write it: "Telegram"
-	// Receives lists the ways in which a channel of the platform can receive what people
-	// say, the usual one first: values of the setting receive.
+	// Receives lists the ways in which a channel of the platform can receive what people say, the
+	// usual one first: values of the setting receive.
 	Receives []string
 	// Members says that access = "members" works on the platform: it knows who belongs to the
 	// workspace and who is a guest.
 	Members bool
 	// Tokens are the tokens that a channel of the platform needs.
 	Tokens []PlatformToken
-	// OtherTokens are the beginnings of the platform's tokens of other kinds, which people
-	// mistake for these.
+	// OtherTokens are prefixes of other kinds of tokens of the platform, which people confuse with
+	// these.
 	OtherTokens []string
-	// IsUserID reports whether a text is an id of a user and not a name or an address,
-	// and UserIDRemedy says where to find the id. If IsUserID is nil, every text counts
-	// as an id.
+	// IsUserID reports whether a text is a user id rather than a name or an address, and
+	// UserIDRemedy says where to find the id. If IsUserID is nil, every text counts as an id.
 	IsUserID     func(id string) bool
 	UserIDRemedy string
 	// IsGroupID and GroupIDRemedy do the same for groups and channels.
@@ -30,13 +29,13 @@ type Platform struct {
 // A PlatformToken is one of the tokens that a platform gives a bot.
 type PlatformToken struct {
 	Key      string // the setting, "bot_token" or "app_token"
-	Env      string // the environment variable that fills the setting; if there is no file, it also makes a channel of the platform
-	Begins   string // how the platform's tokens of this kind begin; "" if that is not known
-	ChatOnly bool   // a channel that only sends needs none
+	Env      string // the environment variable that fills the setting; if there is no file, it also creates a channel of the platform
+	Begins   string // the prefix of the platform's tokens of this kind; "" if unknown
+	ChatOnly bool   // a channel that only sends doesn't need it
 	Receive  string // the way of receiving that needs it; "" means every way
 }
 
-// token returns the platform's token that is set by this key; nil if there is none.
+// token returns the platform's token with this key; nil if there is none.
 func (p Platform) token(key string) *PlatformToken {
 	for i := range p.Tokens {
 		if p.Tokens[i].Key == key {
@@ -55,8 +54,8 @@ func platformNames(platforms []Platform) []string {
 	return all
 }
 
-// platformOf returns the platform of that name. For an unknown one, which is reported
-// elsewhere, it returns a Platform against which nothing is checked.
+// platformOf returns the platform with that name. For an unknown one, which is reported elsewhere,
+// it returns a Platform that checks nothing.
 func platformOf(platforms []Platform, name string) Platform {
 	for _, p := range platforms {
 		if p.Name == name {

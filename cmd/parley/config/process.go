@@ -9,11 +9,11 @@ import (
 
 // Serve says how the server runs.
 type Serve struct {
-	Drain       time.Duration // how long a shutdown waits for turns that run
-	MaxInFlight int           // how many turns run at once in this process
+	Drain       time.Duration // how long a shutdown waits for running turns
+	MaxInFlight int           // how many turns may run at once in this process
 }
 
-// serveSection declares the settings of how the server runs.
+// serveSection declares the settings for how the server runs.
 func serveSection() section {
 	return section{Section: schema.Section{Name: "serve", Settings: []schema.Setting{
 		{Key: "drain", Kind: schema.Duration, Default: 10 * time.Second, Least: int64(time.Millisecond), Fill: schema.Into(func(s *Serve) any { return &s.Drain })},

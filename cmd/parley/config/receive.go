@@ -12,8 +12,8 @@ import (
 // HTTP requests to this server.
 const byHTTP = "http"
 
-// checkReceive reports a way of receiving that the platform does not have, and settings
-// that only another way needs.
+// checkReceive reports a way of receiving that the platform does not support, and settings that
+// only another way needs.
 func checkReceive(l *loader, name string, platform Platform) {
 	path := "channels." + name
 	at, way := l.At(path+".receive"), l.Text(path+".receive")
@@ -35,8 +35,8 @@ func checkReceive(l *loader, name string, platform Platform) {
 	}
 }
 
-// checkHTTPChannel reports what a channel lacks whose platform is to send requests to this
-// server, such as a public URL; at says where that way of receiving is set.
+// checkHTTPChannel reports what is missing, such as a public URL, for a channel whose platform is
+// to send requests to this server; at says where that way of receiving is set.
 func checkHTTPChannel(l *loader, path string, at schema.Origin) {
 	if l.Text(path+".mode") == "send" {
 		l.Report(at, path+".receive", `contradicts mode = "send": the channel receives nothing`, "remove one of the two")
@@ -58,8 +58,8 @@ func checkHTTPChannel(l *loader, path string, at schema.Origin) {
 	}
 }
 
-// receiveMode returns the way in which a channel receives what people say: the one that is set,
-// or the platform's usual one.
+// receiveMode returns the way in which a channel receives what people say: the configured one, or
+// the platform's usual one.
 func receiveMode(l *loader, path string, platform Platform) string {
 	if way := l.Text(path + ".receive"); way != "" || len(platform.Receives) == 0 {
 		return way

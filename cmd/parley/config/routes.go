@@ -10,16 +10,16 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// An AgentRoute says that messages on a channel that match it are answered by a certain agent. Of
-// Chat, User and Mention at least one is set, and all that are set have to match.
+// An AgentRoute says that messages on a channel that match it are answered by a certain agent. At
+// least one of Chat, User and Mention is set, and all that are set have to match.
 type AgentRoute struct {
 	Chat, User string // the platform's ids
-	Mention    string // the first word behind the bot's name
+	Mention    string // the first word after the bot's name
 	Agent      string
 }
 
-// An agentRoutes is the kind of a setting that is a list of
-// { match = { chat, user, mention }, agent = … }.
+// An agentRoutes is the kind of a setting whose value is a list of { match = { chat, user, mention
+// }, agent = … }.
 type agentRoutes struct{}
 
 // Decode converts a list of tables into a list of AgentRoute.
@@ -27,7 +27,7 @@ func (agentRoutes) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	return schema.Tables(d, v, decodeAgentRoute)
 }
 
-// Show converts routes into types that JSON has.
+// Show converts routes to JSON types.
 func (agentRoutes) Show(v any) any {
 	list := []any{}
 	for _, r := range v.([]AgentRoute) {
@@ -74,7 +74,7 @@ func decodeAgentRoute(d *schema.Decoder, table map[string]any) (r AgentRoute, f 
 	return r, nil
 }
 
-// agentsOf returns the agents that answer on the channel whose table has this path.
+// agentsOf returns the agents that answer on the channel whose table is at this path.
 func agentsOf(l *loader, channel string) []string {
 	all := []string{l.Text(channel + ".agent")}
 	routes, _ := l.Value(channel + ".routes").([]AgentRoute)

@@ -9,13 +9,13 @@ import (
 	"parley/tools/spelling"
 )
 
-// Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
+// Rules deny, ask about and allow tool calls, each in the form TOOL or TOOL(PATTERN).
 type Rules struct {
 	Deny, Ask, Allow []string
 }
 
-// ruleSettings declares the rules of all agents or of one. The function rulesOf returns the Rules in
-// what the settings' table describes.
+// ruleSettings declares the rules of all agents or of one. rulesOf returns the Rules in the value
+// that the settings' table describes.
 func ruleSettings[T any](rulesOf func(*T) *Rules) []schema.Setting {
 	rules := func(key, example string, list func(*Rules) *[]string) schema.Setting {
 		return schema.Setting{
@@ -30,7 +30,7 @@ func ruleSettings[T any](rulesOf func(*T) *Rules) []schema.Setting {
 	}
 }
 
-// checkRules reports rules of a table that cannot be read or name no tool.
+// checkRules reports rules in a table that cannot be parsed, or that name no tool.
 func checkRules(l *loader, table string) {
 	if l.opts.CheckRule == nil {
 		return
@@ -38,7 +38,7 @@ func checkRules(l *loader, table string) {
 	for _, key := range []string{"deny", "ask", "allow"} {
 		path := table + "." + key
 		if !l.Mentioned(path) {
-			continue // none, or inherited and reported there
+			continue // there are none, or they are inherited and reported there
 		}
 		for i, rule := range l.Texts(path) {
 			if f := checkRule(l, rule); f != nil {

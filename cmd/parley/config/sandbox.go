@@ -10,7 +10,7 @@ import (
 	"parley/tools/sandbox/egress"
 )
 
-// Sandbox has the limits within which the commands of agents run, apart from the rest of the
+// Sandbox holds the limits of the sandbox in which agents' commands run, apart from the rest of the
 // machine.
 type Sandbox struct {
 	Mode string // "auto", "bubblewrap", "landlock" or "none"
@@ -46,7 +46,7 @@ func sandboxSection() section {
 	}
 }
 
-// checkSandbox reports entries of the sandbox's lists that make no sense.
+// checkSandbox reports entries in the sandbox's lists that make no sense.
 func checkSandbox(l *loader) {
 	network := l.Texts("sandbox.network")
 	for i, host := range network {

@@ -3,16 +3,16 @@ package config
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // zones are known where the machine has none installed
+	_ "time/tzdata" // so that time zones are known even if the machine has none installed
 
 	"parley/cmd/parley/config/schema"
 )
 
-// Schedule has the limits of the schedules that people may make.
+// Schedule holds the limits for the schedules that people may make.
 type Schedule struct {
 	TimeZone string        // for conversations without one of their own; "" means the machine's
-	Most     int           // of one person
-	Least    time.Duration // the shortest time between two slots of a schedule
+	Most     int           // per person
+	Least    time.Duration // the shortest time between two runs of a schedule
 }
 
 // scheduleSection declares the settings of schedules.
@@ -27,7 +27,7 @@ func scheduleSection() section {
 	}
 }
 
-// checkSchedule reports a configured time zone that does not exist.
+// checkSchedule reports a configured time zone that doesn't exist.
 func checkSchedule(l *loader) {
 	zone := l.Text("schedule.time_zone")
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {

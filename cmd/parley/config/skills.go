@@ -4,11 +4,11 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Skills says where the operator keeps skills, and which of them agents have.
+// Skills says where the operator keeps skills, and which of them agents get.
 type Skills struct {
 	Dirs    []string // absolute; nil means the folder skills in the home, if it exists
-	Off     []string // the skills that no agent has
-	Trusted []string // the skills whose words count as the operator's own
+	Off     []string // the skills that no agent gets
+	Trusted []string // the skills whose content counts as the operator's own
 }
 
 // skillsSection declares the settings of skills.

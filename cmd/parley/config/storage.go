@@ -7,7 +7,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Keeping says where data is kept, and for how long.
+// Keeping says where data is stored, and for how long.
 type Keeping struct {
 	Workspace Workspace
 	Bus       Bus
@@ -18,7 +18,7 @@ type Keeping struct {
 
 // Bus says where messages wait: in Redis at a URL, or in the home if there is none.
 type Bus struct {
-	URL    Secret // it may hold a password
+	URL    Secret // it may contain a password
 	Prefix string
 }
 
@@ -33,7 +33,7 @@ func busSection() section {
 	}
 }
 
-// checkBusURL refuses Redis Cluster, and an address with Sentinels that does not say what they call the master.
+// checkBusURL refuses Redis Cluster, and an address with Sentinels that doesn't say what they call the master.
 func checkBusURL(address string) *schema.Fault {
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch {
@@ -51,8 +51,8 @@ func checkBusURL(address string) *schema.Fault {
 	return nil
 }
 
-// checkBusNeedsStore refuses a bus that several processes share without a store that they share: the workers would
-// have the same messages but not the same logs.
+// checkBusNeedsStore refuses a bus shared by several processes without a shared store: the workers would have the
+// same messages but not the same logs.
 func checkBusNeedsStore(l *loader) {
 	if !l.Mentioned("bus.url") || l.Mentioned("store.url") {
 		return
@@ -61,10 +61,9 @@ func checkBusNeedsStore(l *loader) {
 		"set [store] url or DATABASE_URL, or leave the bus out")
 }
 
-// Store says where the logs of sessions are: in a database at a URL, or in the home if there is
-// none.
+// Store says where the logs of sessions are stored: in a database at a URL, or in the home if there is none.
 type Store struct {
-	URL Secret // it may hold a password
+	URL Secret // it may contain a password
 }
 
 // storeSection declares the settings of the store.
@@ -74,12 +73,12 @@ func storeSection() section {
 	}}}
 }
 
-// Retention says how long what was said is kept.
+// Retention says how long what people and the bot said is kept.
 type Retention struct {
-	Days int // 0 means for ever
+	Days int // 0 means forever
 }
 
-// retentionSection declares the setting of how long what was said is kept.
+// retentionSection declares the setting for how long what was said is kept.
 func retentionSection() section {
 	return section{Section: schema.Section{Name: "retention", Settings: []schema.Setting{
 		{Key: "days", Kind: schema.Count, Least: 1, Example: `30`, Fill: schema.Into(func(r *Retention) any { return &r.Days })},

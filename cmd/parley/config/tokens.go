@@ -12,13 +12,13 @@ import (
 type Token struct {
 	Name  string
 	Token Secret
-	// May lists what the token allows: "send", "agent", "own", "read", "approve",
-	// "metrics", "admin" and "send:TARGET", where TARGET may be an address too.
+	// May lists what the token allows: "send", "agent", "own", "read", "approve", "metrics",
+	// "admin" and "send:TARGET", where TARGET may also be an address.
 	May []string
 }
 
-// ownerName is the local owner's name where others have the names of their tokens, so no token
-// may have it.
+// ownerName is the local owner's name where other callers have the names of their tokens, so no
+// token may have this name.
 const ownerName = "owner"
 
 // tokensSection declares the settings of tokens.

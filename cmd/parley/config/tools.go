@@ -7,7 +7,7 @@ import (
 	"parley/tools"
 )
 
-// Tools has the settings that apply to the tools of all agents.
+// Tools holds the settings that apply to the tools of all agents.
 type Tools struct {
 	Rules     Rules
 	Untrusted string // "ask" or "allow"

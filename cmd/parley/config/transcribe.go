@@ -6,7 +6,7 @@ import (
 
 // Transcribe is the service that turns voice messages into text; if Model is "", there is none.
 type Transcribe struct {
-	BaseURL string // "" is OpenAI's
+	BaseURL string // "" means OpenAI's
 	APIKey  Secret
 	Model   string
 }

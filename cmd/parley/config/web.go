@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Web says which pages of the web agents with the capability "network" may read, and with which
-// service they search.
+// Web says which web pages agents with the capability "network" may read, and which service they
+// search with.
 type Web struct {
 	Search  string // "brave", "tavily" or "searxng"; "" means none
 	APIKey  Secret
@@ -37,8 +37,8 @@ func webSection() section {
 	}
 }
 
-// checkWeb reports what a search service lacks, such as its key, and entries of the lists that
-// are not hosts: such an entry would allow or deny nothing, unnoticed.
+// checkWeb reports what a search service lacks, such as its key, and entries in the lists that are
+// not hosts: such an entry would allow or deny nothing, unnoticed.
 func checkWeb(l *loader) {
 	search := l.Text("web.search")
 	switch {

@@ -6,22 +6,21 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// A Webhook is a path of the server to which another service posts.
+// A Webhook is a path of the server that another service posts to.
 type Webhook struct {
 	Name     string
 	Kind     string   // "alertmanager", "github" or "json"
 	Token    Secret   // "" if the service signs its requests
-	Secret   Secret   // key of the signature; "" if the service sends the token
+	Secret   Secret   // the key of the signature; "" if the service sends the token
 	To       []string // where messages go if no route matches: targets and addresses, as written
-	Routes   []Route  // the first that matches decides
+	Routes   []Route  // the first one that matches decides
 	Template string   // "" means the kind's own
-	// Agent is the agent that is given what is posted; if it is "", a message is sent to
-	// To.
+	// Agent is the agent that is given what is posted; if it is "", a message is sent to To.
 	Agent string
-	Group string // for plain JSON that an agent is given: the template whose result says which posts belong together
+	Group string // for plain JSON that is given to an agent: the template whose result says which posts belong together
 }
 
-// The kinds of webhooks to which the program itself gives a meaning.
+// The kinds of webhooks that the program treats specially.
 const (
 	alertmanager = "alertmanager"
 	github       = "github"
@@ -48,14 +47,13 @@ func webhooksSection() section {
 	}
 }
 
-// A Route says where the posts of a webhook go that match it, instead of the webhook's own
-// places.
+// A Route says where a webhook's posts go that match it, instead of the webhook's own places.
 type Route struct {
 	Match map[string]string
-	To    []string // targets and addresses, as written; if there are none, posts that match are dropped
+	To    []string // targets and addresses, as written; if there are none, matching posts are dropped
 }
 
-// A routes is the kind of a setting that is a list of { match = {…}, to = … }.
+// A routes is the kind of a setting whose value is a list of { match = {…}, to = … }.
 type routes struct{}
 
 // Decode converts a list of tables into a list of Route.
@@ -63,7 +61,7 @@ func (routes) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	return schema.Tables(d, v, decodeRoute)
 }
 
-// Show converts routes into types that JSON has.
+// Show converts routes to JSON types.
 func (routes) Show(v any) any {
 	list := []any{}
 	for _, r := range v.([]Route) {
@@ -92,7 +90,7 @@ func decodeRoute(d *schema.Decoder, table map[string]any) (r Route, f *schema.Fa
 	return r, nil
 }
 
-// decodeRouteTo decodes the places to which a route leads. An empty list means that posts that match
+// decodeRouteTo decodes the places that a route leads to. An empty list means that matching posts
 // are dropped.
 func decodeRouteTo(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	if none, ok := v.([]any); ok && len(none) == 0 {
@@ -140,7 +138,7 @@ func checkWebhook(l *loader, name string) {
 	}
 }
 
-// checkWebhookAgent reports mistakes in a webhook whose posts an agent is given.
+// checkWebhookAgent reports mistakes in a webhook whose posts are given to an agent.
 func checkWebhookAgent(l *loader, path, kind string) {
 	agent := l.Text(path + ".agent")
 	if l.Mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
@@ -169,7 +167,7 @@ func checkTemplate(l *loader, path, remedy string) {
 		return
 	}
 	wrong := "cannot be read"
-	if !l.HasReferences(path) { // else the parser may repeat what is secret
+	if !l.HasReferences(path) { // otherwise the parser might repeat a secret
 		wrong += ": " + err.Error()
 	}
 	l.Report(l.At(path), path, wrong, remedy)

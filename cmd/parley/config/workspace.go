@@ -8,23 +8,23 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Workspace says where sessions keep their files, and how much.
+// Workspace says where sessions keep their files, and how much they may keep.
 type Workspace struct {
 	Root  string // absolute
-	MaxMB int    // of one session
+	MaxMB int    // for one session
 	// UndoTurns is how many turns of a session can be undone; 0 means none.
 	UndoTurns int
 }
 
-// A Folder holds the directories of sessions.
+// A Folder is a folder that contains sessions' directories.
 type Folder struct {
 	Agent string // whose sessions; "" means those of all agents that have no folder of their own
 	Key   string // of the setting
 	Dir   string // absolute
 }
 
-// workspaceSection declares the settings of where sessions keep their files. home is the
-// home's folder.
+// workspaceSection declares the settings for where sessions keep their files. home is the home's
+// folder.
 func workspaceSection(home string) section {
 	return section{
 		Section: schema.Section{Name: "workspace", Settings: []schema.Setting{
@@ -36,8 +36,8 @@ func workspaceSection(home string) section {
 	}
 }
 
-// checkAgentFolders reports agents' folders in which their sessions' files would not be
-// apart from others.
+// checkAgentFolders reports agents' folders in which their sessions' files would not be separate
+// from others.
 func checkAgentFolders(l *loader) {
 	if shared := "agents." + defaults + ".workspace"; l.Mentioned(shared) {
 		l.Report(l.At(shared), shared, "all agents would share the folder", "write it as root in [workspace], or give agents folders of their own: [agents.NAME] workspace")
@@ -63,10 +63,10 @@ func checkAgentFolders(l *loader) {
 	}
 }
 
-// A folderInUse is a folder that must not hold an agent's folder, nor be in one.
+// A folderInUse is a folder that must not contain an agent's folder, nor be inside one.
 type folderInUse struct{ what, dir string }
 
-// foldersInUse lists the folders that are in use for something else.
+// foldersInUse lists the folders that are used for something else.
 func foldersInUse(l *loader) []folderInUse {
 	all := []folderInUse{{"the folder of [workspace] root", realPath(l.Text("workspace.root"))}}
 	for _, name := range []string{"workspaces", "skills", "terminals"} {
@@ -81,7 +81,7 @@ func foldersInUse(l *loader) []folderInUse {
 	return all
 }
 
-// realPath returns a path without the symbolic links in the part of it that exists.
+// realPath returns a path with the symbolic links resolved in the part of it that exists.
 func realPath(path string) string {
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// TakeEnv takes from the environment the settings that the file leaves out and that declare a
+// TakeEnv takes from the environment those settings that the file leaves out and that declare a
 // variable.
 func (v *Values) TakeEnv() {
 	for i := range v.sections {
@@ -40,8 +40,8 @@ func (v *Values) TakeVariable(path, name string) {
 	}
 }
 
-// Complete gives its default to every setting that has an effect and was left out, and notes which
-// settings were written that have none.
+// Complete sets every setting that has an effect and was left out to its default, and records which
+// settings were written that have no effect.
 func (v *Values) Complete() {
 	for i := range v.sections {
 		sec := &v.sections[i]
@@ -66,7 +66,7 @@ func (v *Values) Complete() {
 	v.noteWithoutEffect()
 }
 
-// fill gives a table's settings their defaults.
+// fill sets a table's missing settings to their defaults.
 func (v *Values) fill(sec *Section, table string) {
 	for i := range sec.Settings {
 		set := &sec.Settings[i]
@@ -78,7 +78,7 @@ func (v *Values) fill(sec *Section, table string) {
 	}
 }
 
-// inherit gives a table those values of the section's table Inherit that it does not set itself.
+// inherit copies to a table those values of the section's table Inherit that it doesn't set itself.
 func (v *Values) inherit(sec *Section, name string) {
 	for i := range sec.Settings {
 		key := sec.Settings[i].Key
@@ -91,8 +91,8 @@ func (v *Values) inherit(sec *Section, name string) {
 	}
 }
 
-// fillName uses a table's own name as the value of the key that the section's ByName says, if it
-// is left out: a channel named telegram has the platform telegram.
+// fillName uses a table's own name as the value of the key in the section's ByName, if that key is
+// left out: a channel named telegram has the platform telegram.
 func (v *Values) fillName(sec *Section, name string) {
 	path := sec.Name + "." + name + "." + sec.ByName
 	if set := sec.find(sec.ByName); set != nil && !v.Mentioned(path) && slices.Contains(set.OneOf, name) {
@@ -100,7 +100,7 @@ func (v *Values) fillName(sec *Section, name string) {
 	}
 }
 
-// tables returns the names of the section's tables that can hold settings.
+// tables returns the names of the section's tables that may contain settings.
 func (v *Values) tables(sec *Section) []string {
 	if !sec.Named {
 		return []string{sec.Name}
@@ -115,8 +115,8 @@ func (v *Values) tables(sec *Section) []string {
 	return tables
 }
 
-// noteWithoutEffect notes each setting that the operator has set although it has no effect yet, or
-// the whole table if none of its settings has an effect.
+// noteWithoutEffect records each setting that the operator has set although it has no effect yet,
+// or the whole table if none of its settings has an effect.
 func (v *Values) noteWithoutEffect() {
 	for i := range v.sections {
 		sec := &v.sections[i]
@@ -150,5 +150,5 @@ func (v *Values) noteSetting(set *Setting, path string) {
 	}
 }
 
-// notYet says of a setting or of one of its values that nothing reads it yet.
+// notYet says that nothing reads a setting, or one of its values, yet.
 const notYet = "no effect yet"

@@ -13,9 +13,9 @@ import (
 // A Decoder converts a value from the file or the environment into the type of its setting.
 type Decoder struct {
 	set     *Setting
-	key     string // the key as it is written, for the remedy
+	key     string // the key as written, for the remedy
 	x       *expander
-	literal bool // whether the file itself holds a secret, rather than a reference to one
+	literal bool // whether the file itself contains a secret, rather than a reference to one
 }
 
 // typeInWords returns the type of a TOML value in words.
@@ -37,7 +37,7 @@ func typeInWords(v any) string {
 	return "a date or time"
 }
 
-// WrongType returns the fault of a value of the wrong type.
+// WrongType returns the fault for a value of the wrong type.
 func (d *Decoder) WrongType(want string, v any) *Fault {
 	return &Fault{Wrong: "has to be " + want + ", not " + typeInWords(v), Remedy: d.Example()}
 }
@@ -58,8 +58,8 @@ func (s *Setting) ExampleTOML() string {
 	return s.Example
 }
 
-// show returns a value of the setting as anybody may see it, without secrets, in types that JSON
-// has, or as a Table.
+// show returns a value of the setting in a form that anybody may see, without secrets: as JSON
+// types, or a Table.
 func (s *Setting) show(v any) any {
 	if s.Secret || s.Kind == Opaque {
 		return masked(v)
@@ -67,7 +67,7 @@ func (s *Setting) show(v any) any {
 	return s.Kind.Show(v)
 }
 
-// masked returns what is shown in the place of a value that is secret.
+// masked returns what is shown in place of a secret value.
 func masked(v any) any {
 	if list, ok := v.([]string); ok && len(list) == 0 {
 		return list
@@ -78,7 +78,7 @@ func masked(v any) any {
 	return hidden
 }
 
-// Text decodes a string and replaces the references in it, such as ${VAR}, by what they refer to.
+// Text decodes a string and replaces the references in it, such as ${VAR}, with what they refer to.
 func (d *Decoder) Text(v any) (string, *Fault) {
 	s, ok := v.(string)
 	if !ok {
@@ -114,7 +114,7 @@ func (d *Decoder) secret(s string) *Fault {
 	return nil
 }
 
-// ID decodes a text that may be written as an integer, as platforms' ids are.
+// ID decodes a text that may be written as an integer, because platforms' ids are often integers.
 func (d *Decoder) ID(v any) (string, *Fault) {
 	if n, ok := v.(int64); ok {
 		v = strconv.FormatInt(n, 10)
@@ -122,10 +122,10 @@ func (d *Decoder) ID(v any) (string, *Fault) {
 	return d.Text(v)
 }
 
-// Texts decodes a list of texts.
+// Texts decodes a list of strings.
 func (d *Decoder) Texts(v any) ([]string, *Fault) { return d.list(v, d.Text) }
 
-// list decodes a list of texts; item decodes one.
+// list decodes a list of strings; item decodes one.
 func (d *Decoder) list(v any, item func(v any) (string, *Fault)) ([]string, *Fault) {
 	items, ok := v.([]any)
 	if !ok {
@@ -143,7 +143,7 @@ func (d *Decoder) list(v any, item func(v any) (string, *Fault)) ([]string, *Fau
 	})
 }
 
-// Tables decodes a list of tables by its items.
+// Tables decodes a list of tables, item by item.
 func Tables[T any](d *Decoder, v any, decode func(d *Decoder, table map[string]any) (T, *Fault)) ([]T, *Fault) {
 	items, ok := v.([]any)
 	if !ok {
@@ -158,7 +158,7 @@ func Tables[T any](d *Decoder, v any, decode func(d *Decoder, table map[string]a
 	})
 }
 
-// UnknownKey returns the fault of a table that has a key besides the known ones, keys; nil if it has
+// UnknownKey returns the fault for a table that contains a key other than keys; nil if it contains
 // none. kind says in the message what the table is.
 func UnknownKey(table map[string]any, kind string, keys ...string) *Fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -169,7 +169,7 @@ func UnknownKey(table map[string]any, kind string, keys ...string) *Fault {
 	return nil
 }
 
-// Each decodes a list by its items. The fault of an item says which it is.
+// Each decodes a list, item by item. The fault for an item says which one it is.
 func Each[T any](items []any, decode func(item any) (T, *Fault)) ([]T, *Fault) {
 	list := []T{}
 	for i, item := range items {

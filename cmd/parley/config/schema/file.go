@@ -12,24 +12,24 @@ import (
 // A Source says where settings are read from.
 type Source struct {
 	File    string // the path of the file, as the operator wrote it; "" means none
-	Named   bool   // whether the operator has named the file, so that it must exist
-	NamedAt Origin // where
-	// Wrong is what is wrong already with where the file is looked for.
+	Named   bool   // whether the operator has named the file, which means that it must exist
+	NamedAt Origin // where the operator named it
+	// Wrong lists what is already known to be wrong with where the file is searched for.
 	Wrong []Problem
 	// Env looks up an environment variable.
 	Env func(name string) (string, bool)
-	// WithoutSecrets says that a secret that cannot be read is not a mistake. Its value is of no use
-	// then.
+	// WithoutSecrets says that a secret that cannot be read is not a mistake. Its value must not be
+	// used.
 	WithoutSecrets bool
 	// Retired are the keys that were given up.
 	Retired []Retired
 }
 
-// A document is the configuration file after it was read.
+// A document is the parsed configuration file.
 type document struct {
-	name     string // its path as the operator wrote it; "" when there is none
+	name     string // its path as the operator wrote it; "" if there is none
 	lines    *lines
-	literals []Origin // where the file itself holds a secret
+	literals []Origin // where the file itself contains a secret
 }
 
 // maxFile is the largest size of the configuration file, in bytes.
@@ -83,10 +83,9 @@ func (v *Values) parse(doc []byte) (map[string]any, bool) {
 	return tree, true
 }
 
-// parserMessage returns what the parser says about a mistake. It names keys and single
-// characters, but it quotes a number that it cannot read, and that may be a secret whose
-// quotation marks were forgotten. So everything from the message's first quotation mark on is
-// left out.
+// parserMessage returns what the parser says about a mistake. It names keys and single characters,
+// but it quotes a number that it cannot parse, and that may be a secret with missing quotation
+// marks. So everything from the message's first quotation mark on is left out.
 func parserMessage(err *toml.DecodeError) string {
 	words, _, cut := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), `"`)
 	if cut {
@@ -103,8 +102,8 @@ func (v *Values) path() string {
 	return filepath.Join(v.lookup.folder, filepath.Base(v.file.name))
 }
 
-// checkMode reports that the configuration file holds secrets and that others than its owner can
-// read it.
+// checkMode reports that the configuration file contains secrets and that people other than its
+// owner can read it.
 func (v *Values) checkMode() {
 	if len(v.file.literals) == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 // A Basic is one of the kinds that settings of any program have.
 type Basic int
 
-// The basic kinds; in parentheses stands the type of the decoded value.
+// The basic kinds; the type of the decoded value is in parentheses.
 const (
 	Text     Basic = iota // a string (string)
 	Path                  // a path, relative to the file's folder (string)
@@ -29,10 +29,10 @@ const (
 	Texts                 // a list of strings ([]string)
 	Paths                 // a list of paths, each relative to the file's folder ([]string)
 	IDs                   // a list of strings or integers ([]string)
-	Opaque                // a table that is accepted as it is, because only a later release reads it
+	Opaque                // a table that is accepted unchecked, because only a later release reads it
 )
 
-// Decode converts a value into the type that the kind has.
+// Decode converts a value to the kind's type.
 func (k Basic) Decode(d *Decoder, v any) (any, *Fault) {
 	switch k {
 	case Count:
@@ -58,12 +58,12 @@ func (k Basic) Decode(d *Decoder, v any) (any, *Fault) {
 	return k.scalar(d, s, v.(string))
 }
 
-// Show converts a decoded value into a type that JSON has.
+// Show converts a decoded value to a JSON type.
 func (k Basic) Show(v any) any {
 	switch x := v.(type) {
 	case time.Duration:
 		if hours := x / time.Hour; hours > 0 && x%time.Hour == 0 {
-			return fmt.Sprintf("%dh", hours) // and not 24h0m0s
+			return fmt.Sprintf("%dh", hours) // rather than 24h0m0s
 		}
 		return x.String()
 	case int64:
@@ -78,7 +78,7 @@ func (k Basic) Show(v any) any {
 	return v
 }
 
-// typed returns a value that has to be a T already.
+// typed returns a value that must already be a T.
 func typed[T any](d *Decoder, want string, v any) (T, *Fault) {
 	t, ok := v.(T)
 	if !ok {
@@ -87,9 +87,9 @@ func typed[T any](d *Decoder, want string, v any) (T, *Fault) {
 	return t, nil
 }
 
-// scalar decodes a single value from its text s, in which references are replaced already.
-// written is the text as it stands in the file; only that may be repeated in a message, because s
-// may hold a secret.
+// scalar decodes a single value from its text s, in which references were already replaced. written
+// is the text as it is in the file; only that may be repeated in a message, because s may contain a
+// secret.
 func (k Basic) scalar(d *Decoder, s, written string) (any, *Fault) {
 	switch k {
 	case Path:
@@ -123,13 +123,13 @@ func (d *Decoder) path(s string) string { return filepath.Clean(d.x.lookup.path(
 // pathItem decodes a path in a list.
 func (d *Decoder) pathItem(v any) (string, *Fault) {
 	s, f := d.Text(v)
-	if f != nil || s == "" { // which is refused
+	if f != nil || s == "" { // an empty path is refused
 		return s, f
 	}
 	return d.path(s), nil
 }
 
-// url checks a URL. As the URL may hold a password, no message repeats it.
+// url checks a URL. Because the URL may contain a password, no message repeats it.
 func (d *Decoder) url(s string) (any, *Fault) {
 	if !d.set.mayOmitHost() {
 		s = strings.TrimRight(s, "/")
@@ -144,13 +144,14 @@ func (d *Decoder) url(s string) (any, *Fault) {
 		return nil, &Fault{Wrong: "not an address that begins with " + strings.Join(d.set.Schemes, ":// or ") + "://", Remedy: d.Example()}
 	}
 	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || d.hasForeignParameters(u) || u.Fragment != "") {
-		// Clients put the addresses that they ask into their errors, and paths are added to these.
+		// Clients include the requested address in their errors, and paths are appended to this
+		// one.
 		return nil, &Fault{Wrong: "contains a name, a password or parameters, which logs would show", Remedy: "write only the address"}
 	}
 	return s, nil
 }
 
-// hasForeignParameters reports whether a URL has query parameters that the setting does not
+// hasForeignParameters reports whether a URL contains query parameters that the setting doesn't
 // allow.
 func (d *Decoder) hasForeignParameters(u *url.URL) bool {
 	for name := range u.Query() {
@@ -158,7 +159,7 @@ func (d *Decoder) hasForeignParameters(u *url.URL) bool {
 			return true
 		}
 	}
-	return u.RawQuery != "" && len(u.Query()) == 0 // it cannot be read
+	return u.RawQuery != "" && len(u.Query()) == 0 // it cannot be parsed
 }
 
 func (d *Decoder) duration(s, written string) (any, *Fault) {
@@ -172,8 +173,8 @@ func (d *Decoder) duration(s, written string) (any, *Fault) {
 	return took, nil
 }
 
-// ParseDuration parses a duration as Go writes it, with days in front if there are any: "2d" or
-// "1d12h". It returns false if s is none.
+// ParseDuration parses a duration as Go writes it, optionally preceded by days: "2d" or "1d12h". It
+// returns false if s is not a duration.
 func ParseDuration(s string) (time.Duration, bool) {
 	days, rest, ok := strings.Cut(s, "d")
 	if !ok {
@@ -192,7 +193,7 @@ func ParseDuration(s string) (time.Duration, bool) {
 	return took + more, err == nil && more >= 0 && took+more >= took
 }
 
-// tooSmall returns the fault of a number below the smallest one that the setting allows. It also
+// tooSmall returns the fault for a number below the smallest one that the setting allows. It also
 // says that 0 never means unlimited.
 func tooSmall(least string) *Fault {
 	return &Fault{Wrong: "too small: the smallest is " + least, Remedy: "leave it out for the default; it can't be unlimited"}
@@ -210,7 +211,7 @@ func (d *Decoder) count(v any) (any, *Fault) {
 	case n < d.set.Least:
 		return nil, tooSmall(strconv.FormatInt(d.set.Least, 10))
 	case n > math.MaxInt32 && !d.set.Large:
-		// What is not large fits an int of 32 bits, which some machines have.
+		// A count that isn't declared large fits a 32-bit int, which some machines have.
 		return nil, tooLarge(math.MaxInt32)
 	}
 	return n, nil
@@ -219,7 +220,7 @@ func (d *Decoder) count(v any) (any, *Fault) {
 // maxDollars is the largest amount of money.
 const maxDollars = 1_000_000_000
 
-// money decodes dollars into micro-dollars, which are millionths.
+// money decodes dollars to micro-dollars, which are millionths of a dollar.
 func (d *Decoder) money(v any) (any, *Fault) {
 	var dollars float64
 	switch n := v.(type) {

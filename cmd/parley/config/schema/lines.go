@@ -11,8 +11,8 @@ import (
 
 // lines says on which line of a TOML document each key, table and list element is.
 type lines struct {
-	at     map[string]int // the line by the path's names, joined; list elements by number
-	starts []int          // offsets of the document's lines
+	at     map[string]int // the offsets of the document's lines
+	starts []int          // how many [[tables]] with each path there were
 	arrays map[string]int // how many [[tables]] of each path there were
 	parser unstable.Parser
 }
@@ -38,7 +38,7 @@ func findLines(doc []byte) *lines {
 		case unstable.KeyValue:
 			p.readKeyValue(e, table)
 		default:
-			// Nothing else can stand at the top of a valid document.
+			// Nothing else can occur at the top level of a valid document.
 		}
 	}
 	return p
@@ -110,6 +110,6 @@ func (p *lines) readValue(v *unstable.Node, full []string) {
 			p.readValue(it.Node(), element)
 		}
 	default:
-		// A single value stands where its key does.
+		// A single value is where its key is.
 	}
 }

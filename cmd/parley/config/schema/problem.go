@@ -9,12 +9,12 @@ import (
 	"parley/tools/spelling"
 )
 
-// A Problem is one mistake in the configuration, and what to do about it. It never holds
-// a secret.
+// A Problem is one mistake in the configuration, and what to do about it. It never contains a
+// secret.
 type Problem struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
-	Var    string `json:"env,omitempty"` // the environment variable whose value is wrong, if it is one
+	Var    string `json:"env,omitempty"` // the environment variable whose value is wrong, if any
 	Key    string `json:"key,omitempty"`
 	Wrong  string `json:"wrong"`
 	Remedy string `json:"remedy"`
@@ -31,7 +31,7 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// An Error has every problem that was found, in the order of the file.
+// An Error lists every problem that was found, in the order of the file.
 type Error struct {
 	Problems []Problem `json:"problems"`
 }
@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ErrorOf returns an *Error of the problems; nil if there are none.
+// ErrorOf returns an *Error with the problems; nil if there are none.
 func ErrorOf(found []Problem) error {
 	if len(found) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (o Origin) inWords() string {
 	return o.File
 }
 
-// Problem returns a Problem for a fault in the value of the setting key that was written at
-// this origin.
+// Problem returns a Problem for a fault in the value of the setting key that was written at this
+// origin.
 func (o Origin) Problem(key string, f *Fault) Problem {
 	return Problem{File: o.File, Line: o.Line, Var: o.Var, Key: key, Wrong: f.Wrong, Remedy: f.Remedy}
 }
@@ -89,7 +89,7 @@ type Fault struct {
 	Index  int // which element of a list is wrong, counted from 1; 0 means the whole value
 }
 
-// OneOf returns the remedy for a word that is not among the known ones: it names the nearest of
+// OneOf returns the remedy for a word that is not one of the known ones: it names the nearest of
 // them, or all.
 func OneOf(word string, known []string) string {
 	if near := spelling.Nearest(word, known); near != "" {

@@ -9,8 +9,8 @@ import (
 	"parley/tools/spelling"
 )
 
-// Read reads the file of a source by the declarations of sections. The sections and their settings
-// must stay as they are from then on.
+// Read reads the file of a source according to the declarations in sections. The sections and their
+// settings must not change from then on.
 func Read(sections []Section, src Source) *Values {
 	v := &Values{
 		sections: sections, lookup: lookup{env: src.Env}, file: document{lines: &lines{}}, found: slices.Clone(src.Wrong),
@@ -24,7 +24,7 @@ func Read(sections []Section, src Source) *Values {
 	return v
 }
 
-// A reader takes values from a file that was parsed.
+// A reader takes values from a parsed file.
 type reader struct {
 	*Values
 	retired        []Retired
@@ -63,13 +63,12 @@ func (r *reader) sectionNames() []string {
 	return names
 }
 
-// noTable reports a value where a table belongs that begins with the line header.
+// noTable reports a value in place of a table that begins with the line header.
 func (r *reader) noTable(full []string, v any, header string) {
 	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "has to be a table, not "+typeInWords(v), "write "+header+" on a line of its own, and its settings below")
 }
 
-// readNamed reads the tables of a section whose tables the operator names, such as
-// [channels.NAME].
+// readNamed reads the tables of a section whose tables the operator names, such as [channels.NAME].
 func (r *reader) readNamed(sec *Section, tables map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		full := []string{sec.Name, name}
@@ -134,8 +133,8 @@ func (r *reader) readTable(sec *Section, full []string, v any) {
 	}
 }
 
-// readValue decodes the value v of a setting. full is the setting's path; written is that path as
-// the file has it, which may use a key's former name.
+// readValue decodes the value v of a setting. full is the setting's path; written is the path as it
+// is in the file, which may use a key's former name.
 func (r *reader) readValue(set *Setting, full, written []string, v any) {
 	path := strings.Join(full, ".")
 	at := r.file.lineOf(written...)
@@ -147,7 +146,7 @@ func (r *reader) readValue(set *Setting, full, written []string, v any) {
 		r.file.literals = append(r.file.literals, at)
 	}
 	if f != nil && set.Secret && len(x.refs) > 0 && r.withoutSecrets {
-		var unread any = "unread:" + path // told from the other secrets, which may not be the same
+		var unread any = "unread:" + path // distinguishes it from other secrets, because no two may be the same
 		if set.Kind == Texts {
 			unread = []string{}
 		}
@@ -164,14 +163,14 @@ func (r *reader) readValue(set *Setting, full, written []string, v any) {
 	r.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile}
 }
 
-// unknown reports a key that does not exist; known are those that do.
+// unknown reports a key that doesn't exist; known are the keys that do.
 func (r *reader) unknown(full, known []string) {
 	key := full[len(full)-1]
 	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "unknown key", r.suggestion(key, len(full) == 1, known))
 }
 
-// suggestion returns a remedy for an unknown key: which known key may have been meant or, for a
-// key at the top of the file, in which tables there is such a key.
+// suggestion returns a remedy for an unknown key: the known key that may have been meant or, for a
+// key at the top of the file, the tables that have such a key.
 func (r *reader) suggestion(key string, top bool, known []string) string {
 	if near := spelling.Nearest(key, known); near != "" {
 		if top {

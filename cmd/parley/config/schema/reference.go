@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// A lookup looks up what the references in texts stand for: the environment, and files.
+// A lookup resolves the references in texts: to the environment, and to files.
 type lookup struct {
 	env    func(name string) (string, bool)
-	folder string // where the paths of files begin
+	folder string // where relative paths of files begin
 }
 
-// variable returns the value of an environment variable; false if it is not set, or empty.
+// variable returns the value of an environment variable; false if it is unset or empty.
 func (l lookup) variable(name string) (string, bool) {
 	v, ok := l.env(name)
 	return v, ok && v != ""
 }
 
-// path makes a path absolute; a relative one begins at the folder of the configuration file.
+// path makes a path absolute; relative paths begin at the folder of the configuration file.
 func (l lookup) path(s string) string {
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(l.folder, s)
@@ -33,17 +33,17 @@ func (l lookup) path(s string) string {
 // maxSecretFile is the largest file, in bytes, that ${file:…} reads.
 const maxSecretFile = 64 << 10
 
-// An expander replaces ${VAR} and ${file:PATH} in the strings of one value by what they refer to,
-// and records which it has replaced.
+// An expander replaces ${VAR} and ${file:PATH} in the strings of one value with what they refer to,
+// and records which ones it has replaced.
 type expander struct {
 	lookup   lookup
-	verbatim bool     // from the environment: taken as it is
+	verbatim bool     // from the environment: taken literally
 	refs     []string // the references that were replaced
 	fromFile bool
 }
 
-// expand returns a text with its references replaced (whole), and of that only what the file
-// itself holds (own).
+// expand returns a text with its references replaced (whole), and the part of it that the file
+// itself contains (own).
 func (x *expander) expand(s string) (whole, own string, f *Fault) {
 	if x.verbatim || !strings.Contains(s, "${") {
 		return s, s, nil
@@ -54,7 +54,7 @@ func (x *expander) expand(s string) (whole, own string, f *Fault) {
 		if i < 0 {
 			i = len(s)
 		}
-		if i > 0 && i < len(s) && s[i-1] == '$' { // $${ stands for ${
+		if i > 0 && i < len(s) && s[i-1] == '$' { // $${ means ${
 			all.WriteString(s[:i-1] + "${")
 			literal.WriteString(s[:i-1] + "${")
 			s = s[i+2:]
@@ -79,7 +79,7 @@ func (x *expander) expand(s string) (whole, own string, f *Fault) {
 	return all.String(), literal.String(), nil
 }
 
-// find returns what stands for a reference, which is what ${…} holds.
+// find returns the value of a reference, which is the text inside ${…}.
 func (x *expander) find(ref string) (string, *Fault) {
 	if name, ok := strings.CutPrefix(ref, "file:"); ok {
 		x.refs = append(x.refs, "${file:"+name+"}")
@@ -87,7 +87,7 @@ func (x *expander) find(ref string) (string, *Fault) {
 		return x.lookup.secretFile(name)
 	}
 	if !isVariable(ref) {
-		// What stands there may be a secret put in the wrong place: it is not repeated.
+		// The text may be a secret put in the wrong place: it is not repeated.
 		return "", &Fault{Wrong: "${…} contains no variable name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
 	}
 	x.refs = append(x.refs, "${"+ref+"}")
@@ -109,8 +109,7 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// secretFile returns the content of a file to which a value refers, without one newline at its
-// end.
+// secretFile returns the content of a file that a value refers to, without one trailing newline.
 func (l lookup) secretFile(name string) (string, *Fault) {
 	path := l.path(name)
 	body, err := readBounded(path, maxSecretFile)
@@ -131,8 +130,8 @@ func (l lookup) secretFile(name string) (string, *Fault) {
 	return text, nil
 }
 
-// readBounded returns the content of a regular file; its error is errTooLarge if the file has
-// more than most bytes.
+// readBounded returns the content of a regular file; its error is errTooLarge if the file has more
+// than most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -161,16 +160,16 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// openToOthers reports whether others than the owner can read the file, and returns its mode in
-// digits. What a container or a service manager mounts for its programs is exempt, because access
-// to the mount is restricted already.
+// openToOthers reports whether anybody other than the owner can read the file, and returns its mode
+// in digits. Files that a container or a service manager mounts for its programs are exempt,
+// because access to the mount is already restricted.
 func (l lookup) openToOthers(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
 		return "", false
 	}
-	// The second is where systemd keeps its services' credentials, also for a command
-	// that is called with a service's configuration.
+	// The second is where systemd puts its services' credentials, even for a command that is called
+	// with a service's configuration.
 	mounts := []string{"/run/secrets", "/run/credentials"}
 	if dir, ok := l.variable("CREDENTIALS_DIRECTORY"); ok {
 		mounts = append(mounts, dir)
@@ -187,7 +186,7 @@ func (l lookup) openToOthers(path string) (string, bool) {
 	return fmt.Sprintf("%04o", info.Mode().Perm()), true
 }
 
-// Within reports whether a path is a folder or lies in it.
+// Within reports whether a path is folder itself or is inside it.
 func Within(folder, path string) bool {
 	rel, err := filepath.Rel(filepath.Clean(folder), path)
 	return err == nil && filepath.IsLocal(rel)

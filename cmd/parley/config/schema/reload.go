@@ -9,13 +9,13 @@ import (
 
 // Changes lists the settings in which two configurations differ, without their values.
 type Changes struct {
-	Live    []string // in effect at once
-	Restart []string // in effect after a restart
+	Live    []string // take effect at once
+	Restart []string // take effect after a restart
 }
 
-// Merge compares the settings that a running process has with the next ones, which were read from
-// the changed file. It returns old with those from next that can change while the process runs,
-// and what differs. It changes neither old nor next.
+// Merge compares the settings of a running process with the next ones, which were read from the
+// changed file. It returns old with those settings from next that can change while the process
+// runs, and what differs. It changes neither old nor next.
 func Merge(old, next *Settings) (*Settings, Changes) {
 	m := merging{old: old, next: next, values: maps.Clone(old.values), names: maps.Clone(old.names)}
 	m.addTables()
@@ -37,8 +37,8 @@ type merging struct {
 	changes   Changes
 }
 
-// addTables records which tables, such as channels and tokens, the new file has added, and which it
-// has removed.
+// addTables records which tables, such as channels and tokens, the new file adds, and which it
+// removes.
 func (m *merging) addTables() {
 	for i := range m.old.sections {
 		sec := &m.old.sections[i]
@@ -64,7 +64,8 @@ func (m *merging) addTables() {
 	}
 }
 
-// canApply reports whether a running server can apply a change that takes effect as declared.
+// canApply reports whether a running server can apply a change that is declared to take effect
+// then.
 func (m *merging) canApply(declared Reloading) bool {
 	switch declared {
 	case AfterRestart:
@@ -83,7 +84,7 @@ func (m *merging) both(section, name string) bool {
 func (m *merging) setting(path string, set *Setting) {
 	was, is := m.old.values[path], m.next.values[path]
 	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
-		m.values[path] = is // it may stand on another line now
+		m.values[path] = is // it may be on another line now
 		return
 	}
 	if set.NotYet {
@@ -95,7 +96,7 @@ func (m *merging) setting(path string, set *Setting) {
 		if m.canApply(sec.Reload) {
 			m.take(path, is)
 		}
-		return // the table is told as a whole
+		return // the whole table is reported
 	}
 	if !m.canApply(set.Reload) {
 		m.changes.Restart = append(m.changes.Restart, path)

@@ -1,17 +1,17 @@
 // Package schema reads settings from a file and the environment, as sections declare them.
 //
-// A Section declares a table of the file, and each Setting in it one key: its kind, default,
-// bounds and example, whether it has an effect yet, and when a reload takes it. That is all the
-// package knows: which sections there are, its callers say.
+// A Section declares a table of the file, and each Setting in it one key: its kind, default, limits
+// and example, whether it has an effect yet, and when a reload applies it. The package knows
+// nothing else: its callers say which sections there are.
 //
-// Read takes the values from the file by these declarations, and finds the line of each. The
-// Values that it returns are filled up, first from the environment, then with defaults, and can be
-// asked for whatever does not fit together. Everything that is wrong is collected, each with its
-// place and a remedy, and told at once: an Error. If nothing is wrong, the values become Settings,
-// which fill the fields of the caller's types, are shown without their secrets, and are merged
-// with those of the changed file when it is read again.
+// Read takes the values from the file according to these declarations, and finds the line of each.
+// The Values that it returns are completed, first from the environment, then with defaults, and
+// callers check with them whether settings are consistent. Everything that is wrong is collected,
+// each with its place and a remedy, and returned at once: an Error. If nothing is wrong, the values
+// become Settings, which fill the fields of the caller's types, are shown without their secrets,
+// and are merged with those of the changed file when it is read again.
 //
-// Read first this file, then values.go, and settings.go.
+// Read this file first, then values.go, and settings.go.
 package schema
 
 import (
@@ -25,7 +25,7 @@ import (
 // A Reloading says when a changed setting takes effect: a running server can read the file again.
 // Besides the values below it can be the name of a section. Then the change takes effect at once if
 // no table of that section was added to the file or removed from it. Otherwise the changed setting
-// may name a table that nothing runs by yet, and so takes effect only at the next restart.
+// may name a table that nothing uses yet, and so takes effect only at the next restart.
 type Reloading string
 
 // The usual values of a Reloading.
@@ -34,54 +34,55 @@ const (
 	AtOnce       Reloading = "at once"
 )
 
-// A Setting declares one key that the file may hold. Everything that is known about a setting is
+// A Setting declares one key that the file may contain. Everything that is known about a setting is
 // here, for reading, checking, showing, filling in and reloading it.
 type Setting struct {
-	// Key is the setting's name in its table. A dot in it stands for a table below:
-	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
+	// Key is the setting's name in its table. A dot in it means a table below: "shell.timeout" in
+	// [agents.NAME] is timeout in [agents.NAME.shell].
 	Key       string
 	Kind      Kind
-	Default   any      // as Kind decodes it; nil means none
-	Least     int64    // of a number; micro-dollars for money, nanoseconds for durations
-	Large     bool     // a count that may pass 32 bits
-	ZeroIsOff bool     // of a number: its smallest value is 0, which means none at all
-	OneOf     []string // the only values
+	Default   any      // as decoded by Kind; nil means none
+	Least     int64    // the minimum of a number; micro-dollars for money, nanoseconds for durations
+	Large     bool     // a count that may exceed 32 bits
+	ZeroIsOff bool     // for a number: its smallest value is 0, which means none at all
+	OneOf     []string // the only allowed values
 	Planned   []string // those of them that are accepted, but have no effect yet
-	Schemes   []string // of a URL
-	// Check says what else is wrong with a URL; nil means nothing is looked for.
+	Schemes   []string // for a URL
+	// Check returns what else is wrong with a URL; nil means that nothing else is checked.
 	Check      func(address string) *Fault
 	Parameters []string // the query parameters that a URL may have
-	Env        string   // the environment variable that fills it if the file does not
+	Env        string   // the environment variable that fills it if the file doesn't
 	// EnvIf says whether that variable may fill it now; nil means yes.
 	EnvIf func(v *Values) bool
-	// EnvStops says that a mistake in that variable is one of the settings; otherwise, as other
-	// programs use the variable too, it is told by Settings.InVariables alone.
+	// EnvStops says that a mistake in that variable counts as one in the settings. Otherwise only
+	// Settings.InVariables reports it, because other programs use the variable, too.
 	EnvStops   bool
-	Example    string // as it is written in a file; "" means the default
+	Example    string // as written in a file; "" means the default
 	Secret     bool
-	MayBeEmpty bool // of a secret: "" means that none is sent
+	MayBeEmpty bool // for a secret: "" means that none is sent
 	NotYet     bool // it is accepted, and the operator is told that it has no effect yet
 	Reload     Reloading
-	// Fill assigns the value to its field of dest, which the table describes. See Into.
+	// Fill assigns the value to its field in dest, which is a value of the type that the table
+	// describes. See Into.
 	Fill func(dest, v any)
 }
 
 // A Kind says how the value of a setting is written, and how it is shown.
 type Kind interface {
-	// Decode converts a value, as TOML has it or as the text of a variable, into the one that the
+	// Decode converts a value, either from TOML or the text of a variable, to the one that the
 	// setting gets.
 	Decode(d *Decoder, v any) (any, *Fault)
-	// Show converts what Decode has returned into types that JSON has, or a Table.
+	// Show converts what Decode has returned to JSON types, or a Table.
 	Show(v any) any
 }
 
-// Into makes a setting's Fill from a function that returns a pointer to the field of a T.
+// Into makes a setting's Fill from a function that returns a pointer to the field in a T.
 func Into[T any](field func(*T) any) func(dest, v any) {
 	return func(dest, v any) { store(field(dest.(*T)), v) }
 }
 
-// store assigns a decoded value to the field to which a pointer leads. The field's type may be
-// another than the value's if its form is the same, as that of a list of named strings is.
+// store assigns a decoded value to the field that a pointer refers to. The field's type may differ
+// from the value's if one converts to the other, for example a list of named strings.
 func store(field, v any) {
 	switch f := field.(type) {
 	case encoding.TextUnmarshaler:
@@ -110,8 +111,8 @@ func assign(to, from reflect.Value) {
 	}
 }
 
-// mayOmitHost reports whether an address may leave its host out: a PostgreSQL socket is
-// named by a parameter.
+// mayOmitHost reports whether an address may omit its host: a PostgreSQL socket is named in a
+// parameter.
 func (s *Setting) mayOmitHost() bool { return slices.Contains(s.Schemes, "postgres") }
 
 // A Section is a table of the file, such as [model], or all tables of a kind, such as
@@ -119,33 +120,32 @@ func (s *Setting) mayOmitHost() bool { return slices.Contains(s.Schemes, "postgr
 type Section struct {
 	Name   string
 	Named  bool   // the operator names its tables: [channels.NAME]
-	ByName string // the key that gets the table's own name as its value if it is left out
-	Always string // the name of a table that is there even if nobody writes it
-	// Inherit is the name of the table that holds what all others of the section start from.
+	ByName string // the key whose value is the table's own name if it is left out
+	Always string // the name of a table that exists even if nobody writes it
+	// Inherit is the name of the table that contains what all others in the section start from.
 	Inherit   string
-	WideNames bool // the tables' names may hold A-Z and _ too
-	// RefuseName returns why no table may have this name; nil means that all names may be given.
+	WideNames bool // the tables' names may also contain A-Z and _
+	// RefuseName returns why no table may have this name; nil means that all names are allowed.
 	RefuseName func(name string) *Fault
 	Reload     Reloading // when a table that was added to the file or removed from it takes effect
 	// Settings are in the order in which they are shown.
 	Settings []Setting
 }
 
-// A Retired key was given up: for two releases it still works like its successor, with a warning.
+// A Retired key was given up: for two releases it still works like its replacement, with a warning.
 type Retired struct {
-	Old string // section and key, as in "limits.turns"
+	Old string // the key in the same section that replaces it; "" if there is none
 	Now string // the key of the same section that replaces it; "" if there is none
 	Tip string // what to write instead
 }
 
-// KeysAreNames reports whether the operator names the section's keys themselves:
-// [targets].
+// KeysAreNames reports whether the operator chooses the names of the section's keys: [targets].
 func (s *Section) KeysAreNames() bool {
 	return s.Named && len(s.Settings) == 1 && s.Settings[0].Key == ""
 }
 
-// depth returns how many names stand before a setting's key in its path: the section's name and,
-// if the operator names its tables, the table's.
+// depth returns how many names precede a setting's key in its path: the section's name and, if the
+// operator names its tables, the table's.
 func (s *Section) depth() int {
 	if s.Named {
 		return 2
@@ -153,7 +153,7 @@ func (s *Section) depth() int {
 	return 1
 }
 
-// hasNoEffectYet reports whether no release reads any setting of the section yet.
+// hasNoEffectYet reports whether no release reads any setting in the section yet.
 func (s *Section) hasNoEffectYet() bool {
 	return !slices.ContainsFunc(s.Settings, func(set Setting) bool { return !set.NotYet })
 }
@@ -168,9 +168,9 @@ func (s *Section) find(key string) *Setting {
 	return nil
 }
 
-// keys returns the keys directly in the section's table, or in one of the tables below
-// it: "" is the section's table itself, "shell" the one of "shell.timeout". It returns
-// none for a table that does not exist.
+// keys returns the keys directly in the section's table, or in one of the tables below it: "" means
+// the section's table itself, "shell" the one in "shell.timeout". It returns none for a table that
+// doesn't exist.
 func (s *Section) keys(table string) []string {
 	var keys []string
 	for _, set := range s.Settings {
@@ -189,7 +189,7 @@ func (s *Section) keys(table string) []string {
 	return keys
 }
 
-// sectionOf returns the section of that name; nil if there is none.
+// sectionOf returns the section with that name; nil if there is none.
 func sectionOf(sections []Section, name string) *Section {
 	for i := range sections {
 		if sections[i].Name == name {
@@ -207,7 +207,7 @@ func (s *Section) header(name string) string {
 	return "[" + s.Name + "." + name + "]"
 }
 
-// refuse returns why a name cannot be given to a table of the section; nil if it can.
+// refuse returns why a table of the section cannot have a name; nil if it can.
 func (s *Section) refuse(name string) *Fault {
 	if s.RefuseName != nil {
 		if f := s.RefuseName(name); f != nil {

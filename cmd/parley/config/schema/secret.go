@@ -9,7 +9,7 @@ import (
 // A Secret is a text that no output shows; string(s) returns it.
 type Secret string
 
-// hidden is what is shown in the place of a secret.
+// hidden is shown in place of a secret.
 const hidden = "***"
 
 // String hides the secret.
@@ -29,8 +29,8 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's last
-// word, if the name is usual for secrets. Otherwise it returns nil.
+// secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's last word, if the name is
+// a usual one for secrets. Otherwise it returns nil.
 func secretIn(pair string) []string {
 	i := strings.IndexAny(pair, "=:")
 	if i < 0 {
@@ -49,7 +49,7 @@ func secretIn(pair string) []string {
 	return nil
 }
 
-// textsIn returns all texts within a value.
+// textsIn returns all strings in a value.
 func textsIn(v any) []string {
 	var all []string
 	switch v := v.(type) {
@@ -69,7 +69,7 @@ func textsIn(v any) []string {
 	return all
 }
 
-// hasPassword reports whether a URL holds a password, or parameters that may be secret.
+// hasPassword reports whether a URL contains a password, or parameters that may be secret.
 func hasPassword(u *url.URL) bool {
 	for name, values := range u.Query() {
 		name = strings.ToLower(name)
@@ -87,8 +87,8 @@ func hasPassword(u *url.URL) bool {
 	return password != ""
 }
 
-// passwordsOf returns the passwords in a URL, also those that are parameters, such as sentinel_password and
-// sslpassword. It leaves out words that the rest of the URL holds anyway.
+// passwordsOf returns the passwords in a URL, including those in parameters such as sentinel_password and
+// sslpassword. It leaves out words that the rest of the URL contains anyway.
 func passwordsOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -112,8 +112,8 @@ func passwordsOf(address string) []string {
 	return all
 }
 
-// withoutPassword returns a URL without its password and its parameters. Parameters hold
-// passwords under too many names to recognise all of them.
+// withoutPassword returns a URL without its password and its parameters. Passwords occur in parameters with too
+// many names to recognize all of them.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

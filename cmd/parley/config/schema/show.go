@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Shown is one setting that is in force, in a form that anybody may see.
+// A Shown is one setting that is in effect, in a form that anybody may see.
 type Shown struct {
 	Key      string `json:"key"`
 	Value    any    `json:"value"` // secrets are shown as ***
@@ -24,7 +24,7 @@ func (s *Settings) Show() []Shown {
 }
 
 // Origin returns where the value of the setting at this path comes from: file and line, or a
-// variable; "" if it is a default.
+// variable; "" for a default.
 func (s *Settings) Origin(path string) string {
 	if !s.IsSet(path) {
 		return ""
@@ -32,7 +32,7 @@ func (s *Settings) Origin(path string) string {
 	return s.values[path].source()
 }
 
-// source returns in words where the value was written.
+// source says in words where the value was written.
 func (v *value) source() string {
 	from := v.from.inWords()
 	if from == "" {
@@ -44,7 +44,7 @@ func (v *value) source() string {
 	return from
 }
 
-// shown returns the value as anybody may see it.
+// shown returns the value in a form that anybody may see.
 func (v *value) shown() any {
 	if v.hidden {
 		return masked(v.v)
@@ -53,7 +53,7 @@ func (v *value) shown() any {
 }
 
 // Print writes every effective setting as lines of TOML, each with a comment that says where it
-// came from, below a comment with the lines of head. Secrets are ***.
+// came from, below a comment with the lines in head. Secrets are shown as ***.
 func (s *Settings) Print(w io.Writer, head ...string) error {
 	var out strings.Builder
 	for _, line := range head {
@@ -65,7 +65,7 @@ func (s *Settings) Print(w io.Writer, head ...string) error {
 			fmt.Fprintf(&out, "\n[%s]\n", table)
 			last = table
 		}
-		key := strings.TrimPrefix(v.path, table+".") // dotted in a table below this one
+		key := strings.TrimPrefix(v.path, table+".") // dotted if it is in a table below this one
 		note := v.source()
 		if v.set.NotYet {
 			note += "; " + notYet
@@ -79,8 +79,8 @@ func (s *Settings) Print(w io.Writer, head ...string) error {
 }
 
 // Secrets returns all texts that no output may show, so that they can be removed wherever they
-// turn up: values that are declared as secrets, what was read from secret files and variables,
-// and passwords in URLs.
+// occur: values that are declared as secrets, the content of secret files and variables, and
+// passwords in URLs.
 func (s *Settings) Secrets() []string {
 	var all []string
 	s.each(func(_ string, v *value) {

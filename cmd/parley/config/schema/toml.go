@@ -11,13 +11,14 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Table is a table within a value as it is shown: its entries in the order that TOML has them in.
+// A Table is a table within a value that is shown: its entries in the order in which TOML lists
+// them.
 type Table []Entry
 
 // An Entry is a key of a Table with its value.
 type Entry struct {
 	Key   string
-	Value any // a type that JSON has, or a Table
+	Value any // a JSON type, or a Table
 }
 
 // MarshalJSON returns the table as a JSON object.
@@ -29,7 +30,7 @@ func (t Table) MarshalJSON() ([]byte, error) {
 	return plainjson.Marshal(object)
 }
 
-// toTOML returns a value, as it is shown, written in TOML.
+// toTOML returns a shown value in TOML.
 func toTOML(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -44,7 +45,7 @@ func toTOML(v any) string {
 			items[i] = e.Key + " = " + toTOML(e.Value)
 		}
 		return "{ " + strings.Join(items, ", ") + " }"
-	case map[string]string: // whose keys may be any texts
+	case map[string]string: // its keys may be any strings
 		var items []string
 		for _, name := range slices.Sorted(maps.Keys(x)) {
 			items = append(items, quoted(name)+" = "+quoted(x[name]))
@@ -64,7 +65,7 @@ func listToTOML[T any](list []T) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// quoted returns a text in quotes, as TOML writes it.
+// quoted returns a text in quotes, in TOML syntax.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -87,8 +88,8 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// comment returns a text without line breaks and control characters, so that it can stand in a
-// TOML comment.
+// comment returns a text without line breaks and control characters, so that it fits in a TOML
+// comment.
 func comment(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {

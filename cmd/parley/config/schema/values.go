@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Values are what the settings are set to, and what is wrong with that, while it is being read and
-// checked. Paths name settings and tables in it, such as "channels.telegram.access". Read makes
+// Values hold the values of settings, and what is wrong with them, while they are being read and
+// checked. Paths identify settings and tables, for example "channels.telegram.access". Read makes
 // Values.
 type Values struct {
 	sections []Section
@@ -15,24 +15,24 @@ type Values struct {
 	file     document
 
 	values  map[string]*value
-	places  map[string]Origin // of every table and key that is mentioned, including wrong ones
+	places  map[string]Origin // of every table and key that occurs, including wrong ones
 	names   map[string][]string
-	found   []Problem // what stops every command
-	inVars  []Problem // what is wrong with variables that other programs may use too
+	found   []Problem // problems that stop every command
+	inVars  []Problem // problems with variables that other programs may use, too
 	notices []string
 }
 
-// A value is what a setting is set to, with where that was written.
+// A value is the value of a setting, with the place where it was written.
 type value struct {
 	path   string // "channels.telegram.access"
 	set    *Setting
 	v      any
 	from   Origin
-	refs   []string // the references ${…} of which it was made
-	hidden bool     // not to be shown, though its setting is not a secret one
+	refs   []string // the references ${…} that it was made from
+	hidden bool     // not to be shown, although its setting isn't declared secret
 }
 
-// Value returns what the setting at this path is set to; nil if it has no valid value.
+// Value returns the value of the setting at this path; nil if it has no valid value.
 func (v *Values) Value(path string) any {
 	if found, ok := v.values[path]; ok {
 		return found.v
@@ -46,27 +46,27 @@ func (v *Values) Text(path string) string {
 	return text
 }
 
-// Texts returns the texts of the setting at this path; nil if it has none.
+// Texts returns the strings of the setting at this path; nil if it has none.
 func (v *Values) Texts(path string) []string {
 	list, _ := v.Value(path).([]string)
 	return list
 }
 
-// HasReferences reports whether the value at this path was made of references, so that it may hold
-// what is secret.
+// HasReferences reports whether the value at this path was made from references, so that it may
+// contain a secret.
 func (v *Values) HasReferences(path string) bool {
 	found, ok := v.values[path]
 	return ok && len(found.refs) > 0
 }
 
-// Mentioned reports whether the file or the environment has something for a path, valid
-// or not.
+// Mentioned reports whether the file or the environment contains something for a path, valid or
+// not.
 func (v *Values) Mentioned(path string) bool {
 	_, ok := v.places[path]
 	return ok
 }
 
-// At returns where the setting or table at this path is written; the zero Origin if it is not.
+// At returns where the setting or table at this path is written; the zero Origin if it isn't.
 func (v *Values) At(path string) Origin { return v.places[path] }
 
 // ElementAt returns where the i-th element of the list at this path is written.
@@ -78,17 +78,17 @@ func (v *Values) ElementAt(path string, i int) Origin {
 	return at
 }
 
-// Names returns the names that the operator has given to tables or keys of a section, sorted.
+// Names returns the names that the operator has given to a section's tables or keys, sorted.
 func (v *Values) Names(section string) []string { return v.names[section] }
 
-// FromFile reports whether there is a file, and not the environment alone.
+// FromFile reports whether there is a file, rather than only the environment.
 func (v *Values) FromFile() bool { return v.file.name != "" }
 
-// Env returns the value of an environment variable; false if it is not set, or empty.
+// Env returns the value of an environment variable; false if it is unset or empty.
 func (v *Values) Env(name string) (string, bool) { return v.lookup.variable(name) }
 
-// Report records a problem of the setting key: what is wrong and how it is remedied. If the value
-// comes from the environment alone, the problem is one that Settings.InVariables tells.
+// Report records a problem with the setting key: what is wrong and the remedy. If the value comes
+// only from the environment, the problem is reported by Settings.InVariables.
 func (v *Values) Report(at Origin, key, wrong, remedy string) {
 	p := at.Problem(key, &Fault{Wrong: wrong, Remedy: remedy})
 	if at.Var != "" {
@@ -98,10 +98,10 @@ func (v *Values) Report(at Origin, key, wrong, remedy string) {
 	v.found = append(v.found, p)
 }
 
-// Notify records something that the operator should know, though nothing is wrong.
+// Notify records something that the operator should know, although nothing is wrong.
 func (v *Values) Notify(p Problem) { v.notices = append(v.notices, p.String()) }
 
-// Remove removes the value at this path, as if there were none and no default.
+// Remove removes the value at this path, as if there were no value and no default.
 func (v *Values) Remove(path string) { delete(v.values, path) }
 
 // AddTable adds a table to a section whose tables the operator names.
