@@ -15,41 +15,40 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// OwnerName is the owner's name in logs and in the audit, where other callers have the names of
-// their tokens.
+// OwnerName is the owner's name in logs and in the audit, where other callers appear with the names of their
+// tokens.
 const OwnerName = "owner"
 
-// A Token is a secret that a program sends with its requests, with a name and the scopes that it
-// has.
+// A Token is a secret that a program sends with its requests, with its name and scopes.
 type Token struct {
 	Name   string
 	Secret string
 	May    []string
 }
 
-// Access says who may use the API. Its functions are called for each request, so a changed
-// configuration holds at once.
+// Access says who may use the API. Its functions are called for each request, so a changed configuration takes
+// effect at once.
 type Access struct {
-	// Local is set for the home's socket: whoever can connect is the owner. No token is
-	// needed, and Host and Origin are not checked.
+	// Local is set for the home's socket: whoever can connect to it is the owner. No token is needed, and Host and
+	// Origin are not checked.
 	Local  bool
 	Owner  string // the owner's secret; "" admits nobody
 	Tokens func() []Token
-	Hosts  func() []string // the names of this server, beside loopback names and IP addresses
-	// Public returns the names by which platforms and browsers reach this server. They are
-	// valid only for the paths of channels and of MCP servers.
+	Hosts  func() []string // the names of this server, besides loopback names and IP addresses
+	// Public returns the names by which platforms and browsers reach this server. They are valid only for the paths
+	// of channels and of MCP servers.
 	Public func() []string
-	// Encrypted returns those of the public names under which browsers speak TLS, with a proxy. They have
-	// a port if that is not the usual one.
+	// Encrypted returns the public names that browsers reach over TLS, through a proxy. They include the port if it
+	// is not the usual one.
 	Encrypted func() []string
-	// SignIns are the browsers in which somebody has signed in to the web page; nil if nobody can.
+	// SignIns stores the browsers in which somebody has signed in to the web page; nil if nobody can.
 	SignIns channels.SignIns
-	// OwnerMark is what the owner's sign-ins depend on in a fleet, where each home has an owner's token of
-	// its own: the same for all processes. If it is "", they depend on the token.
+	// OwnerMark is what the owner's sign-ins depend on in a fleet, where each home has an owner's token of its own:
+	// it is the same in all processes. If it is "", they depend on the token.
 	OwnerMark string
 }
 
-// identify finds the caller by the token, or a browser by its cookie.
+// identify finds the caller by the token, or a browser's by its cookie.
 func (a Access) identify(r *http.Request) (exchange.Caller, error) {
 	if a.Local {
 		return exchange.Caller{Name: OwnerName, Owner: true, Local: true}, nil
@@ -88,8 +87,8 @@ func (a Access) holders() []holder {
 	return slices.DeleteFunc(all, func(h holder) bool { return h.secret == "" })
 }
 
-// holderOf returns who has a token. It compares all tokens, each in the same time, so that the time
-// tells nothing about them.
+// holderOf returns who has a token. It compares all tokens, each in the same time, so that the time reveals nothing
+// about them.
 func (a Access) holderOf(given string) (found holder, known bool) {
 	sum := sha256.Sum256([]byte(given))
 	for _, h := range a.holders() {
@@ -101,9 +100,8 @@ func (a Access) holderOf(given string) (found holder, known bool) {
 	return found, known
 }
 
-// checkHostAndOrigin refuses requests that a foreign web page may have made in the owner's
-// browser: those to a host name that is not this server's, and those from another origin.
-// Requests about health are exempt.
+// checkHostAndOrigin refuses requests that another site's page may have made in the owner's browser: those to a
+// host name that is not this server's, and those from another origin. Requests about health are exempt.
 func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
 	if a.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
@@ -129,9 +127,9 @@ func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
 	return nil
 }
 
-// isOwnOrigin reports whether a web page's origin is this server. The origin is compared with the
-// Host header; behind a proxy that writes a Host of its own, one of these configured names also
-// counts, but only at the usual port of its scheme.
+// isOwnOrigin reports whether a web page's origin is this server. It compares the origin with the Host header; for
+// a proxy that sets its own Host, one of the configured names also counts, but only at the usual port of its
+// scheme.
 func isOwnOrigin(from *url.URL, host string, names []string) bool {
 	usual := map[string]string{"http": "80", "https": "443"}[from.Scheme]
 	port := cmp.Or(from.Port(), usual)
@@ -145,8 +143,8 @@ func isOwnOrigin(from *url.URL, host string, names []string) bool {
 	return err == nil && own == port || err != nil && port == usual
 }
 
-// isOwnHost reports whether a Host header may name this server: a loopback name, any IP
-// address, which no DNS record can turn against the server, or a configured name.
+// isOwnHost reports whether a Host header may name this server: a loopback name, any IP address (which no DNS
+// record can turn against the server), or a configured name.
 func isOwnHost(host string, names []string) bool {
 	if _, err := netip.ParseAddr(hostName(host)); err == nil {
 		return true
@@ -159,7 +157,7 @@ func isListedHost(host string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && hostName(n) == hostName(host) })
 }
 
-// hostName returns the name in a Host header, without port, brackets and final dot.
+// hostName returns the name in a Host header, without port, brackets and trailing dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

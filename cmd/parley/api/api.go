@@ -1,9 +1,8 @@
-// Package api is what programs and terminals reach over HTTP: messages, sessions, live events, operation.
+// Package api serves the HTTP API that programs and terminals use: messages, sessions, live events, operation.
 //
-// The API holds no state of its own but open streams: it answers questions from the
-// readers and inspectors in its Config, and passes messages to the outbox or to the
-// agent. The same handler serves the network, where everybody needs a token, and the
-// home's socket, where whoever connects is the owner. docs/api.yaml describes the API; a
+// The API holds no state of its own except open streams: it answers requests from the readers and inspectors in its
+// Config, and passes messages to the outbox or to the agent. The same handler serves the network, where everybody
+// needs a token, and the home's socket, where whoever connects is the owner. docs/api.yaml describes the API; a
 // test compares the two.
 package api
 
@@ -43,25 +42,25 @@ type Config struct {
 	Sessions sessions.Reader
 	Words    search.Index  // finds what was said
 	Activity trends.Counts // sums up what has happened
-	// Redact takes secrets out of what a session's snapshot shows of its log; nil takes nothing out.
+	// Redact removes secrets from what a session's snapshot shows of its log; nil removes nothing.
 	Redact func() blocks.Redactor
 	Events bus.Events
 	Mail   Mail
 	People People
-	// Links says which accounts are one human's. Callers with the scope own see what is linked with them; nil
-	// links nobody.
+	// Links says which accounts belong to the same human. Callers with the scope own see what belongs to accounts
+	// linked with theirs; nil links nobody.
 	Links  Links
 	Access Access
 	Forget Forgetter
 	Asks   Asks
 	// Files returns the files in a session's workspace.
 	Files func(session string) (fs.FS, error)
-	// Further has the requests that other packages serve, such as those about MCP servers.
+	// Further lists the routes that other packages serve, such as those for MCP servers.
 	Further []exchange.Route
 	// Schedules holds what people have the agent do later.
 	Schedules Schedules
 	Jobs      ongoing.Jobs
-	// Tasks knows what agents have handed to sub-agents.
+	// Tasks knows the tasks that agents have handed to sub-agents.
 	Tasks     ongoing.Tasks
 	Agent     Agent
 	Channels  func() []string // the names of the configured channels, even if another process connects them
@@ -72,19 +71,19 @@ type Config struct {
 	Usage     Usage
 	// Webhooks returns the configured webhooks by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
-	// Receivers returns by name the channels to which platforms send what people say as HTTP
-	// requests. They check their callers themselves.
+	// Receivers returns, by name, the channels whose platforms send messages as HTTP requests. They check their
+	// callers themselves.
 	Receivers func() map[string]http.Handler
-	// Recheck has all APIs of this process end the streams of callers who may not watch any more; nil is
-	// this API alone.
+	// Recheck has all APIs of this process end the streams of callers who are no longer allowed to watch; nil means
+	// only this API.
 	Recheck func()
-	// Pages returns the addresses at which browsers reach the web page, the one of this machine first.
+	// Pages returns the addresses at which browsers reach the web page, the one on this machine first.
 	Pages    func() []string
 	Timeouts Timeouts
 	Log      *slog.Logger
 }
 
-// redactor returns what takes secrets out.
+// redactor returns the Redactor that removes secrets.
 func (c Config) redactor() blocks.Redactor {
 	if c.Redact == nil {
 		return nothingSecret{}
@@ -92,23 +91,23 @@ func (c Config) redactor() blocks.Redactor {
 	return c.Redact()
 }
 
-// nothingSecret takes nothing out.
+// nothingSecret is a Redactor that removes nothing.
 type nothingSecret struct{}
 
 func (nothingSecret) Text(text string) string                  { return text }
 func (nothingSecret) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
-// Timeouts bounds how long callers may take. A zero field means its default.
+// Timeouts limits how long callers may take. A zero field means its default.
 type Timeouts struct {
-	Body  time.Duration // for sending a request's body: 15 s, and an eighth of that more for each megabyte
+	Body  time.Duration // for sending a request's body: 15 s, plus an eighth of that for each megabyte
 	Write time.Duration // for reading what the server writes: 15 s
 	Room  time.Duration // for a large body to wait until other large bodies are done: 5 s
-	Quiet time.Duration // how long a stream may be without an event before it sends a sign of life: 15 s
+	Quiet time.Duration // how long a stream may be without an event before it sends a heartbeat: 15 s
 }
 
 const defaultTimeout = 15 * time.Second
 
-// withDefaults replaces zero fields by their defaults.
+// withDefaults replaces zero fields with their defaults.
 func (t Timeouts) withDefaults() Timeouts {
 	for _, d := range []*time.Duration{&t.Body, &t.Write, &t.Quiet} {
 		if *d <= 0 {
@@ -125,7 +124,7 @@ func (t Timeouts) withDefaults() Timeouts {
 type API struct {
 	cfg       Config
 	mux       *http.ServeMux
-	public    []string // the beginnings of the paths of public routes
+	public    []string // the path prefixes of the public routes
 	streams   *streams
 	snapshots *snapshot.Cache
 	hub       *fanout.Hub
@@ -153,8 +152,8 @@ func New(cfg Config) *API {
 	return a
 }
 
-// Routes lists everything that the API serves. A new request is a row here and its handler; where
-// another package has the handlers, its rows are in Config.Further.
+// Routes lists everything that the API serves. To add a request, add a row here and its handler; rows whose
+// handlers are in another package are in Config.Further.
 func (a *API) Routes() []exchange.Route {
 	cfg := a.cfg
 	seen := sights{cfg.Links, &parents{find: cfg.Tasks.Parent}}
@@ -212,7 +211,7 @@ func (a *API) Routes() []exchange.Route {
 		search.Routes(cfg.Words, search.Sessions{All: cfg.Sessions, Check: seen.check, Recent: logs.recent}), trends.Routes(cfg.Activity), cfg.Further)
 }
 
-// publicPath returns the beginning of the paths that a public route serves.
+// publicPath returns the prefix of the paths that a public route serves.
 func publicPath(r exchange.Route) string {
 	_, p, _ := strings.Cut(r.Pattern, " ")
 	p, _, _ = strings.Cut(p, "{")
@@ -229,7 +228,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h, pattern := a.mux.Handler(r)
-	if p := r.URL.EscapedPath(); path.Clean(p) != p { // else the mux would answer with a page that redirects
+	if p := r.URL.EscapedPath(); path.Clean(p) != p { // otherwise the mux would answer with a page that redirects
 		ans.Refuse(noSuchPath())
 		return
 	}
@@ -260,7 +259,7 @@ func (a *API) serveGuarded(w *exchange.Answer, r *http.Request, to exchange.Rout
 		return
 	}
 	e := refusalOf(err)
-	if e.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // it is the server's fault and not the caller's
+	if e.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // it is the server's fault, not the caller's
 		a.cfg.Log.Error("request failed", slog.String("route", w.Route), slog.Any("error", err))
 	}
 	w.Refuse(e)
@@ -276,7 +275,7 @@ func (a *API) finish(w *exchange.Answer, r *http.Request) {
 		a.cfg.Log.Error("request panicked", slog.String("route", w.Route),
 			slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
 		if w.Status() != 0 {
-			panic(http.ErrAbortHandler) // the caller could take a part of the answer for the whole
+			panic(http.ErrAbortHandler) // the caller could mistake a part of the answer for the whole
 		}
 		w.Refuse(&exchange.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "something broke; the server's log has the details"})
 	}
@@ -312,6 +311,6 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Recheck ends the streams of callers who may not watch any more. It is called when the
-// tokens have changed.
+// Recheck ends the streams of callers who are no longer allowed to watch. It is called when the tokens have
+// changed.
 func (a *API) Recheck() { a.streams.recheck() }

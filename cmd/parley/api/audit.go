@@ -11,21 +11,20 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Audit keeps a record of who has changed what over the API. Nothing is recorded if Record is
-// nil.
+// Audit keeps a record of who changed what over the API. Nothing is recorded if Record is nil.
 type Audit struct {
 	// Record stores a record.
 	Record func(ctx context.Context, r sessions.AuditRecord) error
-	// Records returns the records that a query is about; see [sessions.Auditor].
+	// Records returns the records that match a query; see [sessions.Auditor].
 	Records func(ctx context.Context, q sessions.AuditQuery) ([]sessions.AuditRecord, error)
-	// Reads is set if exports of sessions are recorded too, which only read.
+	// Reads is set if exports of sessions, which only read, are recorded, too.
 	Reads bool
 	// Lost is called when something was done but its record could not be stored.
 	Lost func()
 }
 
-// serve serves a route and records the request in the audit. A request that only reads is
-// recorded first, and gets no answer if that fails; a request that changes something is recorded
+// serve serves a route and records the request in the audit. It records a request that only reads
+// before serving it, and doesn't answer if that fails; it records a request that changes something
 // afterwards.
 func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log *slog.Logger) error {
 	if to.Audit == "" || a.Record == nil || to.Audit == sessions.AuditExport && !a.Reads {
@@ -46,7 +45,7 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 		return err
 	}
 	if w.Status() >= http.StatusBadRequest || cmp.Or(w.Noted.Result, to.Result) == "" {
-		return nil // the handler has refused it, or it is none of those that are recorded
+		return nil // the handler refused it, or it is not a request that is recorded
 	}
 	record.By, record.Detail = byCaller(w), exchange.Shorten(cmp.Or(w.Subject, r.PathValue("id")))
 	record.Result, record.Session, record.Tool = cmp.Or(w.Noted.Result, to.Result), exchange.Shorten(w.Noted.Session), w.Noted.Tool
@@ -57,7 +56,7 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	return nil
 }
 
-// byCaller returns the caller in the audit's form. Whoever signs in is known only once they have.
+// byCaller returns the caller in the audit's form. Somebody who signs in is known only afterwards.
 func byCaller(w *exchange.Answer) string { return "token:" + w.Caller.Name }
 
 // list lists the audit's records, the oldest first unless the newest are asked for.

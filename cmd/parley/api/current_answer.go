@@ -8,9 +8,9 @@ import (
 	"parley/bus"
 )
 
-// sendAll sends a snapshot of the session, and behind it what the bus still holds of the answers that
-// models are giving. The events are read before the snapshot: so the snapshot has what has ended meanwhile,
-// and the subscription, which is older than both, has the rest of what has not.
+// sendAll sends a snapshot of the session, followed by the events that the bus still holds of the answers that
+// models are giving. It reads these events before the snapshot: so the snapshot contains what has ended in the
+// meantime, and the subscription, which is older than both, delivers the rest of what has not.
 func (v *viewer) sendAll(ctx context.Context) error {
 	held, err := v.heldEvents(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (v *viewer) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// heldEvents returns the session's events that the bus holds, if a turn runs.
+// heldEvents returns the session's events that the bus still holds, if a turn is running.
 func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 	history, ok := v.events.(bus.History)
 	if !ok {
@@ -51,8 +51,8 @@ func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 	return held, nil
 }
 
-// sendCurrent sends the beginning of the answer that a turn is being given, if the events that the bus holds
-// have it. Then the turn has no hole.
+// sendCurrent sends the beginning of the answer that the model is giving in a turn, if the events that the bus
+// holds contain it. Then the watcher misses nothing of the turn.
 func (v *viewer) sendCurrent(turn string, held []bus.Event) error {
 	next := v.told[turn].Next
 	var begun []*begunBlock
@@ -93,7 +93,7 @@ func (v *viewer) sendCurrent(turn string, held []bus.Event) error {
 	return nil
 }
 
-// A begunBlock is a block that the log does not have yet.
+// A begunBlock is a block that isn't in the log yet.
 type begunBlock struct {
 	start bus.Event
 	text  strings.Builder

@@ -15,8 +15,8 @@ import (
 
 // sessionFiles serves the files in the workspaces of sessions, for reading.
 type sessionFiles struct {
-	// open returns the files of a session. What leads out of them, by whatever name or link, is not
-	// opened; see [parley/sessions/workspace].
+	// open returns the files of a session. It doesn't open anything outside them, whatever name or link leads
+	// there; see [parley/sessions/workspace].
 	open   func(session string) (fs.FS, error)
 	sights sights
 	write  time.Duration // how long a caller may take to read a piece of a file
@@ -30,8 +30,8 @@ type sessionFile struct {
 	Changed *time.Time `json:"changed,omitempty"`
 }
 
-// list lists one folder of a session's workspace by name. It leaves out what is neither a file nor a
-// folder, such as a link.
+// list lists one folder in a session's workspace, sorted by name. It leaves out everything except files and
+// folders, such as links.
 func (f sessionFiles) list(w *exchange.Answer, r *http.Request) error {
 	files, folder, err := f.find(w, r, r.URL.Query().Get("folder"))
 	if err != nil {
@@ -70,8 +70,8 @@ func (f sessionFiles) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// find returns the files of the session in a request's path, and a name in the form in which it names one of
-// them; "" is the workspace itself.
+// find returns the files of the session in a request's path, and a name in the form that they use; "" means the
+// workspace itself.
 func (f sessionFiles) find(w *exchange.Answer, r *http.Request, name string) (fs.FS, string, error) {
 	key, err := f.sights.readable(w, r)
 	if err != nil {
@@ -91,19 +91,19 @@ func noSuchFile() *exchange.Refusal {
 	return exchange.NotFound("there is no such file in the session's workspace; in a path, its name has to be percent-encoded, including its slashes")
 }
 
-// fileRefusal returns what a caller is told who asks for what is no file of the workspace's; any other error
-// it returns as it is.
+// fileRefusal returns the refusal for a request for something that is not a file in the workspace; it returns any
+// other error unchanged.
 func fileRefusal(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return noSuchFile()
 	case errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrPermission):
-		return exchange.Unprocessable("no_file", "%v", err) // it names nothing outside of the workspace
+		return exchange.Unprocessable("no_file", "%v", err) // the error names nothing outside the workspace
 	}
 	return err
 }
 
-// download answers with one file, in such a way that a browser neither shows nor runs it.
+// download answers with one file, in a way that keeps browsers from showing or running it.
 func (f sessionFiles) download(w *exchange.Answer, r *http.Request) error {
 	files, name, err := f.find(w, r, r.PathValue("name"))
 	if err != nil {
@@ -132,7 +132,7 @@ func (f sessionFiles) download(w *exchange.Answer, r *http.Request) error {
 	for left := info.Size(); left > 0; {
 		w.Extend(f.write)
 		n, err := io.CopyN(w, file, min(left, 1<<20))
-		if left -= n; err != nil { // the caller has gone, or the file has become shorter
+		if left -= n; err != nil { // the caller is gone, or the file has become shorter
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// Mail shows the messages that wait and the dead letters.
+// Mail shows the waiting messages and the dead letters.
 type Mail interface {
 	bus.Inspector
 	bus.DeadLetters
@@ -22,34 +22,33 @@ type Health struct {
 	Version string
 	Role    string
 	Started time.Time
-	// Ready checks each part, such as the database, and returns by its name why it is not ready,
-	// or nil if it is.
+	// Ready checks each part, such as the database, and returns by name why the part is not ready, or nil if it is.
 	Ready func(ctx context.Context) map[string]error
 	// Channels reports for each channel whether it is connected.
 	Channels func() map[string]bool
-	// Trouble returns why a channel is not connected, as far as is known.
+	// Trouble returns why a channel is not connected, if that is known.
 	Trouble func(channel string) string
-	// Facts returns what else is known of the channels, by name; nil if nothing is.
+	// Facts returns what else is known about the channels, by name; nil if nothing is.
 	Facts func(ctx context.Context) (map[string]ChannelFacts, error)
-	// Tools returns the counts of tool calls in this process; nil if it calls none.
+	// Tools returns the counts of tool calls in this process; nil if it makes none.
 	Tools func() []ToolCount
-	// Work finds what the bot is at.
+	// Work finds what the bot is working on.
 	Work Work
-	// LeftTools returns the tools that models are not shown because of their servers.
+	// LeftTools returns the tools that models are not shown, because the servers of these models refuse them or
+	// take no more.
 	LeftTools func() []LeftTool
 }
 
-// The paths that say whether this process works. They need no token, and requests may name any
-// Host.
+// The paths that say whether this process works. They need no token, and requests to them may name any Host.
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
 )
 
-// readyTimeout bounds how long the checks may take that answer a request for readyPath.
+// readyTimeout limits how long the checks for a request for readyPath may take.
 const readyTimeout = 5 * time.Second
 
-// health serves what is asked about this process.
+// health serves requests about this process.
 type health struct {
 	Health
 	mail    Mail
@@ -63,7 +62,7 @@ func (health) alive(w *exchange.Answer, _ *http.Request) error {
 	}{true})
 }
 
-// ready answers whether all parts, such as the database, are ready, and which are not.
+// ready answers whether all parts, such as the database, are ready, and which ones are not.
 func (h health) ready(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
@@ -107,7 +106,7 @@ type topicState struct {
 type channelState struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
-	// Reason says why the channel is not up, as far as is known.
+	// Reason says why the channel is not up, if that is known.
 	Reason   string     `json:"reason,omitempty"`
 	Platform string     `json:"platform,omitempty"`
 	Bot      string     `json:"bot,omitempty"`
@@ -116,14 +115,14 @@ type channelState struct {
 	LastOut  *time.Time `json:"last_out,omitempty"`
 }
 
-// ChannelFacts are what is known of a channel, besides whether this process is connected. A zero field is not
-// known.
+// ChannelFacts is what is known about a channel, besides whether this process is connected to it. A zero field is
+// unknown.
 type ChannelFacts struct {
 	Platform        string
-	Bot             string    // what the bot is called there
+	Bot             string    // the bot's name there
 	Up              *bool     // whether the process that receives for the channel is connected; nil if that is this one
-	Since           time.Time // when the channel was connected, or was not any more
-	LastIn, LastOut time.Time // when people have last said something there, and when something was last sent
+	Since           time.Time // since when the channel has been connected or, if it is not, disconnected
+	LastIn, LastOut time.Time // when people last said something there, and when something was last sent
 }
 
 // channels returns the states of the channels by name.
@@ -158,22 +157,22 @@ func (h health) channels(ctx context.Context) ([]channelState, error) {
 type ToolCount struct {
 	Tool      string     `json:"tool"`
 	Calls     int64      `json:"calls"`
-	Failed    int64      `json:"failed"` // timeouts among them
+	Failed    int64      `json:"failed"` // including timeouts
 	Timeouts  int64      `json:"timeouts"`
 	Seconds   float64    `json:"seconds"` // how long all calls took together
 	LastError string     `json:"last_error,omitempty"`
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
 }
 
-// A LeftTool is a tool that a model is not shown because its server has refused it or takes no more.
+// A LeftTool is a tool that a model is not shown because the model's server has refused it or takes no more.
 type LeftTool struct {
 	Model string `json:"model"`
 	Tool  string `json:"tool"`
 	Why   string `json:"why"`
 }
 
-// status answers with the state of the process, of its channels and of the messages that wait, and with
-// what the bot is at, unless less is asked for.
+// status answers with the state of the process, its channels and the waiting messages, and with what the bot is
+// working on, unless less is asked for.
 func (h health) status(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Version  string         `json:"version"`

@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// incoming serves what other services and chat platforms post. They are handlers of their own, which
-// check their callers themselves; see Config.
+// incoming serves the requests that other services and chat platforms send. It passes them to other
+// handlers, which check their callers themselves; see Config.
 type incoming struct {
 	webhooks  func() map[string]http.Handler
 	receivers func() map[string]http.Handler
@@ -27,7 +27,8 @@ func (i incoming) webhook(w *exchange.Answer, r *http.Request) error {
 	return exchange.NotFound("no webhook has this name: see [webhooks] in the configuration")
 }
 
-// A headerChecker knows by the header of a platform's request alone whether it answers it.
+// A headerChecker can tell from the header of a platform's request alone whether it answers that
+// request.
 type headerChecker interface {
 	Admits(header http.Header) bool
 }
@@ -38,7 +39,7 @@ func (i incoming) channel(w *exchange.Answer, r *http.Request) error {
 	if i.receivers != nil {
 		if h := i.receivers()[w.ID]; h != nil {
 			if c, ok := h.(headerChecker); ok && !c.Admits(r.Header) {
-				r.Body = http.NoBody // it says why, and needs none of what anybody may send
+				r.Body = http.NoBody // the channel says why, and needs nothing of a body that anybody may send
 				h.ServeHTTP(w, r)
 				return nil
 			}

@@ -12,7 +12,7 @@ import (
 // maxFiles is how many files a message to an agent may have.
 const maxFiles = 10
 
-// readFiles decodes the files of a message to an agent, each as readFile does; nil if there are none.
+// readFiles decodes the files in a message to an agent, each with readFile; nil if there are none.
 func readFiles(raw json.RawMessage) ([]bus.File, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -47,8 +47,8 @@ func readFiles(raw json.RawMessage) ([]bus.File, error) {
 
 const maxFileName = 255 // bytes
 
-// readFile decodes the file in a request. It accepts a name and data but nothing that names a
-// path on this machine, and returns nil if there is no file.
+// readFile decodes the file in a request. It accepts a name and data, but nothing that names a path
+// on this machine, and returns nil if there is no file.
 func readFile(raw json.RawMessage) (*bus.File, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

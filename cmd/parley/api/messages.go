@@ -25,14 +25,14 @@ import (
 	"parley/tools/spelling"
 )
 
-// How many bytes a message may have.
+// Size limits of a message, in bytes.
 const (
-	maxFile = 10 << 20 // its file, or its files together, once they are decoded from base64
+	maxFile = 10 << 20 // its file, or all its files together, decoded from base64
 	maxBody = exchange.MaxJSON + (maxFile+2)/3*4
 )
 
 const (
-	toAgent        = "agent" // the destination that means the main agent and not people; "agent:NAME" means another agent
+	toAgent        = "agent" // the destination that means the main agent rather than people; "agent:NAME" means another agent
 	keyHeader      = "Idempotency-Key"
 	maxKey         = 255
 	defaultSession = "default" // the name of the terminal's session
@@ -40,18 +40,17 @@ const (
 
 // Agent connects the API to the agents that programs talk to.
 type Agent struct {
-	// Name is the agent that answers requests which name none.
+	// Name is the agent that answers requests that name none.
 	Name string
-	// Models returns all agents by name, and for each whether a model is configured that answers
-	// for it.
+	// Models returns all agents by name, and for each whether a model is configured that answers for it.
 	Models func() map[string]bool
-	// Say publishes what somebody says in a session. Callers of the API are told that a mailbox is full (bus.ErrFull)
-	// or that the message is invalid (bus.ErrInvalid); any other error they get as "not durable now".
+	// Say publishes what somebody says in a session. Callers of the API are told if a mailbox is full (bus.ErrFull)
+	// or the message is invalid (bus.ErrInvalid); any other error is reported to them as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
 	// Keep stores the files of the message with that id until the agent has fetched them.
 	Keep func(ctx context.Context, session, message string, all []bus.File) ([]bus.Attachment, error)
-	// Event returns the session in which the agent answers what was posted to the webhook at this
-	// address; false if the address is not a webhook's. Event is nil if there are no such webhooks.
+	// Event returns the session in which the agent answers what was posted to the webhook at this address; false if
+	// the address is not a webhook's. Event is nil if there are no such webhooks.
 	Event func(at bus.Address) (session string, ok bool)
 }
 
@@ -60,7 +59,7 @@ type message struct {
 	to      exchange.TextList
 	text    string
 	file    *bus.File
-	files   []bus.File // to an agent
+	files   []bus.File // for an agent
 	key     string
 	expires time.Time
 	urgent  bool
@@ -75,8 +74,8 @@ type messages struct {
 	agent Agent
 }
 
-// readMessage reads the body of POST /v1/messages. digest is a hash of the body, by which a
-// repeated request is told from another one under the same key.
+// readMessage reads the body of POST /v1/messages. digest is a hash of the body; it distinguishes a repeated
+// request from another one with the same key.
 func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string, err error) {
 	raw, err := w.ReadJSON(r, maxBody)
 	if err != nil {
@@ -113,7 +112,7 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	return m, hex.EncodeToString(sum[:]), nil
 }
 
-// idempotencyKey returns the key under which a request may be repeated; "" if it has none.
+// idempotencyKey returns the key with which a request may be repeated; "" if it has none.
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get(keyHeader)
 	if len(key) > maxKey {
@@ -135,7 +134,7 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 	if m.as != "" {
 		return a.postAsOperator(w, r, m, key, digest)
 	}
-	// Scopes are checked before any answer can show what is configured.
+	// Check scopes before any answer can show what is configured.
 	for _, to := range m.to {
 		if _, agent := a.agentNamed(to); agent && !w.Caller.MayTalkToAgent() || !agent && !w.Caller.MaySendTo(to) {
 			return exchange.Forbidden(fmt.Sprintf("this token may not send to %.80q", to))
@@ -164,8 +163,7 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusAccepted, s)
 }
 
-// agentNamed returns the agent that a message's destination means; ok is false if the message is
-// for people.
+// agentNamed returns the agent that a message's destination refers to; ok is false if the message is for people.
 func (a messages) agentNamed(to string) (name string, ok bool) {
 	if to == toAgent {
 		return a.agent.Name, true
@@ -173,8 +171,7 @@ func (a messages) agentNamed(to string) (name string, ok bool) {
 	return strings.CutPrefix(to, toAgent+":")
 }
 
-// checkAgent returns a refusal if there is no agent of that name, or no model that answers
-// for it.
+// checkAgent returns a refusal if there is no agent with that name, or no model that answers for it.
 func (a messages) checkAgent(name string) error {
 	models := a.agent.Models()
 	answers, known := models[name]
@@ -193,8 +190,8 @@ func (a messages) checkAgent(name string) error {
 	return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; the agents are %s", name, strings.Join(names, ", "))
 }
 
-// postToAgent accepts a message to an agent. The outbox records it like a message to
-// people, so that its key and its id mean the same.
+// postToAgent accepts a message to an agent. The outbox records it like a message to people, so that its key and
+// its id have the same meaning.
 func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
@@ -235,9 +232,8 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	}{p.ID, session})
 }
 
-// recorded returns the destinations under which the outbox records a message to an agent: the
-// address at which the caller talks to it and, if it is not the main agent, a second address that
-// names the agent.
+// recorded returns the destinations under which the outbox records a message to an agent: the address at which the
+// caller talks to it and, if it is not the main agent, a second address that names the agent.
 func (a messages) recorded(agent string, at bus.Address) []bus.Address {
 	to := []bus.Address{at}
 	if agent != a.agent.Name {
@@ -246,9 +242,9 @@ func (a messages) recorded(agent string, at bus.Address) []bus.Address {
 	return to
 }
 
-// agentPlace returns the agent and the address at which a caller talks to it, and the person as
-// whom the caller speaks there. A session is given by its name, or by its key, which names the
-// agent too; nobody talks in another's session.
+// agentPlace returns the agent, the address at which a caller talks to it, and the person as whom the caller speaks
+// there. A session is given by its name, or by its key, which also names the agent; nobody can talk in somebody
+// else's session.
 func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string, bus.Address, bus.Person, error) {
 	refuse := func(err error) (string, bus.Address, bus.Person, error) {
 		return "", bus.Address{}, bus.Person{}, err
@@ -290,9 +286,8 @@ func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string
 	return key.agent, key.at, from, nil
 }
 
-// isSessionName reports whether a text can be a session's name. It must look like no
-// other name and be no path: the worker makes the session's key and folder from the
-// message's address.
+// isSessionName reports whether a text can be a session's name. It must not look like any other name, or like a
+// path: the worker derives the session's key and folder from the message's address.
 func isSessionName(name string) bool {
 	return bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
 }
@@ -301,8 +296,8 @@ func badSessionName() *exchange.Refusal {
 	return exchange.Unprocessable("bad_session", `"session" must be a name without control characters and slashes, or a session's key`)
 }
 
-// get answers with the state of a message. Callers who may not read everything see
-// only their own messages, as if there were no others.
+// get answers with the state of a message. Callers who may not read everything see only their own messages, as if
+// there were no others.
 func (a messages) get(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	p, err := a.out.Find(r.Context(), w.ID)
@@ -322,8 +317,7 @@ func (a messages) get(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, s)
 }
 
-// agentSessionOf returns the session of a submission to an agent; false if it was for
-// people.
+// agentSessionOf returns the session of a message to an agent; false if the message was for people.
 func (a messages) agentSessionOf(p channels.Submission) (session string, ok bool) {
 	if len(p.Destinations) == 0 {
 		return "", false
@@ -342,8 +336,8 @@ func (a messages) agentSessionOf(p channels.Submission) (session string, ok bool
 	return a.agent.Event(at)
 }
 
-// getAgentMessage answers with the state of a message to an agent: it counts as sent once it is
-// in its session's log, that is, once the agent has begun with it.
+// getAgentMessage answers with the state of a message to an agent: it counts as sent once it is in its session's
+// log, that is, once the agent has begun with it.
 func (a messages) getAgentMessage(ctx context.Context, w *exchange.Answer, p channels.Submission, session string) error {
 	at := p.Destinations[0]
 	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}

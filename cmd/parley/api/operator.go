@@ -15,8 +15,8 @@ import (
 // asOperator is the value of "as" with which somebody answers in a session in place of its agent.
 const asOperator = "operator"
 
-// postAsOperator accepts what an operator says in the conversation of a session. It goes to where the
-// agent's answers go, and starts no turn. The session's log has it once it was sent.
+// postAsOperator accepts what an operator says in the conversation of a session. It goes where the agent's answers
+// go, and starts no turn. It is added to the session's log once it was sent.
 func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message, key, digest string) error {
 	switch {
 	case !w.Caller.IsAdmin():
@@ -47,8 +47,8 @@ func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message,
 	}{s, session.text})
 }
 
-// sessionOfPeople returns a session in whose conversation people take part on a platform, and whose agent there
-// still is: nobody else would learn there what the operator has said.
+// sessionOfPeople returns a session if people take part in its conversation on a platform and its agent still
+// exists: otherwise nobody would see there what the operator said.
 func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, error) {
 	key, err := parseKey(text)
 	if err != nil {
@@ -66,7 +66,7 @@ func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, err
 	return key, a.checkAgent(key.agent)
 }
 
-// operator returns the person as whom a caller answers. Only tokens have names that say who that is.
+// operator returns the person as whom a caller answers. Only tokens have names that identify that person.
 func operator(c exchange.Caller) bus.Person {
 	p := bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner}
 	if c.Owner {

@@ -11,16 +11,16 @@ import (
 	"parley/sessions"
 )
 
-// overview serves the events of the whole server while they happen.
+// overview serves the events of the whole server as they happen.
 type overview struct {
 	watching
 	hub *fanout.Hub
 }
 
-// resetEvent is the type of the event after which a watcher has to read the lists anew.
+// resetEvent is the type of the event after which a watcher has to read the lists again.
 const resetEvent = "reset"
 
-// A serverEvent is what watchers of the whole server get of an event.
+// A serverEvent is the part of an event that watchers of the whole server get.
 type serverEvent struct {
 	Session string    `json:"session,omitempty"`
 	Agent   string    `json:"agent,omitempty"`
@@ -32,7 +32,7 @@ type serverEvent struct {
 	Topic   bus.Topic `json:"topic,omitempty"`
 }
 
-// serverFrame returns an event of the server's feed as it goes over the wire.
+// serverFrame returns an event of the server's feed in the form in which it is sent.
 func serverFrame(e bus.Event) []byte {
 	said := serverEvent{Session: e.Session, Turn: e.Turn, Causes: e.Causes}
 	if e.Session != "" {
@@ -42,7 +42,7 @@ func serverFrame(e bus.Event) []byte {
 		said.ID, said.Kind, said.State, said.Topic = n.ID, n.Kind, n.State, n.Topic
 	}
 	frame, err := frameOf(strconv.FormatUint(e.ID, 10), e.Type, said)
-	if err != nil { // texts always encode
+	if err != nil { // strings can always be encoded
 		panic(err)
 	}
 	return frame
@@ -51,8 +51,8 @@ func serverFrame(e bus.Event) []byte {
 // mayWatchServer reports whether the caller may see any events of the server at all.
 func mayWatchServer(c exchange.Caller) bool { return c.MayWatch() || c.MayApprove() }
 
-// maySee reports whether the caller, who sees these sessions, may see an event of the server: all of them,
-// those of these sessions and of their sub-agents', or those of asks.
+// maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. A caller
+// may see all events, or those of the sessions in seen and of their sub-agents, or those about asks.
 func (o overview) maySee(ctx context.Context, c exchange.Caller, seen sight, e *bus.Event) (bool, error) {
 	switch {
 	case seen.all:
@@ -64,7 +64,7 @@ func (o overview) maySee(ctx context.Context, c exchange.Caller, seen sight, e *
 	}
 	key, err := parseKey(e.Session)
 	if err != nil {
-		return false, nil //nolint:nilerr // nobody owns a session with no key
+		return false, nil //nolint:nilerr // nobody owns a session without a key
 	}
 	return o.sights.sees(ctx, seen, key)
 }
@@ -98,8 +98,8 @@ func (o overview) watch(w *exchange.Answer, r *http.Request) error {
 	})
 }
 
-// sendNews waits for news, and sends what of them the caller may see. If nobody can say that now, the stream ends: the
-// watcher comes again, and goes on with what was not sent.
+// sendNews waits for news, and sends the part that the caller may see. If that cannot be determined now, the stream
+// ends: the watcher reconnects, and continues with what was not sent.
 func (o overview) sendNews(ctx context.Context, out *stream, news *fanout.Watcher, c exchange.Caller, seen sight) error {
 	items, lost, err := news.Next(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (o overview) sendNews(ctx context.Context, out *stream, news *fanout.Watche
 	return out.write(frames...)
 }
 
-// sendReset tells the watcher to read the lists anew.
+// sendReset tells the watcher to read the lists again.
 func sendReset(out *stream, news *fanout.Watcher) error {
 	id := ""
 	if at := news.Position(); at != 0 {
@@ -133,9 +133,9 @@ func sendReset(out *stream, news *fanout.Watcher) error {
 	return out.send(id, resetEvent, struct{}{})
 }
 
-// checkSeesTheSame returns why a caller who began to watch as was, and saw these sessions, may not go on: the
-// token is gone, belongs to another name now, or may see more or less than then. It returns nil if the caller
-// may.
+// checkSeesTheSame returns why a caller who began to watch as was, and could then read the sessions in seen, may
+// not continue: the token is gone, now belongs to another name, or allows more or less than it did. It returns nil
+// if the caller may continue.
 func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen sight) error {
 	is, err := o.access.identify(r)
 	if err != nil {

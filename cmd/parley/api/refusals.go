@@ -12,11 +12,11 @@ import (
 	"parley/sessions"
 )
 
-// retryFull is how long callers are asked to wait when a mailbox is full, which empties at the
-// platform's pace.
+// retryFull is how long callers are asked to wait when a mailbox is full, which empties only as
+// fast as the platform allows.
 const retryFull = 10 * time.Second
 
-// refusalOf returns what the API's caller is told about an error of the packages behind the API.
+// refusalOf returns what the API's caller is told about an error from the packages behind the API.
 func refusalOf(err error) *exchange.Refusal {
 	if e, ok := errors.AsType[*exchange.Refusal](err); ok {
 		return e
@@ -45,8 +45,7 @@ func refusalOf(err error) *exchange.Refusal {
 	return exchange.Unavailable("unavailable", "this can't be done right now, and your request may not have been stored: send it again, with the same Idempotency-Key")
 }
 
-// mailboxFull refuses a message because the mailbox has too many messages, or too many
-// bytes.
+// mailboxFull refuses a message because the mailbox contains too many messages, or too many bytes.
 func mailboxFull(err error, message string) *exchange.Refusal {
 	code := "mailbox_full"
 	if errors.Is(err, bus.ErrTooMuch) {
@@ -55,8 +54,8 @@ func mailboxFull(err error, message string) *exchange.Refusal {
 	return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: code, Message: message, Retry: retryFull}
 }
 
-// noRouteRefusal returns why no route serves a request: it runs the mux's own handler h
-// to learn which methods the path allows.
+// noRouteRefusal returns why no route serves a request: it runs the mux's own handler h to find out
+// which methods the path allows.
 func noRouteRefusal(h http.Handler, r *http.Request) *exchange.Refusal {
 	w := &headerRecorder{header: http.Header{}}
 	h.ServeHTTP(w, r)

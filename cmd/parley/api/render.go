@@ -9,11 +9,10 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// maxRendered is how long a text may be that is rendered, in bytes: as long as what a model says in one
-// block, with room.
+// maxRendered is the longest text that is rendered, in bytes: longer than what a model says in one block.
 const maxRendered = 256 << 10
 
-// rendering serves texts of the agent as web pages show them.
+// rendering renders the agent's texts for web pages.
 type rendering struct{ renderer *markup.Renderer }
 
 // render renders Markdown as HTML that loads and runs nothing.

@@ -12,8 +12,8 @@ import (
 	"parley/cmd/parley/process"
 )
 
-// How the lines of the server's log are sent while they come: a new watcher gets the newest firstLines, and lines
-// gather for gatherLines, so that a busy log is not written line by line.
+// How the lines of the server's log are sent as they are written: a new watcher gets the newest firstLines, and
+// lines are collected for gatherLines, so that a busy log is not sent line by line.
 const (
 	firstLines  = 200
 	linesAtOnce = 256
@@ -39,7 +39,7 @@ func logLineOf(l process.Line) logLine {
 	return logLine{l.ID, l.At.UTC(), l.Level.String(), l.Message, l.Fields}
 }
 
-// leastLevel reads from which level on a request asks for lines.
+// leastLevel reads the lowest level of lines that a request asks for.
 func leastLevel(r *http.Request) (slog.Level, error) {
 	switch asked := r.URL.Query().Get("level"); asked {
 	case "", "debug":
@@ -54,7 +54,7 @@ func leastLevel(r *http.Request) (slog.Level, error) {
 	return 0, exchange.BadRequest("bad_query", "level must be debug, info, warn or error")
 }
 
-// list answers with the newest lines, the oldest of them first.
+// list answers with the newest lines, in the order in which they were written.
 func (s serverLog) list(w *exchange.Answer, r *http.Request) error {
 	least, err := leastLevel(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s serverLog) list(w *exchange.Answer, r *http.Request) error {
 	}
 	page := struct {
 		Lines []logLine `json:"lines"`
-		Next  int64     `json:"next,omitempty"` // before, of the page with older lines
+		Next  int64     `json:"next,omitempty"` // the value of before for the page with older lines
 	}{Lines: []logLine{}}
 	found, _, more := s.log.Newest(least, before, limit)
 	for _, l := range found {
@@ -82,7 +82,7 @@ func (s serverLog) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// watch streams the lines until the watcher leaves, or may not read them any more.
+// watch streams the lines until the watcher leaves, or is no longer allowed to read them.
 func (s serverLog) watch(w *exchange.Answer, r *http.Request) error {
 	least, err := leastLevel(r)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s serverLog) watch(w *exchange.Answer, r *http.Request) error {
 }
 
 // sendLines sends the lines after the one with that id, or waits for some, and returns the id of the last one. If
-// lines are missing in between, it tells the watcher to begin anew, with the newest ones.
+// lines in between are missing, it tells the watcher to start over with the newest ones.
 func (s serverLog) sendLines(ctx context.Context, out *stream, at int64, least slog.Level) (last int64, err error) {
 	found, last, fresh, ok := s.log.After(at, least, linesAtOnce)
 	var frames [][]byte
@@ -126,7 +126,7 @@ func (s serverLog) sendLines(ctx context.Context, out *stream, at int64, least s
 	if len(frames) > 0 {
 		return last, out.write(frames...)
 	}
-	if last != at { // lines of lower levels
+	if last != at { // there were lines of lower levels
 		return last, nil
 	}
 	select {
@@ -141,7 +141,7 @@ func (s serverLog) sendLines(ctx context.Context, out *stream, at int64, least s
 	return at, ctx.Err()
 }
 
-// appendFrame appends an event in the form that goes over the wire.
+// appendFrame appends an event in the form in which it is sent.
 func appendFrame(frames [][]byte, id int64, kind string, data any) ([][]byte, error) {
 	frame, err := frameOf(strconv.FormatInt(id, 10), kind, data)
 	return append(frames, frame), err

@@ -17,26 +17,26 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// PageHeader is a header with any value that the web page sends with each request that changes
-// something. Other pages cannot send it, so the browser's cookie alone does nothing for them.
+// PageHeader is a header that the web page sends, with any value, with each request that changes something. Other
+// pages cannot send it, so the browser's cookie alone is useless to them.
 const PageHeader = "Parley-Page"
 
-// CurrentSignIn is the id that stands for the sign-in of whoever asks.
+// CurrentSignIn is the id that refers to the sign-in of whoever asks.
 const CurrentSignIn = "current"
 
-// CodeFragment begins the part of an address, after #, that has a code to sign in with. Browsers
-// send that part to nobody.
+// CodeFragment begins the part of an address, after #, that contains a code to sign in with. Browsers send that
+// part to nobody.
 const CodeFragment = "/#code="
 
 // signIns serves the sign-ins of browsers to the web page.
 type signIns struct {
 	access  Access
 	pages   func() []string
-	recheck func() // ends the streams of callers who may not watch any more
+	recheck func() // ends the streams of callers who are no longer allowed to watch
 }
 
-// signedIn finds the caller of a browser by the secret in its cookie. It refuses requests that another
-// web page may have made in that browser.
+// signedIn finds the caller of a browser by the secret in its cookie. It refuses requests that another site's page
+// may have made in that browser.
 func (a Access) signedIn(r *http.Request, secret string) (exchange.Caller, error) {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return exchange.Caller{}, exchange.Forbidden("this request comes from a web page of another origin")
@@ -57,7 +57,7 @@ func (a Access) signedIn(r *http.Request, secret string) (exchange.Caller, error
 	return exchange.Caller{}, exchange.Unauthorized("this sign-in has ended: sign in again")
 }
 
-// checkPageHeader refuses a request that changes something and does not come from the page's own script.
+// checkPageHeader refuses a request that changes something but doesn't come from the page's own script.
 func checkPageHeader(r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Header.Get(PageHeader) == "" {
 		return exchange.Forbidden("send the header " + PageHeader + " with requests that change something")
@@ -65,14 +65,15 @@ func checkPageHeader(r *http.Request) error {
 	return nil
 }
 
-// proof returns what a sign-in keeps of the caller's mark, so that it ends when that changes.
+// proof returns a value, derived from the caller's mark, that is stored with a sign-in, so that the sign-in ends
+// when the mark changes.
 func (h holder) proof() string {
 	sum := sha256.Sum256([]byte("sign-in\x00" + h.Name + "\x00" + h.mark))
 	return hex.EncodeToString(sum[:16])
 }
 
-// isEncrypted reports whether the browser speaks TLS with this server, or with a proxy before it. Under
-// the same name, but at this server's own port, it does not.
+// isEncrypted reports whether the browser speaks TLS with this server, or with a proxy in front of it. At the same
+// name, but at this server's own port, it doesn't.
 func (a Access) isEncrypted(r *http.Request) bool {
 	if r.TLS != nil || a.Encrypted == nil {
 		return r.TLS != nil
@@ -81,9 +82,9 @@ func (a Access) isEncrypted(r *http.Request) bool {
 	return slices.ContainsFunc(a.Encrypted(), func(name string) bool { return strings.TrimSuffix(strings.ToLower(name), ":443") == host })
 }
 
-// cookieName returns the name of the cookie that has a browser's secret. At an encrypted address it is always the same.
-// Elsewhere it has the port, because browsers send cookies to all ports of a machine, and two servers there need a cookie
-// each.
+// cookieName returns the name of the cookie that contains a browser's secret. At an encrypted address it is always
+// the same. Elsewhere it includes the port, because browsers send cookies to all ports of a machine, and two
+// servers there need separate cookies.
 func (a Access) cookieName(r *http.Request) string {
 	if a.isEncrypted(r) {
 		return "__Host-parley"
@@ -92,7 +93,7 @@ func (a Access) cookieName(r *http.Request) string {
 	return "parley-" + cmp.Or(port, "80")
 }
 
-// isLoopbackHost reports whether a Host header names the machine on which the browser runs.
+// isLoopbackHost reports whether a Host header names the machine that the browser runs on.
 func isLoopbackHost(host string) bool {
 	name := hostName(host)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
@@ -102,7 +103,7 @@ func isLoopbackHost(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// setCookie has the browser keep a secret for so long; not at all if that is negative.
+// setCookie has the browser keep a secret for the time lasts; if lasts is negative, the browser deletes it.
 func (a Access) setCookie(w http.ResponseWriter, r *http.Request, secret string, lasts time.Duration) {
 	age := -1
 	if lasts > 0 {
@@ -140,7 +141,7 @@ func (s signIns) signIn(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusCreated, meOf(h.Caller))
 }
 
-// holderOf reads from a request's body who signs in.
+// holderOf reads from a request's body who is signing in.
 func (s signIns) holderOf(w *exchange.Answer, r *http.Request) (holder, error) {
 	raw, err := w.ReadJSON(r, 64<<10)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s signIns) holderOf(w *exchange.Answer, r *http.Request) (holder, error) {
 	return holder{}, exchange.Unprocessable("unknown_code", "this code was used, or is older than a minute: run `parley ui` again")
 }
 
-// Me is who asks, in the API's JSON.
+// Me says who is asking, in the API's JSON.
 type Me struct {
 	Name   string   `json:"name"`
 	Owner  bool     `json:"owner"`
@@ -180,7 +181,7 @@ type Me struct {
 	SignIn string   `json:"sign_in,omitempty"` // the id of the browser's sign-in
 }
 
-// May is what a caller may do, in the API's JSON.
+// May says what a caller may do, in the API's JSON.
 type May struct {
 	Read    bool `json:"read"`
 	Agent   bool `json:"agent"`
@@ -196,7 +197,7 @@ func meOf(c exchange.Caller) Me {
 	}
 }
 
-// me answers with who asks.
+// me answers with who is asking.
 func (s signIns) me(w *exchange.Answer, _ *http.Request) error {
 	return w.JSON(http.StatusOK, meOf(w.Caller))
 }
@@ -226,7 +227,7 @@ func (s signIns) offer(w *exchange.Answer, r *http.Request) error {
 type SignInOffer struct {
 	Code    string    `json:"code"`
 	Expires time.Time `json:"expires"`
-	Links   []string  `json:"links"` // that open the page with the code, the one of this machine first
+	Links   []string  `json:"links"` // they open the page with the code; the one on this machine comes first
 }
 
 // A SignIn is a browser in which somebody has signed in, in the API's JSON.
@@ -236,10 +237,10 @@ type SignIn struct {
 	Device  string    `json:"device"`
 	Began   time.Time `json:"began"`
 	Seen    time.Time `json:"seen"`
-	Current bool      `json:"current"` // whether it is the browser that asks
+	Current bool      `json:"current"` // whether it is the browser that is asking
 }
 
-// visible lists the sign-ins that a caller may see and end: all for admins, for others their own.
+// visible lists the sign-ins that a caller may see and end: all of them for admins, their own for others.
 func (s signIns) visible(r *http.Request, c exchange.Caller) ([]channels.SignIn, error) {
 	if s.access.SignIns == nil {
 		return nil, nil

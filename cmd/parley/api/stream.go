@@ -12,8 +12,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A stream is a response of server-sent events to one watcher. When nothing was sent for a while
-// it sends a heartbeat; it cuts off a watcher that reads too slowly.
+// A stream is a response of server-sent events to one watcher. When nothing was sent for a while, it sends a
+// heartbeat; it cuts off a watcher that reads too slowly.
 type stream struct {
 	w       *exchange.Answer
 	quiet   time.Duration
@@ -26,7 +26,7 @@ type stream struct {
 }
 
 func newStream(w *exchange.Answer, t Timeouts, leave func()) *stream {
-	// Streams that begin together do not send their heartbeats together.
+	// Random delays keep streams that begin together from sending their heartbeats together.
 	quiet := t.Quiet + rand.N(t.Quiet/2+1)
 	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave}
 }
@@ -34,8 +34,8 @@ func newStream(w *exchange.Answer, t Timeouts, leave func()) *stream {
 // open sends the header of the response.
 func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
 
-// send sends an event. If id is "", the watcher keeps the last id that it has, from which it goes
-// on after a cut.
+// send sends an event. If id is "", the watcher keeps the last id that it has, from which it continues after it was
+// cut off.
 func (s *stream) send(id, kind string, data any) error {
 	frame, err := frameOf(id, kind, data)
 	if err != nil {
@@ -44,14 +44,14 @@ func (s *stream) send(id, kind string, data any) error {
 	return s.write(frame)
 }
 
-// frameOf returns an event in the form that goes over the wire.
+// frameOf returns an event in the form in which it is sent.
 func frameOf(id, kind string, data any) ([]byte, error) {
 	var buf bytes.Buffer
 	if id != "" {
 		buf.WriteString("id: " + id + "\n")
 	}
 	buf.WriteString("event: " + kind + "\ndata: ")
-	enc := plainjson.NewEncoder(&buf) // it ends with a newline, and has none within
+	enc := plainjson.NewEncoder(&buf) // its output ends with a newline, and contains no other
 	if err := enc.Encode(data); err != nil {
 		return nil, fmt.Errorf("encode an event: %w", err)
 	}
@@ -59,7 +59,7 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// write sends frames: events or comments as they go over the wire. If the watcher does not take them in
+// write sends frames: events or comments in the form in which they are sent. If the watcher doesn't read them in
 // time, the stream ends.
 func (s *stream) write(frames ...[]byte) error {
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *stream) write(frames ...[]byte) error {
 	return nil
 }
 
-// sendHeartbeat sends a comment, so that proxies do not take a quiet stream for dead.
+// sendHeartbeat sends a comment, so that proxies don't consider a quiet stream dead.
 func (s *stream) sendHeartbeat() { _ = s.write([]byte(":\n\n")) }
 
 // close ends the stream: after it has returned, nothing writes to the response.

@@ -11,13 +11,13 @@ import (
 	"parley/sessions/bill"
 )
 
-// Usage knows how many tokens models have used, and what these have cost.
+// Usage knows how many tokens models have used, and what they cost.
 type Usage struct {
 	// Sums adds up what was used; see [bill.Table].
 	Sums func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
-	// Caps returns how the caps on what models may cost stand; none if no price is known.
+	// Caps returns how much of each cost cap is used; none if no price is known.
 	Caps   func(ctx context.Context) ([]bill.CapState, error)
-	Prices string // the date of the list of prices
+	Prices string // the date of the price list
 }
 
 // show answers with the tokens that models have used and their cost: by default those of this

@@ -17,14 +17,13 @@ import (
 
 // A viewer sends a session's events to one watcher.
 //
-// A watcher that was cut off names the last event that it has. If the events since then are not
-// held any more, the viewer sends a snapshot of the session's newest turns in their place. It
-// subscribes first and reads the log then, so nothing is missed between the two; what both have
-// is dropped by the number of its block. The log does not have the answer that the model is
-// giving at that moment. If the beginning of that answer was missed, the turn has a hole: its
-// events go out without an id, so that a stream that is cut off begins with a snapshot again. The
-// hole ends when the answer begins anew, or is in the log; then a second snapshot has all of it.
-// As a rule there is no hole, because the bus still holds the beginning; see sendAll.
+// A watcher that was cut off names the last event that it has. If the events since then are no longer held, the
+// viewer sends a snapshot of the session's newest turns instead. It subscribes first and then reads the log, so it
+// misses nothing between the two; events that are in both are dropped by the number of their block. The log doesn't
+// contain the answer that the model is giving at that moment. If the watcher missed the beginning of that answer,
+// the turn has a hole: its events are sent without an id, so that a stream that is cut off begins with a snapshot
+// again. The hole ends when the answer starts over, or is in the log; then a second snapshot contains all of it.
+// Usually there is no hole, because the bus still holds the beginning; see sendAll.
 type viewer struct {
 	key       string
 	caller    exchange.Caller
@@ -44,17 +43,17 @@ type viewer struct {
 	shownUpTo uint64
 }
 
-// A said names a block.
+// A said identifies a block.
 type said struct {
 	turn  string
 	block int
 }
 
-// knownEnds is how many of the newest turns that ended a viewer knows.
+// knownEnds is how many of the newest turns that ended a viewer remembers.
 const knownEnds = 64
 
-// endedBefore reports whether an event says of a turn that it has ended, which the watcher knows: who
-// takes a session over says it again if the log does not tell that the answer is published.
+// endedBefore reports whether an event says that a turn has ended, and the watcher already knows that: a worker
+// that takes over a session says it again if the log doesn't show that the answer was published.
 func (v *viewer) endedBefore(e bus.Event) bool {
 	if e.Type != bus.TurnComplete && e.Type != bus.TurnError {
 		return false
@@ -66,8 +65,8 @@ func (v *viewer) endedBefore(e bus.Event) bool {
 	return false
 }
 
-// heardBefore reports whether an event says what an operator has said, which the watcher knows: it is said
-// again if the worker is cut off after the log has it.
+// heardBefore reports whether an event contains an operator's message that the watcher already knows: it is sent
+// again if the worker is cut off after the message is in the log.
 func (v *viewer) heardBefore(e bus.Event) bool {
 	if e.Type != bus.Spoken || e.Kind != bus.KindOperator {
 		return false
@@ -79,8 +78,8 @@ func (v *viewer) heardBefore(e bus.Event) bool {
 	return false
 }
 
-// begin subscribes to the session's events after the one with lastID, and sends a snapshot if
-// some of them are not held any more.
+// begin subscribes to the session's events after the one with lastID, and sends a snapshot if some of them are no
+// longer held.
 func (v *viewer) begin(ctx context.Context, lastID string) (iter.Seq2[bus.Event, error], error) {
 	feed := bus.SessionFeed(v.key)
 	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {
@@ -99,8 +98,8 @@ func (v *viewer) begin(ctx context.Context, lastID string) (iter.Seq2[bus.Event,
 	return news, v.sendAll(ctx)
 }
 
-// sendSnapshot sends a snapshot of the session, and notes that of each turn that runs the current
-// answer's beginning is missing.
+// sendSnapshot sends a snapshot of the session, and records that the beginning of the current answer is missing in
+// each running turn.
 func (v *viewer) sendSnapshot(ctx context.Context) error {
 	told, err := v.snapshots.Get(ctx, v.key)
 	if err != nil {
@@ -130,7 +129,7 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 	return nil
 }
 
-// sendEvent sends an event, unless the last snapshot has it already, or it ends a turn again.
+// sendEvent sends an event, unless it is already in the last snapshot, or reports the end of a turn again.
 func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	if v.endedBefore(e) || v.heardBefore(e) {
 		return nil
@@ -145,15 +144,15 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 		}
 	}
 	id := ""
-	if len(v.holes) == 0 && e.ID > v.shownUpTo { // else who goes on after it would be shown pieces again
+	if len(v.holes) == 0 && e.ID > v.shownUpTo { // otherwise, a watcher that continues after it would be shown pieces again
 		id = strconv.FormatUint(e.ID, 10)
 	}
 	return v.out.send(id, e.Type, eventData(e, v.caller))
 }
 
-// inSnapshot reports whether the last snapshot already has what an event says. If the event ends
-// a hole, inSnapshot sends a new snapshot, which has the whole answer. Of blocks that are void it
-// leaves those that the log has.
+// inSnapshot reports whether the content of an event is already in the last snapshot. If the event ends a hole,
+// inSnapshot sends a new snapshot, which contains the whole answer. From an event about void blocks it removes all
+// blocks except those that are in the log.
 func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err error) {
 	told, this := v.told[e.Turn], said{e.Turn, e.Block}
 	if e.Type == bus.BlockStart && e.Kind == string(sessions.KindUser) {
@@ -163,7 +162,7 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 	case bus.BlockDelta:
 		return told.Has[e.Block] && v.again != this, nil
 	case bus.BlockStart:
-		// An answer begins, or nobody gives one, because a call has run.
+		// An answer begins, or none is being given, because a call has run.
 		if e.Block == told.Next || e.Kind == string(sessions.KindToolResult) {
 			delete(v.holes, e.Turn)
 		}
@@ -181,8 +180,7 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 	case bus.BlockStop:
 		return v.endHole(ctx, e)
 	case bus.ToolStart, bus.ToolEnd, bus.TurnParked, bus.TurnComplete, bus.TurnError:
-		// What was said before these is in the log, and what comes after them
-		// comes to us.
+		// Earlier events are in the log, and later ones will reach this viewer.
 		if v.holes[e.Turn] || v.doubt[e.Turn] {
 			err = v.sendSnapshot(ctx)
 			delete(v.holes, e.Turn)
@@ -191,8 +189,8 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 	return false, err
 }
 
-// endHole does what inSnapshot does, for the event that the log has a block. With the first such block
-// it has the whole answer.
+// endHole does the work of inSnapshot for an event that says that the log contains a block. With the first such
+// block, the log contains the whole answer.
 func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error) {
 	old = v.told[e.Turn].Has[e.Block]
 	switch this := (said{e.Turn, e.Block}); sessions.Kind(e.Kind) {
@@ -214,8 +212,8 @@ func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error
 	return old, nil
 }
 
-// eventData returns what is sent to a watcher of an event; it has a block's number only if the
-// event is about a block.
+// eventData returns what a watcher is sent of an event; it includes a block's number only if the event is about a
+// block.
 func eventData(e bus.Event, c exchange.Caller) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:

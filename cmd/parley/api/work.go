@@ -11,8 +11,8 @@ import (
 	"parley/sessions/schedules"
 )
 
-// A Work finds what the bot is at, from what is durable: so every process of a fleet can tell it of all.
-// A field that is nil is left out.
+// A Work finds what the bot is working on, from what is durable: so every process of a fleet can report it for all
+// of them. A nil field is left out.
 type Work struct {
 	Turns sessions.TurnReader
 	Jobs  sessions.JobLister
@@ -25,8 +25,8 @@ type Work struct {
 // mostShown is how many of each kind the status lists.
 const mostShown = 20
 
-// An AtWork lists what the bot is at. It has ids, names of tools and times, and nothing that anybody has
-// said or written.
+// An AtWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
+// has said or written.
 type AtWork struct {
 	Turns     Shown[RunningTurn]    `json:"turns"`
 	Waiting   Shown[WaitingSession] `json:"waiting"`
@@ -35,42 +35,42 @@ type AtWork struct {
 	Schedules Shown[DueSchedule]    `json:"schedules"`
 }
 
-// A Shown is a list of the first few, and how many there are.
+// A Shown contains the first few items of a list, and how many there are.
 type Shown[T any] struct {
 	Count int `json:"count"`
 	List  []T `json:"list"`
 }
 
-// A RunningTurn is a turn that a worker works on.
+// A RunningTurn is a turn that a worker is working on.
 type RunningTurn struct {
 	Session string `json:"session"`
-	// Turn is left out if the log does not have it: it is about to begin or is over, or a command is
-	// carried out. Since is then when the message came.
+	// Turn is left out if the log doesn't contain it: it is about to begin or is over, or a command is being
+	// carried out. Since is then when the message arrived.
 	Turn     string    `json:"turn,omitempty"`
 	Person   string    `json:"person,omitempty"`
 	Agent    string    `json:"agent"`
 	Since    time.Time `json:"since"`
-	Messages int       `json:"messages"` // of its session, those that it answers included
-	// Calls are the tool calls that run now; with none, the model is asked.
+	Messages int       `json:"messages"` // of its session, including those that it answers
+	// Calls are the running tool calls; if there are none, the model is being asked.
 	Calls []RunningCall `json:"calls"`
 }
 
-// A RunningCall is a tool call that runs.
+// A RunningCall is a running tool call.
 type RunningCall struct {
 	Call  string    `json:"call"`
 	Tool  string    `json:"tool"`
 	Since time.Time `json:"since"`
 }
 
-// A WaitingSession is a session with messages on which nobody works.
+// A WaitingSession is a session with messages that nobody is working on.
 type WaitingSession struct {
 	Session  string     `json:"session"`
 	Messages int        `json:"messages"`
-	Since    time.Time  `json:"since"`          // when the first of them came
-	Next     *time.Time `json:"next,omitempty"` // when they are tried again, if not as soon as a worker is free
+	Since    time.Time  `json:"since"`          // when the first of them arrived
+	Next     *time.Time `json:"next,omitempty"` // when they are tried again, unless as soon as a worker is free
 }
 
-// A WaitingAsk is an approval or a question for which a turn waits.
+// A WaitingAsk is an approval or a question that a turn is waiting for.
 type WaitingAsk struct {
 	ID      string    `json:"id"`
 	Kind    string    `json:"kind"`
@@ -93,7 +93,7 @@ type RunningJob struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// A DueSchedule is a schedule by when it is due.
+// A DueSchedule says when a schedule is due.
 type DueSchedule struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`
@@ -101,7 +101,7 @@ type DueSchedule struct {
 	Next    time.Time `json:"next"`
 }
 
-// shown returns a list in the form in which the API has it.
+// shown returns a list in the form that the API uses.
 func shown[A, B any](all []A, count int, as func(A) B) Shown[B] {
 	s := Shown[B]{Count: count, List: []B{}}
 	for _, one := range all {
@@ -110,7 +110,7 @@ func shown[A, B any](all []A, count int, as func(A) B) Shown[B] {
 	return s
 }
 
-// read finds what the bot is at.
+// read finds what the bot is working on.
 func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err error) {
 	boxes, err := mail.Mailboxes(ctx, bus.InboundTopic, mostShown)
 	if err != nil {
@@ -136,7 +136,7 @@ func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err err
 	return now, k.readRest(ctx, &now)
 }
 
-// readRest finds what waits for people and for times, and what runs beside the turns.
+// readRest finds what waits for people and for times, and what runs outside the turns.
 func (k Work) readRest(ctx context.Context, now *AtWork) error {
 	now.Asks, now.Jobs, now.Schedules = Shown[WaitingAsk]{List: []WaitingAsk{}}, Shown[RunningJob]{List: []RunningJob{}}, Shown[DueSchedule]{List: []DueSchedule{}}
 	if k.Asks != nil {
@@ -169,7 +169,7 @@ func (k Work) readRest(ctx context.Context, now *AtWork) error {
 	return nil
 }
 
-// running returns the turn that is worked on in a session whose mailbox is leased.
+// running returns the turn that is being worked on in a session whose mailbox is leased.
 func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
 	t := RunningTurn{Session: m.Key, Agent: sessions.AgentOf(m.Key), Since: m.Since.UTC(), Messages: m.Messages, Calls: []RunningCall{}}
 	if k.Turns == nil {
@@ -198,7 +198,7 @@ func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
 	return t, nil
 }
 
-// whoDecides says who may answer an ask, as [bus.Ask.MayAnswer] has it.
+// whoDecides says who may answer an ask, by the rules of [bus.Ask.MayAnswer].
 func whoDecides(a bus.Ask) []string {
 	if a.Kind == bus.AskQuestion {
 		return []string{a.Person, "owners"}

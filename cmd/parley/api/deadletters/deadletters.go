@@ -14,14 +14,14 @@ import (
 	"parley/sessions"
 )
 
-// Mail has the dead letters, and knows their topics; see [bus.Inspector].
+// Mail stores the dead letters, and knows their topics; see [bus.Inspector].
 type Mail interface {
 	Topics(ctx context.Context) ([]bus.Topic, error)
 	bus.DeadLetters
 }
 
-// A deadLetter describes, in the API's JSON, a message that was given up. It has the message
-// itself only if a single one is asked for.
+// A deadLetter describes, in the API's JSON, a message that was given up. It includes the message itself only if a
+// single dead letter is requested.
 type deadLetter struct {
 	Topic    bus.Topic       `json:"topic"`
 	ID       string          `json:"id"`
@@ -37,7 +37,7 @@ func deadLetterOf(d bus.DeadLetter) deadLetter {
 	return deadLetter{d.Topic, d.Message.ID, d.Message.Key, d.Reason, d.Attempts, d.BuriedAt, len(d.Message.Body), nil}
 }
 
-// Routes returns the requests about the messages that were given up. They are for admins.
+// Routes returns the routes for the messages that were given up. Only admins may use them.
 func Routes(mail Mail) []exchange.Route {
 	l, admin := letters{mail}, exchange.Caller.IsAdmin
 	return []exchange.Route{
@@ -50,10 +50,10 @@ func Routes(mail Mail) []exchange.Route {
 
 type letters struct{ mail Mail }
 
-// mostLooked is how many dead letters are looked through for those of one mailbox.
+// mostLooked is how many dead letters are searched for those of one mailbox.
 const mostLooked = 5000
 
-// A query says which dead letters are listed.
+// A query says which dead letters to list.
 type query struct {
 	topics  []bus.Topic
 	one     bool // a single topic was asked for
@@ -80,7 +80,7 @@ func (l letters) queryOf(r *http.Request) (q query, err error) {
 	return q, err
 }
 
-// list lists the dead letters of one topic or of all, and if asked to the newest first.
+// list lists the dead letters of one topic or of all topics, the newest first if asked to.
 func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	q, err := l.queryOf(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	}
 	page := struct {
 		Letters []deadLetter `json:"letters"`
-		Next    string       `json:"next,omitempty"` // after, with a topic
+		Next    string       `json:"next,omitempty"` // the value of after for the next page, with a topic
 		More    bool         `json:"more"`
 	}{Letters: []deadLetter{}}
 	next := ""
@@ -109,7 +109,7 @@ func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	if q.newest {
 		slices.SortStableFunc(page.Letters, func(a, b deadLetter) int { return b.BuriedAt.Compare(a.BuriedAt) })
 	}
-	if len(page.Letters) > q.limit { // of several topics
+	if len(page.Letters) > q.limit { // from several topics
 		page.Letters, page.More = page.Letters[:q.limit], true
 	}
 	if q.one {
@@ -118,8 +118,8 @@ func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// ofTopic returns a page of the dead letters of a topic. last is the id after which there may be more; "" if
-// there are none.
+// ofTopic returns a page of a topic's dead letters. last is the id after which there may be more; "" if there are
+// none.
 func (l letters) ofTopic(ctx context.Context, t bus.Topic, q query) (found []bus.DeadLetter, last string, err error) {
 	read := l.mail.DeadLetters
 	if q.newest {
@@ -160,8 +160,8 @@ func deadLetterPath(w *exchange.Answer, r *http.Request) (topic bus.Topic, id st
 	return bus.Topic(r.PathValue("topic")), w.ID
 }
 
-// asNotFound returns a "not found" for the caller if err says that a dead letter does not exist;
-// any other error it returns as it is.
+// asNotFound returns a "not found" refusal if err says that a dead letter does not exist; it returns any other
+// error unchanged.
 func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
 		return exchange.NotFound("there's no such dead letter; in a path, topic and id have to be percent-encoded")

@@ -14,45 +14,45 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Noted is what the audit says of a request beside what it says of every request to that route.
+// Noted is what the audit says about a request in addition to what it says about every request to that route.
 type Noted struct {
-	Result        string // what was done, if not what the route's Result says
-	Session, Tool string // to which it belongs, if to one
+	Result        string // what was done, if it differs from the route's Result
+	Session, Tool string // the session and tool that it belongs to, if any
 }
 
-// An Answer is the answer to one request while it is being written, with what the log and the
-// audit record about that request. It is an http.ResponseWriter.
+// An Answer is the answer to one request while it is being written, together with what the log and the audit record
+// about that request. It is an http.ResponseWriter.
 type Answer struct {
 	http.ResponseWriter
 	Route   string // the pattern of the route that serves the request
 	Caller  Caller
-	ID      string // the id of what the request is about, for the log
-	Subject string // whom or what it is about, for the audit
-	Noted   Noted  // what else the audit says of it
-	Routine bool   // whether such requests come with every message of people's, so that an info line in the log would be too much
+	ID      string // the id of the thing that the request is about, for the log
+	Subject string // the person or thing that it is about, for the audit
+	Noted   Noted  // what else the audit says about it
+	Routine bool   // whether such requests come with every message from people, so that an info line in the log would be too much
 
 	bodies  *BodyReader
 	control *http.ResponseController
 	began   time.Time
-	within  time.Duration // how long the caller may take to read the answer, from its first byte on
+	within  time.Duration // how long the caller may take to read the answer, counted from its first byte
 	code    string        // the error's code, if it is an error
 	status  int           // 0 until something is written
 	bytes   int64
 	large   bool // whether it holds one of the slots for large bodies
 }
 
-// New makes the answer to a request that has come in now. Its body is read by bodies; the caller
-// has the time within to read the answer. Close has to be called once the request is served.
+// New makes the answer to a request that has just arrived. bodies reads its body; the caller has the time within to
+// read the answer. Close must be called once the request is served.
 func New(w http.ResponseWriter, r *http.Request, bodies *BodyReader, within time.Duration) *Answer {
 	a := &Answer{ResponseWriter: w, bodies: bodies, control: http.NewResponseController(w), began: time.Now(), within: within}
-	_ = a.control.SetWriteDeadline(time.Time{}) // the connection may have that of an earlier answer
+	_ = a.control.SetWriteDeadline(time.Time{}) // the connection may have the deadline of an earlier answer
 	if r.ContentLength != 0 {
 		a.setReadDeadline(r)
 	}
 	return a
 }
 
-// Close gives back what the answer holds of bodies.
+// Close frees the slot that the answer holds for a large body, if any.
 func (w *Answer) Close() {
 	if w.large {
 		<-w.bodies.slots
@@ -68,9 +68,8 @@ func (w *Answer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// begin records the status of an answer, and when it must be written. That counts from now on, and not
-// from the request on: what was asked for may have taken long, and whoever asked must learn that it is
-// done.
+// begin records the status of an answer, and sets the deadline for writing it. The time counts from now rather than
+// from the request: the work may have taken long, and the caller must learn that it is done.
 func (w *Answer) begin(status int) {
 	if w.status != 0 {
 		return
@@ -79,7 +78,7 @@ func (w *Answer) begin(status int) {
 	w.Extend(w.within)
 }
 
-// Extend lets the caller take so much more time, from now on, to read the answer.
+// Extend gives the caller that much more time, from now on, to read the answer.
 func (w *Answer) Extend(within time.Duration) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(within)) // a writer without deadlines, as tests have, needs none
 }
@@ -109,7 +108,7 @@ func (w *Answer) JSON(status int, v any) error {
 	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // an error means that the caller has gone
+	_, _ = w.Write(buf.Bytes()) // an error means that the caller is gone
 	return nil
 }
 
@@ -132,15 +131,15 @@ func (w *Answer) Refuse(e *Refusal) {
 		h.Set("Connection", "close")
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout,
 		http.StatusMethodNotAllowed, http.StatusNotFound:
-		// Else the server would first wait for a body that nobody wants.
+		// Otherwise the server would first wait for a body that nobody wants.
 		h.Set("Connection", "close")
 	}
-	_ = w.JSON(e.Status, struct { // two texts can always be encoded
+	_ = w.JSON(e.Status, struct { // two strings can always be encoded
 		Error bus.Failure `json:"error"`
 	}{bus.Failure{Code: e.Code, Message: e.Message}})
 }
 
-// LogTo writes a line about a request that was served.
+// LogTo logs a request that was served.
 func (w *Answer) LogTo(log *slog.Logger, r *http.Request) {
 	level := slog.LevelDebug
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && (!w.Routine || w.status >= http.StatusBadRequest) {
@@ -151,7 +150,7 @@ func (w *Answer) LogTo(log *slog.Logger, r *http.Request) {
 		slog.Int64("bytes_out", w.bytes), slog.Duration("took", time.Since(w.began)))
 }
 
-// Shorten returns what a caller wrote, cut to the length that a log gets.
+// Shorten returns a text from a caller, cut to the length allowed in a log.
 func Shorten(id string) string {
 	if len(id) <= sessions.MaxKey {
 		return id
@@ -159,7 +158,7 @@ func Shorten(id string) string {
 	return strings.ToValidUTF8(id[:sessions.MaxKey], "") + "…"
 }
 
-// SomeTime returns a time for a field that is left out where there is none.
+// SomeTime returns a time for a JSON field that is left out if the time is zero.
 func SomeTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -14,26 +14,24 @@ import (
 	"parley/tools/spelling"
 )
 
-// MaxJSON is how many bytes the body of most requests may have; only those for larger ones wait for
-// others.
+// MaxJSON is how many bytes the body of most requests may have; only requests with larger bodies wait for others.
 const MaxJSON = 1 << 20
 
-// mostAhead is for how much of a body there is room before any of it has come.
+// mostAhead is the size of the buffer for a body, in bytes, before any of it has arrived.
 const mostAhead = 64 << 10
 
-// MaxLarge is how many large bodies are in memory at once: each takes several times its size
-// there.
+// MaxLarge is how many large bodies may be in memory at once: each takes several times its size there.
 const MaxLarge = 4
 
-// A BodyReader reads the bodies of requests: it bounds how long they may take, and how many large
-// ones are in memory.
+// A BodyReader reads the bodies of requests: it limits how long they may take, and how many large ones are in
+// memory.
 type BodyReader struct {
 	body, room time.Duration
-	slots      chan struct{} // has an element for each large body in memory
+	slots      chan struct{} // contains an element for each large body in memory
 }
 
-// NewBodyReader makes a BodyReader. A body may take the time body, and an eighth of that more for each
-// megabyte; a large one waits for others at most the time room.
+// NewBodyReader makes a BodyReader. A body may take the time body, plus an eighth of that for each megabyte; a
+// large one waits for others at most the time room.
 func NewBodyReader(body, room time.Duration) *BodyReader {
 	return &BodyReader{body: body, room: room, slots: make(chan struct{}, MaxLarge)}
 }
@@ -41,7 +39,7 @@ func NewBodyReader(body, room time.Duration) *BodyReader {
 // Large returns how many large bodies are in memory.
 func (i *BodyReader) Large() int { return len(i.slots) }
 
-// setReadDeadline bounds how long, from now on, a request's body may take.
+// setReadDeadline limits how long, from now on, a request's body may take.
 func (w *Answer) setReadDeadline(r *http.Request) {
 	megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
 	_ = w.control.SetReadDeadline(time.Now().Add(w.bodies.body + megabytes*w.bodies.body/8))
@@ -70,7 +68,7 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 		}
 	}
 	var buf bytes.Buffer
-	if r.ContentLength > 0 { // who only says that much will come gets no room for it yet
+	if r.ContentLength > 0 { // somebody who only announces that much gets no memory for it yet
 		buf.Grow(int(min(r.ContentLength, mostAhead)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))
@@ -83,13 +81,13 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 	case err != nil: // err may quote what was sent
 		return nil, BadRequest("cut_off", "the request's body was cut off, or its chunks are broken")
 	}
-	// What follows is the server's time, not the caller's.
+	// From here on the time is the server's, not the caller's.
 	_ = w.control.SetReadDeadline(time.Time{})
 	return buf.Bytes(), nil
 }
 
-// waitForSlot takes one of the few slots for large bodies, which bound how many are in
-// memory. It waits a while if all are taken, and returns a refusal if none becomes free.
+// waitForSlot takes one of the few slots for large bodies, which limit how many are in memory. If all are taken, it
+// waits a while, and returns a refusal if none becomes free.
 func (w *Answer) waitForSlot(r *http.Request) error {
 	late := time.NewTimer(w.bodies.room)
 	defer late.Stop()
@@ -113,12 +111,12 @@ func BodyTooLarge(most int64) *Refusal {
 // A Field is one member of a JSON object.
 type Field struct {
 	Name string
-	Into any    // where to decode it to
+	Into any    // where to decode it
 	Want string // its type in words, for the error message
 }
 
-// Decode reads a JSON object that may have these fields and no others. It returns, for each field
-// that the object has, how many bytes its value takes.
+// Decode parses a JSON object that may contain these fields and no others. It returns, for each field that the
+// object contains, how many bytes its value takes.
 func Decode(raw []byte, fields ...Field) (sizes map[string]int, err error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
@@ -149,8 +147,7 @@ func Decode(raw []byte, fields ...Field) (sizes map[string]int, err error) {
 	return sizes, nil
 }
 
-// unknownField returns the refusal of a field that does not exist, which names the field that was
-// probably meant.
+// unknownField returns the refusal for a field that doesn't exist, which names the field that was probably meant.
 func unknownField(name string, fields []Field) *Refusal {
 	known := make([]string, len(fields))
 	for i, f := range fields {
@@ -162,8 +159,8 @@ func unknownField(name string, fields []Field) *Refusal {
 	return Unprocessable("unknown_field", "there is no field %.80q; the fields are: %s", name, strings.Join(known, ", "))
 }
 
-// ReadText reads a request's body, a JSON object with one text in the field of this name, and
-// returns the text.
+// ReadText reads a request's body, a JSON object with one string in the field with this name, and returns the
+// string.
 func (w *Answer) ReadText(r *http.Request, name string) (text string, err error) {
 	raw, err := w.ReadJSON(r, 64<<10)
 	if err != nil {
@@ -176,10 +173,10 @@ func (w *Answer) ReadText(r *http.Request, name string) (text string, err error)
 	return text, err
 }
 
-// A TextList is one text or a list of texts.
+// A TextList is one string or a list of strings.
 type TextList []string
 
-// UnmarshalJSON reads one text or a list.
+// UnmarshalJSON reads one string or a list.
 func (n *TextList) UnmarshalJSON(raw []byte) error {
 	var one string
 	if err := json.Unmarshal(raw, &one); err == nil {

@@ -8,7 +8,7 @@ import (
 // The scopes of tokens: what a token allows its holder to do.
 const (
 	scopeSend    = "send"  // to any target or address
-	scopeSendTo  = "send:" // followed by a target: to that target alone
+	scopeSendTo  = "send:" // followed by a target: to that target only
 	scopeAgent   = "agent"
 	scopeOwn     = "own"
 	scopeRead    = "read"
@@ -17,22 +17,21 @@ const (
 	scopeAdmin   = "admin"
 )
 
-// A Caller is who has sent a request.
+// A Caller is the sender of a request.
 type Caller struct {
 	Name   string
 	Owner  bool
 	Local  bool // through the home's socket
 	Scopes []string
-	SignIn string // the id of the sign-in of the browser that has sent it; "" for a token
+	SignIn string // the id of the sign-in of the browser that sent the request; "" for a token
 }
 
-// hasScope reports whether the caller has one of these scopes; the owner and admins have
-// all.
+// hasScope reports whether the caller has one of these scopes; the owner and admins have all.
 func (c Caller) hasScope(scopes ...string) bool {
 	return c.Owner || slices.ContainsFunc(c.Scopes, func(s string) bool { return s == scopeAdmin || slices.Contains(scopes, s) })
 }
 
-// IsAnybody reports that a caller may do what every caller may do.
+// IsAnybody returns true: it is for routes that every caller may use.
 func (c Caller) IsAnybody() bool { return true }
 
 // IsAdmin reports whether the caller may do everything.
@@ -50,8 +49,8 @@ func (c Caller) MayReadMetrics() bool { return c.hasScope(scopeMetrics) }
 // MayTalkToAgent reports whether the caller may talk to agents, in sessions of its own.
 func (c Caller) MayTalkToAgent() bool { return c.hasScope(scopeAgent) }
 
-// MayReadOwn reports whether the caller may read what belongs to its person: the sessions that it began, and
-// the private ones of the accounts that are linked with it.
+// MayReadOwn reports whether the caller may read what belongs to its person: the sessions that it began, and the
+// private ones of the accounts that are linked with it.
 func (c Caller) MayReadOwn() bool { return c.hasScope(scopeOwn) }
 
 // MayWatch reports whether the caller may watch any sessions at all.

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// How many items a page of an answer has.
+// How many items a page of an answer contains.
 const (
 	PageDefault = 100
 	PageMost    = 1000
 )
 
-// Limit returns how many items a page is to have, by the query's parameter limit.
+// Limit returns how many items a page should contain, from the query parameter limit.
 func Limit(r *http.Request) (int, error) {
 	n, err := number(r, "limit", PageDefault, PageMost)
 	if err == nil && n == 0 {
@@ -21,15 +21,16 @@ func Limit(r *http.Request) (int, error) {
 	return int(n), err
 }
 
-// After returns the number of the item after which a page begins, by the query's parameter after; 0
-// means at the beginning.
+// After returns the number of the item after which a page begins, from the query parameter after; 0 means at the
+// beginning.
 func After(r *http.Request) (int64, error) { return number(r, "after", 0, 1<<62) }
 
-// Before returns the number of the item before which a page ends, by the query's parameter before; 0 means at the end.
+// Before returns the number of the item before which a page ends, from the query parameter before; 0 means at the
+// end.
 func Before(r *http.Request) (int64, error) { return number(r, "before", 0, 1<<62) }
 
-// number reads a number from the query's parameter of this name. It returns otherwise if
-// there is none, and at most most.
+// number reads a number from the query parameter with this name. It returns otherwise if there is none, and at most
+// most.
 func number(r *http.Request, name string, otherwise, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -44,8 +45,7 @@ func number(r *http.Request, name string, otherwise, most int64) (int64, error) 
 
 func notNumber(name string) *Refusal { return BadRequest("bad_query", "%s must be a number", name) }
 
-// Day reads a day from the query's parameter of this name; otherwise is what it returns if there is
-// none.
+// Day reads a day from the query parameter with this name; it returns otherwise if there is none.
 func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -58,7 +58,7 @@ func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
 	return day, nil
 }
 
-// Moment reads a time from the query's parameter of this name; the zero time if there is none.
+// Moment reads a time from the query parameter with this name; it returns the zero time if there is none.
 func Moment(r *http.Request, name string) (time.Time, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -71,7 +71,7 @@ func Moment(r *http.Request, name string) (time.Time, error) {
 	return at, nil
 }
 
-// Flag reports whether the query's parameter of this name is true; it is not if it is left out.
+// Flag reports whether the query parameter with this name is true; if it is left out, it isn't.
 func Flag(r *http.Request, name string) (bool, error) {
 	switch r.URL.Query().Get(name) {
 	case "", "false":
@@ -82,8 +82,8 @@ func Flag(r *http.Request, name string) (bool, error) {
 	return false, BadRequest("bad_query", "%s must be true or false", name)
 }
 
-// Newest reports whether the query's parameter order asks for the newest items first ("desc"), and not for
-// the oldest ("asc", or none).
+// Newest reports whether the query parameter order asks for the newest items first ("desc") rather than the oldest
+// ("asc", or none).
 func Newest(r *http.Request) (bool, error) {
 	switch order := r.URL.Query().Get("order"); order {
 	case "", "asc":

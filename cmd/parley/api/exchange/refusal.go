@@ -19,18 +19,18 @@ type Refusal struct {
 // Error returns the message.
 func (e *Refusal) Error() string { return e.Message }
 
-// IsRefusal reports whether an error is a refusal, and not something that broke.
+// IsRefusal reports whether an error is a refusal rather than a failure.
 func IsRefusal(err error) bool {
 	_, is := errors.AsType[*Refusal](err)
 	return is
 }
 
-// Forbidden refuses what the caller's token does not allow.
+// Forbidden refuses a request that the caller's token does not allow.
 func Forbidden(message string) *Refusal {
 	return &Refusal{Status: http.StatusForbidden, Code: "forbidden", Message: message}
 }
 
-// Unauthorized refuses a caller without a token that is known.
+// Unauthorized refuses a caller without a known token.
 func Unauthorized(message string) *Refusal {
 	return &Refusal{Status: http.StatusUnauthorized, Code: "unauthorized", Message: message}
 }
@@ -40,22 +40,22 @@ func NotFound(message string) *Refusal {
 	return &Refusal{Status: http.StatusNotFound, Code: "not_found", Message: message}
 }
 
-// BadRequest refuses a request that cannot be read.
+// BadRequest refuses a request that cannot be parsed.
 func BadRequest(code, format string, args ...any) *Refusal {
 	return &Refusal{Status: http.StatusBadRequest, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unprocessable refuses a request that can be read and makes no sense.
+// Unprocessable refuses a request that can be parsed but makes no sense.
 func Unprocessable(code, format string, args ...any) *Refusal {
 	return &Refusal{Status: http.StatusUnprocessableEntity, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Conflict refuses a request that the state of things does not allow.
+// Conflict refuses a request that isn't possible in the current state.
 func Conflict(code, message string) *Refusal {
 	return &Refusal{Status: http.StatusConflict, Code: code, Message: message}
 }
 
-// Unavailable refuses what cannot be done now.
+// Unavailable refuses a request that cannot be served now.
 func Unavailable(code, message string) *Refusal {
 	return &Refusal{Status: http.StatusServiceUnavailable, Code: code, Message: message, Retry: retryUnavailable}
 }

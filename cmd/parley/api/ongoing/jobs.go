@@ -1,5 +1,5 @@
-// Package ongoing serves what goes on beside the turns of a conversation: the commands that run in the
-// background, and the tasks that agents have handed to sub-agents.
+// Package ongoing serves what goes on outside the turns of a conversation: the commands that run in the background,
+// and the tasks that agents have handed to sub-agents.
 package ongoing
 
 import (
@@ -19,7 +19,7 @@ type Jobs struct {
 	Stop func(ctx context.Context, j sessions.Job) error
 }
 
-// KeptJobs are the jobs that there are; see package sqlstore.
+// KeptJobs are the stored jobs; see package sqlstore.
 type KeptJobs interface {
 	sessions.JobLister
 	Job(ctx context.Context, id string) (sessions.Job, error)
@@ -27,10 +27,10 @@ type KeptJobs interface {
 	EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error)
 }
 
-// A Readable returns nil if a caller may read the session with that key, or a refusal. "" stands for all sessions.
+// A Readable returns nil if a caller may read the session with that key, or a refusal. "" means all sessions.
 type Readable func(ctx context.Context, c exchange.Caller, session string) error
 
-// JobRoutes returns the requests about jobs.
+// JobRoutes returns the routes for jobs.
 func JobRoutes(jobs Jobs, may Readable) []exchange.Route {
 	b := shownJobs{jobs, may}
 	return []exchange.Route{
@@ -55,19 +55,19 @@ type ListedJob struct {
 	Session  string     `json:"session"`
 	Person   string     `json:"person"`
 	Agent    string     `json:"agent"`
-	Turn     string     `json:"turn"` // the turn that started it, and its call
+	Turn     string     `json:"turn"` // the turn that started it, and the call in that turn
 	Call     string     `json:"call"`
 	Tool     string     `json:"tool"`
 	Command  string     `json:"command"`
 	State    string     `json:"state"`
-	Stopping bool       `json:"stopping"` // somebody has asked for its end, and it still runs
+	Stopping bool       `json:"stopping"` // somebody has asked it to end, and it is still running
 	Started  time.Time  `json:"started"`
 	Deadline time.Time  `json:"deadline"`
 	Ended    *time.Time `json:"ended,omitempty"`
 	ExitCode *int       `json:"exit_code,omitempty"`
 	Detail   string     `json:"detail,omitempty"`
 	Printed  int64      `json:"printed"`
-	Output   string     `json:"output,omitempty"` // the last part, where one job is asked for
+	Output   string     `json:"output,omitempty"` // the last part, if a single job is requested
 }
 
 func listedJobOf(j sessions.Job) ListedJob {
@@ -78,8 +78,8 @@ func listedJobOf(j sessions.Job) ListedJob {
 	}
 }
 
-// list answers with the jobs that run, and then those that have ended, the newest first; or with all of
-// a session, the newest first. A caller who may not read all has to name a session.
+// list answers with the running jobs, followed by those that have ended, the newest first; or with all jobs of a
+// session, the newest first. A caller who may not read everything has to name a session.
 func (b shownJobs) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b shownJobs) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// find returns the jobs of a session, or of all for "", at most limit.
+// find returns at most limit jobs of a session, or of all sessions for "".
 func (b shownJobs) find(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
 	if session != "" {
 		return b.Kept.JobsOf(ctx, session, limit)
@@ -116,7 +116,7 @@ func (b shownJobs) find(ctx context.Context, session string, limit int) ([]sessi
 	return append(open.Jobs, ended...), err
 }
 
-// named returns the job that a request's path names; those that the caller may not see do not exist for it.
+// named returns the job that a request's path names; jobs that the caller may not see don't exist for it.
 func (b shownJobs) named(w *exchange.Answer, r *http.Request) (sessions.Job, error) {
 	w.ID = r.PathValue("id")
 	j, err := b.Kept.Job(r.Context(), w.ID)
@@ -140,7 +140,7 @@ func (b shownJobs) show(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, one)
 }
 
-// stop asks a job to end. Whichever process runs it obeys, and its session is told.
+// stop asks a job to end. The process that runs it obeys, and its session is told.
 func (b shownJobs) stop(w *exchange.Answer, r *http.Request) error {
 	j, err := b.named(w, r)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 type Tasks struct {
 	Kept  KeptTasks
 	Turns sessions.TurnReader
-	// Redact takes secrets out of a text.
+	// Redact removes secrets from a text.
 	Redact func(text string) string
 }
 
-// KeptTasks are the tasks that there are; see [subagents.Table].
+// KeptTasks are the stored tasks; see [subagents.Table].
 type KeptTasks interface {
 	// Newest returns the newest task of a sub-agent's session.
 	Newest(ctx context.Context, session string) (subagents.Task, error)
@@ -34,7 +34,7 @@ type KeptTasks interface {
 	UsageOf(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Usage, error)
 }
 
-// TaskRoutes returns the requests about tasks.
+// TaskRoutes returns the routes for tasks.
 func TaskRoutes(tasks Tasks, may Readable) []exchange.Route {
 	s := shownTasks{tasks, may}
 	return []exchange.Route{
@@ -43,8 +43,8 @@ func TaskRoutes(tasks Tasks, may Readable) []exchange.Route {
 	}
 }
 
-// Parent returns the key of the session for which a sub-agent's session works; "" if it is not a sub-agent's,
-// or if nobody knows.
+// Parent returns the key of the session that a sub-agent's session works for; "" if it is not a sub-agent's, or if
+// that is unknown.
 func (k Tasks) Parent(ctx context.Context, session string) (string, error) {
 	if k.Kept == nil {
 		return "", nil
@@ -63,30 +63,30 @@ type shownTasks struct {
 }
 
 const (
-	mostTasks  = 50      // how many tasks a list has at most: of each is summed up what it has used
+	mostTasks  = 50      // how many tasks a list contains at most, because the usage of each is summed up
 	mostReport = 8 << 10 // how many bytes of a report are shown
 )
 
 // A ListedTask is a task in the API's JSON.
 type ListedTask struct {
 	ID      string `json:"id"`
-	Parent  string `json:"parent"`  // the session that has handed it out
-	Session string `json:"session"` // in which the sub-agent works
-	Turn    string `json:"turn"`    // the turn of the parent that has handed it out, and its call
+	Parent  string `json:"parent"`  // the session that handed it out
+	Session string `json:"session"` // the session in which the sub-agent works
+	Turn    string `json:"turn"`    // the parent's turn that handed it out, and the call in that turn
 	Call    string `json:"call"`
 	Agent   string `json:"agent"` // the sub-agent
 	Title   string `json:"title"`
-	Awaited bool   `json:"awaited"` // the turn waits for it
-	// State is prepared (nobody has begun yet), running, waiting (for people), or how it ended: done, failed,
-	// cancelled or lost.
+	Awaited bool   `json:"awaited"` // the parent's turn waits for it
+	// State is prepared (not begun yet), running, waiting (for people), or how it ended: done, failed, cancelled or
+	// lost.
 	State    string     `json:"state"`
-	Stopping bool       `json:"stopping"` // somebody has asked for its end, and it has not ended
+	Stopping bool       `json:"stopping"` // somebody has asked it to end, and it has not ended yet
 	Started  time.Time  `json:"started"`
 	Ended    *time.Time `json:"ended,omitempty"`
-	// Tools are the names of the tools that run now.
+	// Tools are the names of the tools that are running now.
 	Tools []string `json:"tools,omitempty"`
 	Usage taskUsed `json:"usage"`
-	// Report is what the sub-agent has answered, or why it has failed. Cut says that it is longer.
+	// Report is the sub-agent's answer, or why it failed. Cut says that it is longer than shown.
 	Report string `json:"report,omitempty"`
 	Cut    bool   `json:"cut,omitempty"`
 }
@@ -126,7 +126,7 @@ func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// show answers with a task; one that the caller may not see does not exist for it.
+// show answers with a task; a task that the caller may not see doesn't exist for it.
 func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	t, err := s.Kept.GetVisible(r.Context(), w.ID)
@@ -166,7 +166,7 @@ func (s shownTasks) listed(ctx context.Context, tasks ...subagents.Task) ([]List
 	return list, nil
 }
 
-// listedTaskOf returns a task in the API's JSON, without what it does and has used.
+// listedTaskOf returns a task in the API's JSON, without what it is doing and has used.
 func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
 	one := ListedTask{
 		ID: t.ID, Parent: t.Parent, Session: t.Session, Turn: t.Turn, Call: t.Call, Agent: t.Agent, Title: s.Redact(t.Title), Awaited: t.Awaited,
@@ -178,7 +178,7 @@ func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
 	return one
 }
 
-// addCourse adds what a sub-agent does now.
+// addCourse adds what a sub-agent is doing now.
 func (s shownTasks) addCourse(ctx context.Context, one *ListedTask) error {
 	open, err := s.Turns.OpenTurns(ctx, one.Session)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package search serves what was said in sessions, found by the words that were used.
+// Package search serves searches for words that were said in sessions.
 package search
 
 import (
@@ -19,12 +19,12 @@ type Index interface {
 	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
 }
 
-// Sessions are those of which what was said is found.
+// Sessions are the sessions that are searched.
 type Sessions struct {
 	All sessions.Reader
 	// Check returns nil if a caller may read the session with that key, or a refusal.
 	Check func(ctx context.Context, c exchange.Caller, session string) error
-	// Recent returns the sessions that match a query and that are listed for a caller, those that were used last first.
+	// Recent returns the sessions that match a query and that a caller may list, the most recently used first.
 	Recent func(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error)
 }
 
@@ -44,7 +44,7 @@ type hit struct {
 	Link      string        `json:"link,omitempty"`
 }
 
-// Routes returns the request that finds what was said. Those who may read some sessions may search these.
+// Routes returns the route for searches. Whoever may read some sessions may search those.
 func Routes(index Index, in Sessions) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searching{index, in}.find}}
 }
@@ -64,7 +64,7 @@ type query struct {
 	agent, session, person string
 }
 
-// queryOf reads what a request asks for.
+// queryOf reads what a request searches for.
 func queryOf(r *http.Request) (q query, err error) {
 	asked := r.URL.Query()
 	q = query{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
@@ -87,7 +87,7 @@ func queryOf(r *http.Request) (q query, err error) {
 	return q, nil
 }
 
-// find answers with the entries that fit best, of the sessions that the caller may read.
+// find answers with the entries that match best, in the sessions that the caller may read.
 func (s searching) find(w *exchange.Answer, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
@@ -120,14 +120,14 @@ func (s searching) find(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// sessions returns the keys of the sessions that are searched: the one that was asked for, or those that were used
-// last, with an agent and a person if these were named.
+// sessions returns the keys of the sessions to search: the one that was asked for, or the most recently used ones,
+// limited to an agent and a person if these were named.
 func (s searching) sessions(ctx context.Context, by exchange.Caller, q query) (keys []string, err error) {
 	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
 	var page sessions.SessionPage
 	if q.session == "" {
 		page, err = s.in.Recent(ctx, by, in)
-	} else if err = s.in.Check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which no list has
+	} else if err = s.in.Check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
 		in.Keys = []string{q.session}
 		page, err = s.in.All.Recent(ctx, in)
 	}

@@ -12,7 +12,8 @@ import (
 	"parley/sessions"
 )
 
-// kindReply is the kind of what a turn that failed or was stopped has told its person.
+// isAside reports whether an entry contains what an operator said, or a command's reply that was announced to
+// watchers when it was given: these occur in sessions that no platform shows. It is cheap for most other entries.
 const kindReply = "reply"
 
 // isAside reports whether an entry has what an operator has said, or a command's reply that watchers were told when
@@ -29,7 +30,7 @@ func (c *builder) isAside(e sessions.Entry) bool {
 	return err == nil && n.Code == sessions.NoticeOperator
 }
 
-// addAside adds what an operator has said, or the reply to a command, to the snapshot.
+// addAside adds what an operator said, or the reply to a command, to the snapshot.
 func (c *builder) addAside(e sessions.Entry) error {
 	said, err := c.asideOf(e)
 	if err != nil || said.Text == "" {
@@ -67,7 +68,7 @@ func (c *builder) keepAside(said Aside) {
 	}
 }
 
-// asideOf returns what an entry has, without its place. A reply has the id that it has as an event.
+// asideOf returns what an entry contains, without its place among the turns. A reply has the same id as its event.
 func (c *builder) asideOf(e sessions.Entry) (Aside, error) {
 	if e.Kind == sessions.KindCommand {
 		cmd, err := sessions.Decode[sessions.Command](e)

@@ -35,7 +35,7 @@ const (
 )
 
 // A Cache makes snapshots of sessions for those who begin to watch, and shares them: many
-// watchers who come at once cost one reading of the log.
+// watchers who come at once cost only one reading of the log.
 type Cache struct {
 	log       sessions.Reader
 	redact    func() blocks.Redactor
@@ -84,7 +84,7 @@ func (c *Cache) Get(ctx context.Context, key string) (*Rendered, error) {
 	}
 	defer func() { <-c.readSlots }()
 	told, err := read(ctx, c.log, c.redact(), key, info.Entries)
-	if errors.Is(err, sessions.ErrNotFound) { // the session was erased just now
+	if errors.Is(err, sessions.ErrNotFound) { // the session was just erased
 		told, err = &builder{}, nil
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Cache) acquire(key string) *cacheSlot {
 	return s
 }
 
-// release ends a caller's use of a slot. The last user's slot is removed: at once if many
+// release ends a caller's use of a slot. When its last user is gone, it is removed: at once if many
 // are kept, else after keptFor.
 func (c *Cache) release(key string, s *cacheSlot) {
 	c.mu.Lock()

@@ -1,5 +1,5 @@
-// Package trends serves what has happened over time: how turns have ended, how long people have waited for answers,
-// and how calls of tools have gone.
+// Package trends serves statistics over time: how turns ended, how long people waited for answers, and how tool
+// calls went.
 package trends
 
 import (
@@ -12,19 +12,21 @@ import (
 	"parley/sessions/activity"
 )
 
-// Counts has the sums; see [activity.Table].
+// Counts provides the sums; see [activity.Table].
 type Counts interface {
 	Summary(ctx context.Context, by activity.Period, since time.Time) (activity.Summary, error)
 }
 
-// Routes returns the request for the sums. They are for those who may read everything, as they are of everybody.
+// Routes returns the route for the sums. They are only for those who may read everything, because they include
+// everybody.
 func Routes(counts Counts) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/activity", May: exchange.Caller.MayReadAll, Serve: sums{counts}.show}}
 }
 
 type sums struct{ counts Counts }
 
-// show answers with the sums since a time: by default those of the last 24 hours, by hour, or of the last 30 days.
+// show answers with the sums since a time: by default those of the last 24 hours, by hour, or those of the last 30
+// days.
 func (s sums) show(w *exchange.Answer, r *http.Request) error {
 	by := activity.Period(cmp.Or(r.URL.Query().Get("by"), string(activity.Hour)))
 	if by != activity.Hour && by != activity.Day {
