@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// startGrace is how long after the start a refused token of a channel that receives
-	// ends the server. Later, or if the channel only sends, a refused token is an outage
-	// of that channel alone.
+	// startGrace is how long after the start a refused token of a receiving channel ends the
+	// server. Later, or if the channel only sends, a refused token is only an outage of that
+	// channel.
 	startGrace = time.Minute
 	// refusedWait is how long the server waits before it tries a refused account again.
 	refusedWait = time.Minute
 )
 
 // rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it again
-// after the platform has refused the bot's account, which while the server runs is no reason to
-// end it.
+// after the platform has refused the bot's account, which is no reason to end a running server.
 func (l *endpoint) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
 	for {
 		err := run(ctx)

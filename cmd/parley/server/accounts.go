@@ -13,10 +13,10 @@ import (
 	"parley/cmd/parley/server/platforms"
 )
 
-// probeEvery is the interval at which a platform that was not reached is tried again.
+// probeEvery is the interval at which an unreachable platform is tried again.
 const probeEvery = 30 * time.Second
 
-// offerEvery is how often it is checked whether a channel has an owner by now.
+// offerEvery is how often to check whether a channel has an owner by now.
 const offerEvery = time.Minute
 
 // accounts looks after the bot's accounts on the platforms.
@@ -28,8 +28,8 @@ type accounts struct {
 	offer func(text string)
 }
 
-// Run looks after the accounts while nothing is said: it offers those that have no owner, and asks those
-// that only send whether they are in order.
+// Run looks after the accounts while no messages arrive: it shows invitations for those that have no owner, and
+// checks whether those that only send are in order.
 func (a *accounts) Run(ctx context.Context) error {
 	return a.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
 		switch {
@@ -44,8 +44,8 @@ func (a *accounts) Run(ctx context.Context) error {
 	})
 }
 
-// warnOfScopeChange warns at the start if a channel's conversations are divided into
-// sessions in another way than when it was served last. It delays nothing.
+// warnOfScopeChange warns at the start if a channel's conversations are divided into sessions in a different way
+// than when the channel was last served. It delays nothing.
 func (a *accounts) warnOfScopeChange(ctx context.Context, l *endpoint) {
 	const subject = "session_scope"
 	was, err := a.home.Book.Noted(ctx, subject, l.name)
@@ -61,8 +61,8 @@ func (a *accounts) warnOfScopeChange(ctx context.Context, l *endpoint) {
 	}
 }
 
-// offerOwnership offers a link or a code, as long as a channel has no owner, that makes whoever
-// uses it first the owner: once, and again whenever the last code has expired.
+// offerOwnership shows a link or a code that makes whoever uses it first the owner, as long as a channel has no
+// owner: once, and again whenever the last code has expired.
 func (a *accounts) offerOwnership(ctx context.Context, l *endpoint) {
 	for last := ""; ; {
 		last = a.offerCode(ctx, l, last)
@@ -74,8 +74,7 @@ func (a *accounts) offerOwnership(ctx context.Context, l *endpoint) {
 	}
 }
 
-// offerCode offers the current link or code unless it is the last that was offered, and returns
-// its code.
+// offerCode shows the current link or code unless it is the last one that was shown, and returns its code.
 func (a *accounts) offerCode(ctx context.Context, l *endpoint, last string) string {
 	if owned, err := a.owners.own(ctx, l.name); err != nil || owned {
 		return last
@@ -101,10 +100,9 @@ func (a *accounts) offerCode(ctx context.Context, l *endpoint, last string) stri
 	return code
 }
 
-// probeAccount asks the platform of a channel that only sends for the bot's account: at
-// the start, so that a refused token is reported before the first alert is sent, and
-// again while the platform is not reached, since otherwise only a message would find out
-// that it is back.
+// probeAccount asks the platform of a channel that only sends for the bot's account: at the start, so that a
+// refused token is reported before the first alert is sent, and repeatedly while the platform is unreachable,
+// because otherwise nobody would find out that it is back until the next message.
 func (a *accounts) probeAccount(ctx context.Context, l *endpoint) {
 	for told := false; ; {
 		if !told || !channels.Connected(l.channel) {

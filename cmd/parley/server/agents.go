@@ -35,7 +35,7 @@ type agents struct {
 	guard      *guarding
 }
 
-// of returns the agent that a session's key names, by the settings in force.
+// of returns the agent named in a session's key, according to the current settings.
 func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	name := sessions.AgentOf(session)
 	set, ok := a.settings.Load().Agents[name]
@@ -58,10 +58,10 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	granted := a.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || sessions.AgentOf(parent) == name && isOwnerTerminal(parent))
 	copyFiles, titles := a.shown.copyFiles, a.chains.byAgent[models.ForTitles(name)]
 	var caps []bill.Cap
-	if parent != "" { // a sub-agent has only what its parent has
+	if parent != "" { // a sub-agent gets only what its parent has
 		above := sessions.AgentOf(parent)
 		granted = granted.Within(a.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
-		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would watch over its schedules
+		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would watch its schedules
 		copyFiles, titles = nil, nil                                                // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {
 			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
@@ -78,8 +78,8 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	}, nil
 }
 
-// toolsOf returns the tools that an agent has in a session, in the owner's terminal also
-// those of all MCP servers.
+// toolsOf returns the tools that an agent has in a session; in the owner's terminal these include
+// the tools of all MCP servers.
 func (a *agents) toolsOf(ctx context.Context, all *tools.Set, session, name string, terminal bool) *tools.Set {
 	return a.skills.With(a.mcp.With(ctx, a.toolbox.granted(all, a.rights.capabilities(session)), name, terminal), session)
 }

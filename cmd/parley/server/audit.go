@@ -17,7 +17,7 @@ import (
 type auditing struct {
 	foundation
 	*audit.Trail
-	file *audit.File // nil where none is configured
+	file *audit.File // nil if none is configured
 }
 
 // newAuditing makes the auditing.
@@ -31,8 +31,8 @@ func newAuditing(on foundation) *auditing {
 	return a
 }
 
-// Load checks that the file can be written. For a process that only reads (the role Reader) it does not
-// create the file.
+// Load checks that the file can be written to. In a process that only reads (the role Reader) it doesn't create the
+// file.
 func (a *auditing) Load(context.Context) error {
 	if a.file == nil || a.role == Reader {
 		return nil
@@ -46,8 +46,8 @@ func (a *auditing) Load(context.Context) error {
 	return nil
 }
 
-// auditRetention returns how long audit records are kept: no longer than the logs of the sessions
-// that they are about.
+// auditRetention returns how long audit records are kept: no longer than the logs of the sessions that they belong
+// to.
 func auditRetention(c *config.Config) time.Duration {
 	days := c.Audit.Days
 	if c.Retention.Days > 0 {
@@ -62,7 +62,7 @@ func (a *auditing) access() api.Audit {
 	return api.Audit{Record: a.Record, Records: a.Records, Lost: a.metrics.AuditLost, Reads: a.role != Reader}
 }
 
-// decided records who has become an owner by a code, and about whom an owner has decided in a chat.
+// decided records who became an owner by using a code, and about whom an owner decided in a chat.
 func (a *auditing) decided(ctx context.Context, by, person, result string) {
 	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: by, Result: result, Detail: person}
 	if err := a.Record(context.WithoutCancel(ctx), record); err != nil {

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/api"
 )
 
-// newChannelNews makes the part that tells watchers when a channel of a platform is up or down.
+// newChannelNews makes the part that tells watchers when a platform's channel goes up or down.
 func newChannelNews(on foundation, all endpoints) *connections.Watch {
 	w := &connections.Watch{Events: on.home.Bus, Notes: on.home.Book}
 	for _, l := range all {
@@ -22,14 +22,14 @@ func newChannelNews(on foundation, all endpoints) *connections.Watch {
 	return w
 }
 
-// isKnownHere reports whether this process knows how a channel does: it receives for the channel, or any
+// isKnownHere reports whether this process knows the state of a channel: it receives for the channel, or any
 // process can tell, because the channel receives by HTTP or only sends.
 func (l *endpoint) isKnownHere() bool {
 	_, byHTTP := channels.AsHTTPReceiver(l.channel)
 	return !l.receive || byHTTP || l.isOurs()
 }
 
-// channelFacts returns what the fleet knows of the channels.
+// channelFacts returns what the fleet knows about the channels.
 func (f *front) channelFacts(ctx context.Context) (map[string]api.ChannelFacts, error) {
 	noted, err := connections.Read(ctx, f.home.Book)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// commands says where the commands of agents run.
+// commands determines where agents' commands run.
 type commands struct {
 	foundation
 	rights *rights
@@ -50,22 +50,22 @@ func (c *commands) place(ctx context.Context, call tools.Call, path string) (san
 	return p, nil
 }
 
-// workspacePlace returns where the commands of a call run that have the whole workspace.
+// workspacePlace returns where the commands of a call run that may use the whole workspace.
 func (c *commands) workspacePlace(ctx context.Context, call tools.Call) (sandbox.Place, error) {
 	return c.place(ctx, call, "")
 }
 
-// gitPlace returns where git runs for a call, without the network. None of the git tools
-// needs the network, and a program that an agent has written for git to run must not get
-// it through them. Without a sandbox the network cannot be taken away.
+// gitPlace returns where git runs for a call, without the network. None of the git tools needs the
+// network, and a program that an agent has made git run must not get it through them. Without a
+// sandbox the network cannot be taken away.
 func (c *commands) gitPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	p, err := c.place(ctx, call, path)
 	p.Network = p.Network && c.settings.Load().Sandbox.Mode == string(sandbox.None)
 	return p, err
 }
 
-// skillPlace returns where a skill's program runs. The program has the network only if it
-// wants it.
+// skillPlace returns where a skill's program runs. The program gets the network only if it asks for
+// it.
 func (c *commands) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
 		return c.place(ctx, call, "")

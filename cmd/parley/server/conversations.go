@@ -11,7 +11,7 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// conversations tells to which session a message belongs, by where it was said.
+// conversations determines which session a message belongs to, by where it was said.
 type conversations struct {
 	foundation
 	endpoints endpoints
@@ -20,7 +20,7 @@ type conversations struct {
 	answered bool
 }
 
-// router returns what decides to which sessions a channel's messages belong.
+// router returns the router that decides which sessions a channel's messages belong to.
 func (c *conversations) router(l *endpoint) *routing.Router {
 	return &routing.Router{
 		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MaySplitByPerson: c.home.MayPart, Log: c.log,
@@ -34,7 +34,7 @@ func (c *conversations) router(l *endpoint) *routing.Router {
 	}
 }
 
-// sessionOf returns the session to which a message belongs; "" if its channel is not here.
+// sessionOf returns the session that a message belongs to; "" if its channel is not here.
 func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, error) {
 	i := slices.IndexFunc(c.endpoints, func(l *endpoint) bool { return l.name == in.At.Channel })
 	if i < 0 {
@@ -44,14 +44,14 @@ func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, 
 	return to.Session, err
 }
 
-// replySession returns the session to which a reply at an address would belong; "" where no
-// agent listens.
+// replySession returns the session that a reply at an address would belong to; "" if no agent
+// listens there.
 func (c *conversations) replySession(ctx context.Context, at bus.Address) (session string, err error) {
 	if !c.answered && c.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
 		return "", nil
 	}
 	if at.Channel == events.Name {
-		session, _ = c.events.Session(at) // an address that none has
+		session, _ = c.events.Session(at) // an address that no webhook has
 		return session, nil
 	}
 	if at.Channel == heartbeat.Name {

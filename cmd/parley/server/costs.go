@@ -15,18 +15,19 @@ import (
 	"parley/sessions/bill"
 )
 
-// defaultCaps is the subject under which the book notes which of the default caps on cost were
+// defaultCaps is the subject under which the book records which of the default cost caps were
 // announced.
 const defaultCaps = "default caps"
 
-// costs says what models have cost, what they may cost, and tells those whom that concerns.
+// costs knows what models have cost and what they may cost, and tells the people concerned.
 type costs struct {
 	foundation
 	*billing.UsageReporter
 	owners *owners
 }
 
-// newCosts makes the costs of these models. What they may cost is known only if some price is.
+// newCosts makes the costs for these models. What they may cost is known only if some price is
+// known.
 func newCosts(on foundation, o *owners, of *modelChains) *costs {
 	c := &costs{foundation: on, owners: o}
 	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Budget: on.home.Store.Money()}
@@ -38,14 +39,14 @@ func newCosts(on foundation, o *owners, of *modelChains) *costs {
 	return c
 }
 
-// Load reads the list of the models' prices, to learn which date it is of.
+// Load reads the price list, to find out its date.
 func (c *costs) Load(context.Context) error {
 	list, err := models.Prices(c.settings.Load())
 	c.Prices = list.Date
 	return err
 }
 
-// Run announces the caps that hold by default, once.
+// Run announces, once, the caps that apply by default.
 func (c *costs) Run(ctx context.Context) error {
 	if err := c.announceDefaultCaps(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("nobody may have been told which caps on models hold", slog.Any("error", err))
@@ -53,7 +54,7 @@ func (c *costs) Run(ctx context.Context) error {
 	return nil
 }
 
-// currentCaps returns what models may cost, by the settings in force.
+// currentCaps returns what models may cost, according to the current settings.
 func (c *costs) currentCaps() billing.Caps {
 	now := c.settings.Load()
 	most := now.Budget
@@ -64,13 +65,13 @@ func (c *costs) currentCaps() billing.Caps {
 	return caps
 }
 
-// spent returns what was spent of a cap, without what is set aside.
+// spent returns how much of a cap was spent, without what is reserved.
 func (c *costs) spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error) {
 	micro, _, err = c.home.Store.Money().State(ctx, of, at)
 	return micro, err
 }
 
-// linked returns the ids of all people who are known to be the same person as this one.
+// linked returns the ids of all accounts that are known to belong to the same person as this one.
 func (c *costs) linked(ctx context.Context, person string) (all []string, err error) {
 	links, err := c.home.Book.Linked(ctx, person)
 	for _, l := range links {
@@ -79,12 +80,11 @@ func (c *costs) linked(ctx context.Context, person string) (all []string, err er
 	return all, err
 }
 
-// announceDefaultCaps announces the caps on models that hold by default: in the log, and
-// to the owners of a bot that people used before there were caps. Each cap is announced
-// once.
+// announceDefaultCaps announces the caps on models that apply by default: in the log, and to the
+// owners of a bot that people used before there were caps. It announces each cap once.
 func (c *costs) announceDefaultCaps(ctx context.Context) error {
 	if c.Caps == nil {
-		return nil // no cap holds without known prices
+		return nil // no cap applies without known prices
 	}
 	now := c.settings.Load()
 	text, notes := billing.DefaultCapsText(c.currentCaps(), func(key string) bool { return now.Origin("budget."+key) != "" })
@@ -107,7 +107,8 @@ func (c *costs) announceDefaultCaps(ctx context.Context) error {
 	return c.home.Book.SetNote(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
 }
 
-// reservations returns what settles the cost of calls that nobody works on any more.
+// reservations returns the sweeper that settles the cost of calls that nobody is working on any
+// longer.
 func (c *costs) reservations() *billing.Sweeper {
 	return &billing.Sweeper{Bus: c.home.Bus, Settle: c.home.Store.SettleAbandoned, Log: c.log}
 }

@@ -41,15 +41,15 @@ func (d *dispatchers) planReply(topic, id string, body []byte) (channels.Send, b
 	return channels.Send{}, false
 }
 
-// mayShorten reports whether a long text may be sent as its beginning and a file. It may if every
-// process that serves is of a release that can send such messages.
+// mayShorten reports whether a long text may be sent as its beginning and a file. It may if every serving process
+// is from a release that can send such messages.
 func (d *dispatchers) mayShorten(ctx context.Context) bool {
 	why, err := d.home.MaySendFiles(ctx)
 	return err == nil && why == ""
 }
 
-// mayGrow reports whether an answer may be shown by a message that grows while the answer is
-// made. It may if every process that serves is of a release that can take over such a message.
+// mayGrow reports whether an answer may be shown in a message that grows while the answer is being made. It may if
+// every serving process is from a release that can take over such a message.
 func (d *dispatchers) mayGrow(ctx context.Context) bool {
 	may, err := d.home.MayGrow(ctx)
 	return err == nil && may

@@ -10,14 +10,14 @@ import (
 	"parley/cmd/parley/data/erase"
 )
 
-// erasing erases what people have said, from everywhere: the home, the servers that are used in its
-// place, and this process's memory.
+// erasing erases what people have said, from everywhere: the home, the servers used in its place, and this
+// process's memory.
 type erasing struct {
 	foundation
 	audit    *auditing
 	copies   copies.Files
 	rewriter *erase.Rewriter
-	memories []forgetter // of this process
+	memories []forgetter // the parts of this process that hold such data in memory
 }
 
 // newErasing makes the erasing.
@@ -25,7 +25,7 @@ func newErasing(on foundation, a *auditing, c copies.Files) *erasing {
 	return &erasing{foundation: on, audit: a, copies: c, rewriter: erase.NewRewriter(on.home.Store, on.settings.Load().Store.URL != "", on.log)}
 }
 
-// eraser returns what erases, by the settings in force.
+// eraser returns an eraser for the current settings.
 func (e *erasing) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
 		Bus: e.home.Bus, Store: e.home.Store, Book: e.home.Book, Workspaces: undo.Dirs{Workspaces: e.home.Workspaces, Store: e.home.Snapshots},
@@ -34,7 +34,7 @@ func (e *erasing) eraser() *erase.Eraser {
 	})
 }
 
-// Run erases what is old, if the settings say for how long it is kept.
+// Run erases what is old, if the settings say how long it is kept.
 func (e *erasing) Run(ctx context.Context) error {
 	days := e.settings.Load().Retention.Days
 	if days <= 0 {
@@ -43,8 +43,8 @@ func (e *erasing) Run(ctx context.Context) error {
 	return e.eraser().Run(ctx, e.home.Bus, days)
 }
 
-// rewrite rewrites the databases for what was erased. A process that ends soon does so at its end, when
-// nobody waits for it.
+// rewrite rewrites the databases after erasures. A process that ends soon does so at its end, when nobody waits for
+// it.
 func (e *erasing) rewrite(ctx context.Context) error {
 	if e.role.Serves() || e.role.Works() {
 		return e.rewriter.Run(ctx)
@@ -55,15 +55,14 @@ func (e *erasing) rewrite(ctx context.Context) error {
 // meet implements host.
 func (e *erasing) meet(all []part) { e.memories = having[forgetter](all) }
 
-// clearMemory forgets what this process remembers of conversations and people.
+// clearMemory clears what this process remembers about conversations and people.
 func (e *erasing) clearMemory() {
 	for _, m := range e.memories {
 		m.Clear()
 	}
 }
 
-// beyondErasing returns the data that no erasure reaches, such as backups, and for each what the
-// operator can do about it.
+// beyondErasing returns the data that no erasure reaches, such as backups, and what the operator can do about each.
 func (e *erasing) beyondErasing() []erase.NotErased {
 	var kept []erase.NotErased
 	asides, err := backup.OldDataDirs(e.home.Dir)

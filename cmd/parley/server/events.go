@@ -8,7 +8,7 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// newEvents makes the channel of the events that programs post to agents.
+// newEvents makes the channel for the events that programs post to agents.
 func newEvents(on foundation) *events.Channel {
 	return &events.Channel{
 		Bus: on.home.Bus, Events: on.home.Bus, Book: on.home.Book,
@@ -19,7 +19,8 @@ func newEvents(on foundation) *events.Channel {
 	}
 }
 
-// admitEvent returns a function for why a webhook's event may not start a turn; nil if it may.
+// admitEvent returns a function that says why a webhook's event may not start a turn; nil if it
+// may.
 func admitEvent(c *events.Channel) func(context.Context, bus.Inbound) (*agent.Refusal, error) {
 	return func(ctx context.Context, in bus.Inbound) (*agent.Refusal, error) {
 		refused, err := c.Admit(ctx, in)

@@ -14,7 +14,8 @@ import (
 	"parley/tools/message"
 )
 
-// fileCopies copies the files that go with messages; the copies wait until the messages are sent.
+// fileCopies copies the files that go with messages; the copies are kept until the messages are
+// sent.
 type fileCopies struct {
 	foundation
 	endpoints endpoints
@@ -22,7 +23,7 @@ type fileCopies struct {
 	copies    copies.Files
 }
 
-// Run removes, until ctx is done, copies that were to be sent but will not be, because a process has
+// Run removes, until ctx is done, copies that were to be sent but never will be, because a process
 // died.
 func (f *fileCopies) Run(ctx context.Context) error {
 	return copies.Sweeper{Files: f.copies, Bus: f.home.Bus, Book: f.home.Book, Log: f.log}.Run(ctx, f.home.Bus)
@@ -30,7 +31,7 @@ func (f *fileCopies) Run(ctx context.Context) error {
 
 // attach copies the files of a request out of its session's workspace and attaches the copies to
 // its messages. It records that every message needs the copies before the first message is
-// published, so that none is removed too early.
+// published, so that no copy is removed too early.
 func (f *fileCopies) attach(ctx context.Context, r message.Request, outs []bus.Outbound) error {
 	if len(r.Files) == 0 {
 		return nil
@@ -63,7 +64,7 @@ func (f *fileCopies) attach(ctx context.Context, r message.Request, outs []bus.O
 	return f.home.OwnOutgoing()
 }
 
-// mostFileBytes returns how many bytes a file that is sent to a channel may have.
+// mostFileBytes returns the largest size, in bytes, of a file that is sent to a channel.
 func (f *fileCopies) mostFileBytes(channel string) int64 {
 	most := int64(config.DefaultFilesMB)
 	if c, ok := f.settings.Load().Channels[channel]; ok && c.FilesMB > 0 {

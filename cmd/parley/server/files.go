@@ -16,8 +16,8 @@ import (
 	"parley/sessions"
 )
 
-// newFiles makes the keeper of the files that come with messages, and of those that models look at, in
-// the sessions' workspaces.
+// newFiles makes the keeper of the files that come with messages, and of those that models look at, in the
+// sessions' workspaces.
 func newFiles(on foundation, all endpoints, of *modelChains, w *workspaces) *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: on.home.Workspace, Writable: w.openUntil,
@@ -55,7 +55,7 @@ func (f *front) keepUploads(ctx context.Context, session, message string, all []
 	return kept, nil
 }
 
-// transcriberOf returns what transcribes voice messages; nil if none is configured.
+// transcriberOf returns the transcriber of voice messages; nil if none is configured.
 func transcriberOf(c *config.Config) attachments.Transcriber {
 	t := c.Transcribe
 	if t == (config.Transcribe{}) {
@@ -64,8 +64,8 @@ func transcriberOf(c *config.Config) attachments.Transcriber {
 	return transcribe.New(transcribe.Config{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: cmp.Or(t.Model, "whisper-1")})
 }
 
-// fetcherOf returns what fetches the files that came over a channel, and how many bytes one
-// may have; nil if the channel has no files.
+// fetcherOf returns the fetcher of files that came over a channel, and the largest size of a file in bytes; nil if
+// the channel has no files.
 func fetcherOf(up attachments.Uploads, all endpoints, channel string, c *config.Config) (channels.Fetcher, int64) {
 	if channel == console.Name || channel == web.Name {
 		return up, config.DefaultFilesMB << 20

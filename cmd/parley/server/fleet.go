@@ -9,19 +9,18 @@ import (
 	"parley/bus"
 )
 
-// fleetMetricsHold is the name, held on the bus by one process at a time, that says whose metrics
-// include those of the whole fleet.
+// fleetMetricsHold is a name, held on the bus by one process at a time, that determines whose metrics include those
+// of the whole fleet.
 const fleetMetricsHold = "metrics"
 
-// fleetMetrics has this process's metrics include those of the whole fleet if no other's do.
+// fleetMetrics makes this process's metrics include those of the whole fleet if no other process's do.
 type fleetMetrics struct {
 	foundation
 	included atomic.Bool
 }
 
-// Run has the metrics include those of the whole fleet while this process holds fleetMetricsHold, which
-// it tries to get until ctx is done. Only processes that listen on HTTP do so, because nobody asks the
-// others for metrics.
+// Run makes the metrics include those of the whole fleet while this process holds fleetMetricsHold, which it tries
+// to get until ctx is done. Only processes that listen on HTTP call it, because nobody asks the others for metrics.
 func (f *fleetMetrics) Run(ctx context.Context) {
 	err := bus.WhileHeld(ctx, f.home.Bus, fleetMetricsHold, func(held context.Context) error {
 		f.included.Store(true)
@@ -34,7 +33,7 @@ func (f *fleetMetrics) Run(ctx context.Context) {
 	}
 }
 
-// shared returns what the metrics of the whole fleet are looked up in.
+// shared returns the sources of the whole fleet's metrics.
 func (f *fleetMetrics) shared() metrics.Fleet {
 	return metrics.Fleet{Holder: f.included.Load, Bus: f.home.Bus, Book: f.home.Book, Reserved: func(ctx context.Context) (int64, error) {
 		aside, err := f.home.Store.Money().SetAside(ctx)

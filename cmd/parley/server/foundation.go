@@ -24,25 +24,25 @@ type foundation struct {
 	metrics  *metrics.Metrics
 	version  string // of this program
 	started  time.Time
-	point    func(string) // called where a test may kill the process; nil but in chaos builds
+	point    func(string) // called where a test may kill the process; nil except in chaos builds
 }
 
-// settings are the settings in force, which a reload replaces. They are read anew for each use.
+// settings are the current settings, which a reload replaces. They are loaded again for each use.
 type settings struct{ atomic.Pointer[config.Config] }
 
-// newSettings returns settings with c in force.
+// newSettings returns settings that are initially c.
 func newSettings(c *config.Config) *settings {
 	s := &settings{}
 	s.Store(c)
 	return s
 }
 
-// Reload puts the next settings into force.
+// Reload makes the next settings the current ones.
 func (s *settings) Reload(next *config.Config) (apply func(), err error) {
 	return func() { s.Store(next) }, nil
 }
 
-// places returns the addresses for which a list of targets and addresses stands.
+// places returns the addresses that a list of targets and addresses refers to.
 func (s *settings) places(written []string) (all []bus.Address) {
 	targets := s.Load().Targets
 	for _, place := range written {

@@ -28,7 +28,7 @@ import (
 	"parley/sessions"
 )
 
-// front serves programs and terminals: by the HTTP server and by the home's socket.
+// front serves programs and terminals: over the HTTP server and the home's socket.
 type front struct {
 	foundation
 	endpoints     endpoints
@@ -41,7 +41,7 @@ type front struct {
 	erasing       *erasing
 	schedules     *schedules.Scheduler
 	checks        []checked
-	further       []exchange.Route // of other parts
+	further       []exchange.Route // from other parts
 	fleet         *fleetMetrics
 	hidden        *secrets
 	stopJob       func(context.Context, sessions.Job) error
@@ -51,12 +51,12 @@ type front struct {
 
 	token        string
 	ownerMark    string       // see [api.Access]
-	socket, port net.Listener // port is nil if no port is listened on
-	// The APIs for requests through the home's socket and over the network; nil while they do not run.
+	socket, port net.Listener // port is nil if no port is open
+	// The APIs for requests through the home's socket and over the network; nil while they are not running.
 	local, network atomic.Pointer[api.API]
 }
 
-// newFront makes the front, and has the metrics look up how the parts do.
+// newFront makes the front, and makes the metrics ask the parts for their figures.
 func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden *secrets) *front {
 	fleet := &fleetMetrics{foundation: on}
 	on.metrics.LookUp(metrics.Sources{
@@ -83,8 +83,8 @@ func (f *front) meet(all []part) {
 	}
 }
 
-// Load reads the token of the home's owner, and makes one if there is none. A Reader serves its socket
-// alone, so its token need not be kept.
+// Load reads the token of the home's owner, and creates one if there is none. A Reader serves only its socket, so
+// its token need not be stored.
 func (f *front) Load(ctx context.Context) (err error) {
 	if f.role == Reader {
 		f.token = rand.Text() + rand.Text()
@@ -99,10 +99,10 @@ func (f *front) Load(ctx context.Context) (err error) {
 	return err
 }
 
-// ownerMark is the subject of the note with what the owner's sign-ins depend on.
+// ownerMark is the subject of the note that stores what the owner's sign-ins depend on.
 const ownerMark = "owner_mark"
 
-// recheck ends the streams of callers who may not watch any more, whichever API of this process serves them.
+// recheck ends the streams of callers who are no longer allowed to watch, on both APIs of this process.
 func (f *front) recheck() {
 	for _, a := range []*api.API{f.local.Load(), f.network.Load()} {
 		if a != nil {
@@ -111,21 +111,22 @@ func (f *front) recheck() {
 	}
 }
 
-// Reload ends the streams of callers who may not watch any more, once the next settings are in force.
+// Reload ends the streams of callers who are no longer allowed to watch, once the next settings are the current
+// ones.
 func (f *front) Reload(*config.Config) (apply func(), err error) {
 	return func() {
 		f.recheck()
 	}, nil
 }
 
-// address returns where HTTP listens; "" for nowhere. chosen is what the command line says, nil if
-// it says nothing.
+// address returns where HTTP listens; "" for nowhere. chosen is the value from the command line, nil if there is
+// none.
 func (f *front) address(chosen *string) (string, error) {
 	if chosen == nil {
 		if f.role.Receives() {
 			return f.settings.Load().HTTP.Listen, nil
 		}
-		return "", nil // a process that only works listens only if it is told to
+		return "", nil // a process that is only a worker listens only if it is told to
 	}
 	for _, l := range f.endpoints {
 		if *chosen == "" && l.receive && f.role.Receives() && l.config.ByHTTP() {
@@ -151,7 +152,7 @@ func (f *front) listen(address string) (err error) {
 	return nil
 }
 
-// Run answers on what listen has opened until ctx is done.
+// Run serves what listen has opened until ctx is done.
 func (f *front) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	errs := make([]error, 2)
@@ -168,7 +169,7 @@ func (f *front) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// newAPI makes the API: if local is true for the home's socket, otherwise for the network.
+// newAPI makes the API: for the home's socket if local is true, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
 		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.endpoints.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
@@ -204,8 +205,8 @@ func (f *front) tokens() []api.Token {
 	return list
 }
 
-// publicHosts returns the host names by which platforms, and the browsers of people who
-// sign in to an MCP server, reach this server.
+// publicHosts returns the host names by which platforms, and the browsers of people who sign in to an MCP server,
+// reach this server.
 func (f *front) publicHosts() []string {
 	var names []string
 	if u, err := url.Parse(f.settings.Load().HTTP.PublicURL); err == nil && u.Host != "" {
@@ -219,13 +220,13 @@ func (f *front) publicHosts() []string {
 	return names
 }
 
-// configuredChannels returns the names of all channels in the configuration, also where this
-// process has connected none, as with the role Reader.
+// configuredChannels returns the names of all channels in the configuration, even if this process has connected
+// none, for example with the role Reader.
 func (f *front) configuredChannels() []string {
 	return slices.Sorted(maps.Keys(f.settings.Load().Channels))
 }
 
-// toolCounts returns how many calls of each tool were made and failed in this process.
+// toolCounts returns how often each tool was called, and how often it failed, in this process.
 func (f *front) toolCounts() []api.ToolCount {
 	list := []api.ToolCount{}
 	for _, t := range f.metrics.Tools() {

@@ -24,11 +24,11 @@ type gateways struct {
 	capabilities func(session string) []tools.Permission
 	// worksBeside reports whether there is something to stop in a session that has no mail.
 	worksBeside func(ctx context.Context, session string) (bool, error)
-	// ownData carries out a person's command about the data that is kept about them.
+	// ownData carries out a person's command about the data that is stored about them.
 	ownData func(ctx context.Context, in bus.Inbound) error
-	// decided is told who has become an owner in a chat, and about whom owners have decided there.
+	// decided is told who became an owner in a chat, and about whom owners decided there.
 	decided func(ctx context.Context, by, person, result string)
-	// note has a record written of a message that was refused.
+	// note records that a message was refused.
 	note func(sessions.AuditRecord)
 }
 
@@ -40,9 +40,9 @@ func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 	}
 }
 
-// Run runs, for each channel that receives, the gateway that publishes what people say.
-// One process of the fleet does so for a channel; if the platform sends HTTP requests, every
-// process does.
+// Run runs, for each channel that receives, the gateway that publishes what people say. Only one
+// process in the fleet does so for a channel; if the platform sends HTTP requests, every process
+// does.
 func (g *gateways) Run(ctx context.Context) error {
 	return g.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
@@ -66,7 +66,7 @@ func (g *gateways) Run(ctx context.Context) error {
 	})
 }
 
-// countIn has it remembered that somebody who may talk to the bot has said something.
+// countIn records that somebody who may talk to the bot has said something.
 func (l *endpoint) countIn(route gateway.RouteFunc) gateway.RouteFunc {
 	return func(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 		l.traffic.NoteReceived()
@@ -92,7 +92,7 @@ func (g *gateways) capabilitiesText(l *endpoint) func(session string, opened bus
 	}
 }
 
-// hasMessage reports whether a session's log has the message with this id.
+// hasMessage reports whether a session's log contains the message with this id.
 func (g *gateways) hasMessage(ctx context.Context, session, message string) (bool, error) {
 	_, err := g.home.Store.Find(ctx, session, message)
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -101,8 +101,8 @@ func (g *gateways) hasMessage(ctx context.Context, session, message string) (boo
 	return err == nil, err
 }
 
-// receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name
-// on the bus, which only one process can do at a time.
+// receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name on
+// the bus, which only one process can do at a time.
 func (g *gateways) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, g.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
 		l.held.Store(true)

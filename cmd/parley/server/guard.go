@@ -19,8 +19,8 @@ import (
 	"parley/tools/guard"
 )
 
-// CheckRule checks a rule: unknown is the tool that the rule names, if there is no such tool among
-// those that known returns, and err says why the rule cannot be read.
+// CheckRule checks a rule: unknown is the tool that the rule names, if it is not among those that known returns,
+// and err says why the rule cannot be parsed.
 func CheckRule(text string, known func() []string) (unknown string, err error) {
 	rule, err := guard.ParseRule(text)
 	if err != nil {
@@ -29,15 +29,13 @@ func CheckRule(text string, known func() []string) (unknown string, err error) {
 	return rule.UnknownTool(known()), nil
 }
 
-// CheckHook returns why a command line cannot be used as a hook, a program that is asked
-// about calls.
+// CheckHook returns why a command line cannot be used as a hook, which is a program that is asked about calls.
 func CheckHook(command string) error {
 	_, err := guard.ParseHook(command)
 	return err
 }
 
-// A callGuard decides whether a tool call may run, by the rules and by the programs that the
-// operator has named.
+// A callGuard decides whether a tool call may run, using the rules and the programs that the operator has named.
 type callGuard struct {
 	*guard.Guard
 	before []func(context.Context, tools.Call) tools.Verdict
@@ -63,7 +61,7 @@ func newGuarding(on foundation, r *rights, w *workspaces, d *onbehalf.Sender, ru
 	return all
 }
 
-// Load puts the rules and programs of the settings into force.
+// Load applies the rules and programs in the settings.
 func (g *guarding) Load(context.Context) error {
 	apply, err := g.Reload(g.settings.Load())
 	if err == nil {
@@ -118,11 +116,11 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 	})
 }
 
-// ownToken returns, as a list of one, the token that the home has for its API, so that it can be
-// redacted; nil if there is none. In a new home it is made here, so that it is redacted from the start;
-// if that fails, the front says so.
+// ownToken returns, as a list of one, the home's own token for its API, so that it can be redacted; nil if there is
+// none. In a new home it is created here, so that it is redacted from the start; if that fails, the front reports
+// it.
 func (g *guarding) ownToken() []string {
-	if g.role == Reader { // which makes none
+	if g.role == Reader { // a Reader creates none
 		raw, err := os.ReadFile(filepath.Join(g.home.Dir, home.TokenFile))
 		if err != nil {
 			return nil
@@ -136,8 +134,8 @@ func (g *guarding) ownToken() []string {
 	return []string{token}
 }
 
-// newHook makes a hook, a program that is asked about calls. When the program fails, the
-// owners are notified.
+// newHook makes a hook, which is a program that is asked about calls. When the program fails, the owners are
+// notified.
 func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
@@ -147,13 +145,13 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 	return h, err
 }
 
-// decide returns what the rules in force decide about a call.
+// decide returns what the current rules decide about a call.
 func (g *guarding) decide(ctx context.Context, call tools.Call) tools.Verdict {
 	return underBoth(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Decide(ctx, call) })
 }
 
-// underBoth decides about a call of a sub-agent by its own rules and by those of the agent for
-// which it works, and returns the stricter of the two decisions.
+// underBoth decides about a sub-agent's call by its own rules and by those of the agent that it works for, and
+// returns the stricter of the two decisions.
 func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
 	v := decide(call)
 	above := sessions.AgentOf(call.Parent)
@@ -180,8 +178,7 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 	}
 }
 
-// newMarker makes what records which files of a workspace may hold text that strangers have
-// written.
+// newMarker makes the marker that records which files in a workspace may contain text written by strangers.
 func newMarker(w *workspaces, running *jobs.Runner) guard.Marker {
 	return guard.Marker{
 		Open:   func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.openUntil(ctx, call) },

@@ -19,8 +19,8 @@ type introductions struct {
 	chains *modelChains
 }
 
-// on returns a function for the text that introduces the bot to people who talk to it
-// on a channel for the first time; the function returns "" if there is no such text.
+// on returns a function for the text that introduces the bot to people who talk to it on a channel
+// for the first time; the function returns "" if there is no such text.
 func (i *introductions) on(l *endpoint) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		c := i.settings.Load()
@@ -46,8 +46,8 @@ func agentsOf(c config.Channel) []string {
 	return slices.Compact(all)
 }
 
-// modelPlaces returns where texts to these agents go to be answered, for welcome.Facts. If
-// some go to a provider, the list does not have this machine itself.
+// modelPlaces returns the hosts to which texts for these agents are sent to be answered, for
+// welcome.Facts. If some go to a provider, the list does not include this machine itself.
 func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 	c := i.settings.Load()
 	for _, agent := range agents {

@@ -20,10 +20,10 @@ type inventory struct {
 	agents *agents
 }
 
-// inventoryWait bounds how long an answer waits for MCP servers that are being started.
+// inventoryWait limits how long an answer waits for MCP servers that are being started.
 const inventoryWait = 2 * time.Second
 
-// Routes returns the requests that the API serves.
+// Routes returns the routes that the API serves.
 func (v *inventory) Routes() []exchange.Route {
 	read := exchange.Caller.MayReadAll
 	return []exchange.Route{
@@ -48,7 +48,7 @@ type listedAgent struct {
 
 // A listedModel is a model that an agent asks, in the API's JSON.
 type listedModel struct {
-	Setting string `json:"setting"` // that has chosen it
+	Setting string `json:"setting"` // the setting that has chosen it
 	Name    string `json:"name,omitempty"`
 }
 
@@ -95,10 +95,10 @@ type listedTool struct {
 	Name        string           `json:"name"`
 	Description string           `json:"description"`
 	Origin      string           `json:"origin"`
-	Permission  tools.Permission `json:"permission,omitempty"` // the capability that an agent needs to have it
+	Permission  tools.Permission `json:"permission,omitempty"` // the permission that an agent needs to get it
 	Effect      tools.Effect     `json:"effect"`
 	Agents      []string         `json:"agents"`
-	Calls       int64            `json:"calls"` // of this process since its start
+	Calls       int64            `json:"calls"` // in this process since its start
 	Failed      int64            `json:"failed"`
 }
 
@@ -132,10 +132,10 @@ func (v *inventory) listTools(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"tools": list})
 }
 
-// toolsOf returns the tools that an agent has where people talk to it on a platform, without those of
-// skills that a workspace has of its own.
+// toolsOf returns the tools that an agent has where people talk to it on a platform, without those of skills in a
+// workspace.
 func (v *inventory) toolsOf(ctx context.Context, agent string) ([]listedTool, error) {
-	session, err := sessions.Key(agent, web.Name, "inventory", "") // whose rights count; nobody speaks there
+	session, err := sessions.Key(agent, web.Name, "inventory", "") // used only for its rights; nobody speaks there
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (v *inventory) toolsOf(ctx context.Context, agent string) ([]listedTool, er
 	return list, nil
 }
 
-// allTools returns all tools that the program has. A process that runs no turns does not know which of
-// them can work where turns run, so it takes all.
+// allTools returns all tools in the program. A process that runs no turns doesn't know which of them can work where
+// turns run, so it returns all.
 func (v *inventory) allTools() (*tools.Set, error) {
 	if v.role.Works() {
 		return v.agents.toolbox.set()
@@ -192,7 +192,7 @@ func (v *inventory) listSkills(w *exchange.Answer, _ *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"skills": v.agents.skills.List()})
 }
 
-// showConfig answers with the settings in force, without their secrets.
+// showConfig answers with the current settings, without their secrets.
 func (v *inventory) showConfig(w *exchange.Answer, _ *http.Request) error {
 	return w.JSON(http.StatusOK, v.settings.Load())
 }

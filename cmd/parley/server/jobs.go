@@ -32,7 +32,7 @@ func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commands,
 	})
 }
 
-// jobsRunning is the part of the jobs.
+// jobsRunning is the part that runs jobs.
 type jobsRunning struct{ *jobs.Runner }
 
 // Gauges implements measured.
@@ -43,7 +43,7 @@ func (j jobsRunning) Gauges() []metrics.Gauge {
 }
 
 // mainAgentJobs is a shell.Background that starts no command for a sub-agent, because nobody would
-// look after that.
+// look after it.
 type mainAgentJobs struct{ shell.Background }
 
 // Start implements shell.Background: it starts the command, unless a sub-agent asks for it.

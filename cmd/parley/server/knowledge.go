@@ -16,7 +16,7 @@ const maxKnowledgeNames = 50
 // knowledgeFolder is the operator's folder that agents read, if one is configured.
 type knowledgeFolder struct {
 	foundation
-	base *knowledge.Base // nil where none is configured, and before Load
+	base *knowledge.Base // nil if none is configured, and before Load
 }
 
 // Load opens the folder.
@@ -47,7 +47,7 @@ func (k *knowledgeFolder) Close() error {
 	return k.base.Close()
 }
 
-// describe returns, as a file of the prompt, which files the folder has; none if there is no such folder.
+// describe returns, as a file for the prompt, a list of the files in the folder; none if there is no such folder.
 func (k *knowledgeFolder) describe() []prompt.File {
 	if k.base == nil {
 		return nil

@@ -8,20 +8,21 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// limits bounds what people may ask of agents, and what models may cost.
+// limits limits what people may ask of agents, and what models may cost.
 type limits struct {
 	foundation
 	last atomic.Pointer[limitsOf]
 }
 
-// limitsOf has the limits of these settings.
+// limitsOf holds the limits in these settings.
 type limitsOf struct {
 	settings *config.Config
 	limits   agent.Limits
 }
 
-// inForce returns how much people may ask of agents and how much models may cost, by the settings
-// in force. Each message asks for them, so they are made once for all.
+// inForce returns how much people may ask of agents and how much models may cost, according to the
+// current settings. Each message asks for the limits, so they are made once for each version of the
+// settings.
 func (l *limits) inForce() agent.Limits {
 	c := l.settings.Load()
 	if last := l.last.Load(); last != nil && last.settings == c {
@@ -32,7 +33,7 @@ func (l *limits) inForce() agent.Limits {
 	return made
 }
 
-// limitsIn returns the limits of these settings.
+// limitsIn returns the limits in these settings.
 func limitsIn(c *config.Config) agent.Limits {
 	people, beat, budget := c.Limits, c.Heartbeat, c.Budget
 	return agent.Limits{
@@ -42,8 +43,8 @@ func limitsIn(c *config.Config) agent.Limits {
 	}
 }
 
-// ownBudget returns how much an agent may use when it looks at its checklist by itself: the setting
-// for that, or the limit of one person if that is less.
+// ownBudget returns how much an agent may use when it goes through its checklist unasked: the
+// setting for that, or the limit for one person if that is less.
 func ownBudget(c *config.Config) agent.OwnBudget {
 	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
 	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"

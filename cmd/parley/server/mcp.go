@@ -10,7 +10,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// newMCP makes the MCP servers of the settings; they run in box.
+// newMCP makes the MCP servers in the settings; they run in box.
 func newMCP(on foundation, box sandbox.Sandbox, o *owners, w *workspaces, where *commands, keeper *attachments.Keeper) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
 		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
@@ -22,7 +22,7 @@ func newMCP(on foundation, box sandbox.Sandbox, o *owners, w *workspaces, where 
 	})
 }
 
-// mcpRunning is the part of the MCP servers.
+// mcpRunning is the part that runs the MCP servers.
 type mcpRunning struct {
 	*mcpservers.Servers
 	role Role

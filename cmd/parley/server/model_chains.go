@@ -12,8 +12,8 @@ import (
 // modelChains are the chains of models that answer for agents.
 type modelChains struct {
 	foundation
-	lists   models.Lists         // what the chains consist of; empty if nobody answers
-	byAgent map[string]llm.Model // likewise
+	lists   models.Lists         // the models in the chains; empty if nobody answers
+	byAgent map[string]llm.Model // the chains; empty if nobody answers
 }
 
 // newModelChains makes the chains of these models.
@@ -21,8 +21,8 @@ func newModelChains(on foundation, lists models.Lists) *modelChains {
 	return &modelChains{foundation: on, lists: lists, byAgent: models.Chains(lists, on.home.Book, on.metrics, on.log)}
 }
 
-// answering returns all agents by name, and for each whether a model is configured that
-// answers for it.
+// answering returns all agents by name, and for each whether a model is configured that answers for
+// it.
 func (c *modelChains) answering() map[string]bool {
 	all := map[string]bool{}
 	for name := range c.settings.Load().Agents {
@@ -31,7 +31,7 @@ func (c *modelChains) answering() map[string]bool {
 	return all
 }
 
-// leftTools returns the tools that models are not shown because of their servers.
+// leftTools returns the tools that models are not shown because of the models' servers.
 func (c *modelChains) leftTools() []api.LeftTool {
 	var list []api.LeftTool
 	for _, one := range c.lists.LeftTools() {
@@ -40,8 +40,8 @@ func (c *modelChains) leftTools() []api.LeftTool {
 	return list
 }
 
-// Reload warns the operator if the next settings bound what models may cost but the
-// prices of some are not known, so that these are not bounded.
+// Reload warns the operator if the next settings limit what models may cost but some models' prices
+// are unknown, so that these models are not limited.
 func (c *modelChains) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		for name, model := range c.byAgent {

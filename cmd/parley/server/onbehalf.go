@@ -7,7 +7,7 @@ import (
 	"parley/channels/onbehalf"
 )
 
-// newOnBehalf makes what sends the messages that agents want sent.
+// newOnBehalf makes the sender of the messages that agents want sent.
 func newOnBehalf(on foundation, all endpoints, may *rights, files *fileCopies, hidden *secrets) *onbehalf.Sender {
 	var names []string
 	for _, l := range all {

@@ -14,15 +14,14 @@ import (
 	"parley/sessions/search"
 )
 
-// ownData carries out the commands of people about the data that is kept about them, such as /forget or
-// /export.
+// ownData carries out people's commands about the data that is stored about them, such as /forget or /export.
 type ownData struct {
 	*owndata.Commands
 	personal *people.Commands
 	found    *recall.Finder
 }
 
-// newOwnData makes what carries out these commands. It calls relinked after people were linked or separated.
+// newOwnData makes ownData. It calls relinked after accounts were linked or separated.
 func newOwnData(on foundation, e *erasing, all endpoints, page people.PageLink, relinked func()) *ownData {
 	return &ownData{
 		Commands: owndata.New(owndata.Config{
@@ -52,7 +51,7 @@ func (o *ownData) linkOnWeb(ctx context.Context, in bus.Inbound) (answer string,
 	return o.personal.LinkHere(ctx, in)
 }
 
-// newRemembered makes what serves to programs what agents remember.
+// newRemembered makes the part that serves what agents remember to programs.
 func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembered {
 	return owndata.Remembered{
 		Memories: home.EditedMemories{Home: on.home, Erase: e.rewriter.Erase}, Sessions: on.home.Store, Plain: hidden.text,
@@ -63,7 +62,7 @@ func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembere
 	}
 }
 
-// newRecall makes what finds what was said and remembered.
+// newRecall makes the finder of what was said and remembered.
 func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *recall.Finder {
 	return recall.New(recall.Config{
 		Index: c.endpoints.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Access: c.endpoints.chatReader(on)},
@@ -72,7 +71,7 @@ func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *rec
 	})
 }
 
-// linked returns the index of what was said, whose hits have the addresses at which platforms show them.
+// linked returns the index of what was said; its hits include the addresses at which platforms show them.
 func (all endpoints) linked(on foundation) search.Index {
 	return recall.Linked{Index: on.words, Platforms: all.chatReader(on)}
 }

@@ -14,14 +14,14 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// ownerNoticeTimeout bounds how long a caller waits until the owners are notified.
+// ownerNoticeTimeout limits how long a caller waits until the owners are notified.
 const ownerNoticeTimeout = 5 * time.Second
 
 // owners tells the owners of the bot what needs their attention.
 type owners struct{ foundation }
 
-// notify sends each owner a text about something that needs their attention, in the
-// chat where they talk to the bot alone: once a day for each subject.
+// notify sends each owner a text about something that needs their attention, in their private chat
+// with the bot: once a day for each subject.
 func (o *owners) notify(ctx context.Context, subject, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerNoticeTimeout)
 	defer cancel()
@@ -38,9 +38,9 @@ func (o *owners) notify(ctx context.Context, subject, text string) {
 	}
 }
 
-// notifyOnce sends the owners a text about something that needs their attention. The ids of
-// these messages are made of suffix, so a caller may repeat the call after an error, and nobody
-// gets the text twice.
+// notifyOnce sends the owners a text about something that needs their attention. The ids of these
+// messages are derived from suffix, so a caller may repeat the call after an error, and nobody gets
+// the text twice.
 func (o *owners) notifyOnce(ctx context.Context, suffix, text string) error {
 	chats, err := o.chats(ctx)
 	if err != nil {
@@ -54,14 +54,14 @@ func (o *owners) notifyOnce(ctx context.Context, suffix, text string) error {
 	return nil
 }
 
-// publish gives the bus a notice for one chat. The notice is not sent any more after a day.
+// publish publishes a notice for one chat. A notice that is more than a day old is no longer sent.
 func (o *owners) publish(ctx context.Context, at bus.Address, id, text string) error {
 	now := time.Now()
 	return bus.PublishOutbound(ctx, o.home.Bus, bus.Outbound{ID: id, To: at, Text: text, At: now, Expires: now.Add(24 * time.Hour)})
 }
 
-// chats returns the addresses to which notices for the owners are sent: those in the list `to`
-// of the section [notices], or, if it is empty, the chats in which only an owner and the bot are.
+// chats returns the addresses to which notices for the owners are sent: those in the list `to` in
+// the section [notices], or, if it is empty, the owners' private chats with the bot.
 func (o *owners) chats(ctx context.Context) ([]bus.Address, error) {
 	c := o.settings.Load()
 	chats := o.settings.places(c.Tell.To)
@@ -75,8 +75,8 @@ func (o *owners) chats(ctx context.Context) ([]bus.Address, error) {
 	return chats, err
 }
 
-// ownersChats returns where the owners of the channels talk to the bot alone, as far as
-// the book knows.
+// ownersChats returns the private chats of the channels' owners with the bot, as far as the book
+// knows them.
 func (o *owners) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	owns := map[string]bool{}
 	for name, c := range o.settings.Load().Channels {
@@ -105,7 +105,7 @@ func (o *owners) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	return slices.Compact(chats), nil
 }
 
-// own reports whether somebody owns the bot on a channel.
+// own reports whether anybody owns the bot on a channel.
 func (o *owners) own(ctx context.Context, channel string) (bool, error) {
 	if len(o.settings.Load().Channels[channel].Access.Owners) > 0 {
 		return true, nil
@@ -135,8 +135,7 @@ func (o *owners) isOwner(ctx context.Context, person string) (bool, error) {
 	return paired.OwnsBot(), nil
 }
 
-// names returns the names that the platform has for a channel's owners, or their
-// ids where no name is known.
+// names returns the platform's names for a channel's owners, or their ids if no name is known.
 func (o *owners) names(ctx context.Context, c config.Channel) ([]string, error) {
 	pairings, err := o.home.Book.Pairings(ctx)
 	if err != nil {

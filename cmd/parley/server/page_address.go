@@ -13,23 +13,23 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// A webPage serves the files of the web page. Anybody may read them: what they show comes from the API, which checks who
-// asks.
+// A webPage serves the files of the web page. Anybody may read them: the data that they show comes from the API,
+// which checks its callers.
 type webPage struct{}
 
-// Routes lists the requests for the files.
+// Routes returns the routes for the files.
 func (webPage) Routes() []exchange.Route {
 	files := page.New()
 	return []exchange.Route{exchange.Open("GET "+page.Path+"{$}", files), exchange.Open("GET "+page.AssetPath+"{name}", files)}
 }
 
-// hosts returns the names by which this server is asked, beside loopback names and addresses.
+// hosts returns the names under which this server accepts requests, besides loopback names and addresses.
 func (f *front) hosts() []string { return f.settings.Load().HTTP.Hosts }
 
 // publicPage returns the address at which browsers on other machines reach the page; nil if there is none.
 func (f *front) publicPage() *url.URL { return f.settings.Load().HTTP.Page() }
 
-// encryptedHosts returns the names under which browsers speak TLS with the proxy before this server.
+// encryptedHosts returns the names that browsers reach over TLS, through the proxy in front of this server.
 func (f *front) encryptedHosts() []string {
 	if u := f.publicPage(); u != nil {
 		return []string{u.Host}
@@ -37,7 +37,7 @@ func (f *front) encryptedHosts() []string {
 	return nil
 }
 
-// pages returns the addresses at which browsers reach the page, that of this machine first.
+// pages returns the addresses at which browsers reach the page, the one on this machine first.
 func (f *front) pages() []string {
 	var all []string
 	if f.port != nil {
@@ -56,8 +56,8 @@ func (f *front) pages() []string {
 	return all
 }
 
-// ownersLink returns a link that signs a browser on another machine in as the owner; "" if the page cannot
-// be reached from there.
+// ownersLink returns a link that signs a browser on another machine in as the owner; "" if the page cannot be
+// reached from there.
 func (f *front) ownersLink(ctx context.Context) (string, error) {
 	u := f.publicPage()
 	if u == nil {
@@ -70,8 +70,8 @@ func (f *front) ownersLink(ctx context.Context) (string, error) {
 	return "https://" + u.Host + api.CodeFragment + code, nil
 }
 
-// showPage tells the operator where the page is. A link that signs its reader in goes to a terminal
-// alone, because a log is kept.
+// showPage tells the operator where the page is. A link that signs its reader in is shown only on a terminal,
+// because a log is kept.
 func (f *front) showPage(ctx context.Context) {
 	pages := f.pages()
 	if len(pages) == 0 || !f.role.Receives() {

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A part is a row of the list of what a server consists of. What it is about is a type of its own, which
+// A part is a row in the list of everything that a server consists of. The part itself is a type of its own, which
 // is made from what it needs and owns its state. Its life:
 //
 //  1. It is made, and then meets the others if it is a host. That opens nothing, starts nothing and asks
@@ -17,41 +17,40 @@ import (
 //  2. Load, in the order of the list: it reads and checks what it needs. If one cannot, the server does not
 //     start.
 //  3. Run, if the row says so for this process: all parts at once. Nothing may be expected of another
-//     part's Run but what the stages of the stop promise. A part with no more to do returns nil.
+//     part's Run except what the stages of the stop promise. A part with nothing left to do returns nil.
 //  4. Reload, whenever the operator changes the settings, Clear, whenever somebody's words are erased, and
 //     the questions of how it does: at any time after Load.
 //  5. The stop, when the process is told to end, or as soon as a Run returns an error. The stages end one
 //     after the other, in their order: the ctx of a stage's Runs is done once all Runs of the stages before
-//     have returned. Each Run has to return within a bound of its own, with what it must finish first. The
-//     last stage alone is told to end before all others.
+//     have returned. Each Run must finish its work and return within a time limit of its own. The
+//     last stage is an exception: it is told to end before all others.
 //  6. Close, in the reverse order of the list, once nothing runs; also after a Load that has failed.
 //
 // A process may die at any of these points before any Run or Close has ended: whatever must survive is durable
-// by then, and Load and Run of the next start go on from there.
+// by then, and Load and Run of the next start continue from there.
 type part struct {
 	name string
 	ends stage // of its Run, in the stop
 	runs bool  // whether its Run is called in this process
-	is   any   // the part itself, which has some of the abilities below
+	is   any   // the part itself, which implements some of the interfaces below
 }
 
-// The abilities of parts.
+// The interfaces that parts may implement.
 type (
 	// A loader reads and checks what it needs before anything runs.
 	loader interface {
 		Load(ctx context.Context) error
 	}
-	// A runner works until ctx is done. An error means that the server cannot go on.
+	// A runner works until ctx is done. An error means that the server cannot continue.
 	runner interface {
 		Run(ctx context.Context) error
 	}
-	// A reloader follows the settings. Reload checks the next ones, and returns what puts them into force: if any
-	// part cannot take them, all parts keep the old ones.
+	// A reloader follows the settings. Reload checks the next ones, and returns a function that applies them: if
+	// any part cannot accept them, all parts keep the old ones.
 	reloader interface {
 		Reload(next *config.Config) (apply func(), err error)
 	}
-	// A forgetter holds in memory what people have said. Clear removes it, because somebody's words were
-	// erased.
+	// A forgetter holds what people have said in memory. Clear removes it, because somebody's words were erased.
 	forgetter interface {
 		Clear()
 	}
@@ -63,22 +62,22 @@ type (
 	measured interface {
 		Gauges() []metrics.Gauge
 	}
-	// A checked part knows whether this process is ready to serve. Ready returns, by the name of each check,
-	// why the process is not ready; nil if it is. Anybody may read that, so it gives no details.
+	// A checked part knows whether this process is ready to serve. Ready returns, by the name of each check, why
+	// the process is not ready; nil if it is. Anybody may read that, so it gives no details.
 	checked interface {
 		Ready(ctx context.Context) map[string]error
 	}
-	// A host asks other parts for their abilities. It meets all of them once, when all are made.
+	// A host looks for the interfaces that other parts implement. It meets all of them once, when all are made.
 	host interface {
 		meet(all []part)
 	}
-	// A closer holds something open.
+	// A closer keeps something open.
 	closer interface {
 		Close() error
 	}
 )
 
-// having returns those parts that have an ability, in the order of the list.
+// having returns those parts that implement A, in the order of the list.
 func having[A any](parts []part) (able []A) {
 	for _, p := range parts {
 		if a, ok := p.is.(A); ok {
@@ -94,24 +93,24 @@ type running func(ctx context.Context) error
 // Run implements runner.
 func (r running) Run(ctx context.Context) error { return r(ctx) }
 
-// A stage is a step of the stop: its parts end at the same time, after those of the stages before it.
+// A stage is a step of the stop: its parts end at the same time, after those of the earlier stages.
 type stage int
 
 // The stages, in their order.
 const (
-	listening  stage = iota // nobody comes in any more: HTTP, the home's socket
+	listening  stage = iota // no new requests are accepted: HTTP, the home's socket
 	receiving               // nothing more is taken from the platforms
-	answering               // what was taken is worked on to its end: turns, and what a turn waits for
+	answering               // what was taken is finished: turns, and what a turn waits for
 	background              // what turns have left running
-	sending                 // what all these have said
+	sending                 // what all of these have said
 	upkeep                  // what looks after the data
 	rewriting               // what all of them have erased
-	beside                  // what only looks: told to end before all others, and waited for last, as a disk may hold it up
+	beside                  // what only reads: told to end before all others, and waited for last, because a disk may delay it
 	stages                  // how many there are
 )
 
-// runParts runs parts until ctx is done or one of them cannot go on, whose error it returns. Then it calls
-// stopping, and ends them stage by stage. It closes nothing.
+// runParts runs parts until ctx is done or one of them cannot continue, whose error it returns. Then it calls
+// stopping, and ends the parts stage by stage. It closes nothing.
 func runParts(ctx context.Context, parts []part, stopping func()) error {
 	failed := make(chan error, len(parts))
 	var (

@@ -20,7 +20,7 @@ import (
 	"parley/cmd/parley/server/platforms"
 )
 
-// A chatSide has the parts that know people and channels, and nothing of agents' tools.
+// A chatSide holds the parts that know people and channels, and nothing about agents' tools.
 type chatSide struct {
 	audit         *auditing
 	erasing       *erasing
@@ -53,7 +53,7 @@ func newChatSide(on foundation, c Config, opened endpoints) *chatSide {
 	return s
 }
 
-// An agentSide has the parts that agents and their tools consist of.
+// An agentSide holds the parts that make up agents and their tools.
 type agentSide struct {
 	sandbox    *commandSandbox
 	workspaces *workspaces

@@ -16,7 +16,7 @@ import (
 	"parley/cmd/parley/server/models"
 )
 
-// problemWatch watches for what needs the attention of the owners, such as a full disk.
+// problemWatch watches for problems that need the owners' attention, such as a full disk.
 type problemWatch struct {
 	foundation
 	endpoints endpoints
@@ -25,7 +25,7 @@ type problemWatch struct {
 	lists     models.Lists
 }
 
-// Run looks, until ctx is done, for what needs the owners' attention, and notifies them.
+// Run watches, until ctx is done, for problems that need the owners' attention, and notifies them.
 func (p *problemWatch) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -55,8 +55,8 @@ func (p *problemWatch) Run(ctx context.Context) error {
 	})
 }
 
-// connections returns the sources that watch whether the channels are connected. For a channel that any
-// process may receive for, holds says which one judges.
+// connections returns the sources that watch whether the channels are connected. For a channel that any process may
+// receive for, holds says which process judges it.
 func (p *problemWatch) connections(holds func() bool, after time.Duration) (sources []problems.Source) {
 	for _, l := range p.endpoints {
 		if l.config.Platform == "" {
@@ -71,7 +71,7 @@ func (p *problemWatch) connections(holds func() bool, after time.Duration) (sour
 	return sources
 }
 
-// leftTools returns by model the tools that it is not shown because of its server.
+// leftTools returns, by model, the tools that the model is not shown because of its server.
 func (p *problemWatch) leftTools() map[string][]string {
 	left := map[string][]string{}
 	for _, one := range p.lists.LeftTools() {
@@ -80,7 +80,7 @@ func (p *problemWatch) leftTools() map[string][]string {
 	return left
 }
 
-// disksOfFiles returns the sources that watch the disks which a fleet shares for files.
+// disksOfFiles returns the sources that watch the disks on which a fleet shares files.
 func disksOfFiles(c *config.Config) (sources []problems.Source) {
 	for _, folder := range c.Folders() {
 		if c.Store.URL == "" || home.IsOwnFolder(c, folder.Dir) {

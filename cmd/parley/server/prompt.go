@@ -21,7 +21,7 @@ import (
 	"parley/tools/memory"
 )
 
-// prompts makes the prompts of agents: what stands before each conversation.
+// prompts makes agents' prompts: the text before each conversation.
 type prompts struct {
 	foundation
 	chains    *modelChains
@@ -32,12 +32,11 @@ type prompts struct {
 	cache     prompt.Cache
 }
 
-// Clear forgets what sessions' files have said.
+// Clear forgets what sessions' files contained.
 func (p *prompts) Clear() { p.cache.Clear() }
 
-// build returns the beginning of a session's prompt: what the operator has written in the
-// home, and what is written in the session's workspace. Agent.Untrusted says whether strangers
-// may have written some of that.
+// build returns the beginning of a session's prompt: what the operator has written in the home, and what is written
+// in the session's workspace. Agent.Untrusted says whether strangers may have written some of that.
 func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	session := who.Session
 	ofOperator, ofSession, err := p.skills.Prompt(session)
@@ -70,9 +69,8 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	}}.Build(ctx, session)
 }
 
-// placeOf returns what the prompt says about the chat in which a conversation takes place. It
-// depends only on the session's key and the settings, so that the prompt is the same in each turn
-// and providers can cache it.
+// placeOf returns what the prompt says about the chat in which a conversation takes place. It depends only on the
+// session's key and the settings, so that the prompt is the same in each turn and providers can cache it.
 func (p *prompts) placeOf(who agent.Asker) prompt.File {
 	key, err := sessions.ParseKey(who.Session)
 	if err != nil {
@@ -91,9 +89,8 @@ func (p *prompts) placeOf(who agent.Asker) prompt.File {
 	}.File()
 }
 
-// personFiles returns what the operator has written about the person whom the agent talks
-// to, in the home in users/CHANNEL:USER.md. Nobody else may read it, so only private
-// chats get it.
+// personFiles returns what the operator has written about the person that the agent talks to, in the home in
+// users/CHANNEL:USER.md. Nobody else may read it, so only private chats get it.
 func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
 		return nil
@@ -105,9 +102,9 @@ func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	return all
 }
 
-// memory returns what an agent remembers: in the session, in all conversations, and of the person where
-// nobody else reads along. The bool reports whether strangers may have written some of it; of the session's
-// file Agent.Untrusted says that.
+// memory returns what an agent remembers: in the session, in all conversations and, if nobody else reads along,
+// about the person. The bool reports whether strangers may have written some of it; for the session's file,
+// Agent.Untrusted says that.
 func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript.Memory, untrusted bool, err error) {
 	person := who.Person
 	if !who.Private {

@@ -35,8 +35,8 @@ func (r *reloading) Run(ctx context.Context) error {
 	}
 }
 
-// reload reads the configuration again and applies what can be changed while serving: who
-// may talk, what may be messaged, and limits. A wrong file changes nothing.
+// reload reads the configuration again and applies what can be changed while serving: who may talk,
+// who may be messaged, and limits. An invalid file changes nothing.
 func (r *reloading) reload() {
 	read, err := r.read()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// rights says what the agents of sessions may do, by the settings in force. A sub-agent may do nothing that
-// its parent may not do.
+// rights says what sessions' agents may do, according to the current settings. A sub-agent may do nothing that its
+// parent may not do.
 type rights struct {
 	foundation
 	subagents *subagents.Service
@@ -34,7 +34,7 @@ func (r *rights) capabilities(session string) []tools.Permission {
 	}
 	parent := r.parentOf(session)
 	if parent == "" {
-		return nil // nobody knows for whom it works
+		return nil // nobody knows who it works for
 	}
 	above := r.capabilities(parent)
 	if sessions.AgentOf(parent) == sessions.AgentOf(session) {
@@ -45,8 +45,8 @@ func (r *rights) capabilities(session string) []tools.Permission {
 	})
 }
 
-// parentOf returns the session that has handed out the task on which a sub-agent's session works.
-// It returns "" for any other session, and if that cannot be found out now.
+// parentOf returns the session that handed out the task that a sub-agent's session works on. It returns "" for any
+// other session, and if that cannot be found out now.
 func (r *rights) parentOf(session string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
 	defer cancel()
@@ -57,11 +57,11 @@ func (r *rights) parentOf(session string) string {
 	return parent
 }
 
-// lookUpTimeout bounds how long parentOf looks for a sub-agent's parent.
+// lookUpTimeout limits how long parentOf looks for a sub-agent's parent.
 const lookUpTimeout = 5 * time.Second
 
-// isUnattended reports whether there is no person in a session who could be asked: sessions of
-// webhooks' events and of heartbeats have none, nor have sub-agents that work for one of these.
+// isUnattended reports whether there is nobody in a session who could be asked: sessions for webhooks' events and
+// for heartbeats have nobody, and neither do sub-agents that work for one of these.
 func (r *rights) isUnattended(session string) bool {
 	if parent := r.parentOf(session); parent != "" {
 		session = parent
@@ -70,8 +70,8 @@ func (r *rights) isUnattended(session string) bool {
 	return err == nil && (key.Channel == events.Name || key.Channel == heartbeat.Name)
 }
 
-// reachesNetwork reports whether what a call runs in the sandbox can reach any of the network.
-// Without a sandbox everything that runs can.
+// reachesNetwork reports whether what a call runs in the sandbox can reach any of the network. Without a sandbox,
+// everything that runs can.
 func (r *rights) reachesNetwork(call tools.Call) bool {
 	runs, _ := call.Touch().Outward.(tools.Runs)
 	settings := r.settings.Load().Sandbox
@@ -87,8 +87,8 @@ func (r *rights) reachesNetwork(call tools.Call) bool {
 	}
 }
 
-// mayMessage returns the targets and addresses to which the agent of a session may send messages:
-// if it is a sub-agent, only those to which the agent that handed it the task may send, too.
+// mayMessage returns the targets and addresses that a session's agent may send messages to: for a sub-agent, only
+// those that the agent that handed it the task may also send to.
 func (r *rights) mayMessage(session string) []string {
 	agents := r.settings.Load().Agents
 	own := agents[sessions.AgentOf(session)].MayMessage

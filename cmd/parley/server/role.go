@@ -7,8 +7,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A Role says what a process that has opened the home does. The command status shows the role,
-// and a process that wants to open the same home is told which role has it.
+// A Role says what a process that has opened the home does. The command status shows the role, and
+// a process that wants to open the same home is told which role has it open.
 type Role string
 
 // The roles of serve. One process has both, unless a fleet divides them.
@@ -18,15 +18,14 @@ const (
 	Worker  Role = "worker"  // leases sessions and runs turns
 )
 
-// The roles of a command that serves the home itself for as long as it runs.
+// The roles of a command that itself serves the home while it runs.
 const (
 	Terminal Role = "terminal" // answers and sends
 	Sender   Role = "sender"   // sends messages
 	Reader   Role = "reader"   // only reads
 )
 
-// ParseRole reads the value of serve's --role: gateway, worker, or both with a comma
-// between.
+// ParseRole parses the value of serve's --role: gateway, worker, or both separated by a comma.
 func ParseRole(list string) (Role, error) {
 	var role Role
 	for name := range strings.SplitSeq(list, ",") {
@@ -43,9 +42,8 @@ func ParseRole(list string) (Role, error) {
 	return role, nil
 }
 
-// Check returns why a process of this role cannot serve with these settings, or nil. A
-// gateway needs no model. A home on disk belongs to one process, so a single role needs a
-// shared bus.
+// Check returns why a process with this role cannot serve with these settings, or nil. A gateway
+// needs no model. A home on disk belongs to one process, so a single role needs a shared bus.
 func (r Role) Check(cfg *config.Config) error {
 	switch {
 	case r == Both:
@@ -58,8 +56,7 @@ func (r Role) Check(cfg *config.Config) error {
 	return cfg.CheckServe()
 }
 
-// Receives reports whether this role holds the platform connections through which people
-// speak.
+// Receives reports whether this role holds the platform connections through which people speak.
 func (r Role) Receives() bool { return r == Both || r == Gateway }
 
 // Works reports whether this role runs turns.
@@ -68,8 +65,8 @@ func (r Role) Works() bool { return r == Both || r == Worker || r == Terminal }
 // Dispatches reports whether this role sends messages.
 func (r Role) Dispatches() bool { return r.Receives() || r == Terminal || r == Sender }
 
-// Serves reports whether this role is one of serve, and not of a single command. A role
-// that only another release knows counts as one of serve.
+// Serves reports whether this role is one of serve's, rather than a single command's. A role that
+// only another release knows counts as one of serve's.
 func (r Role) Serves() bool {
 	switch r {
 	case Terminal, Sender, Reader:
@@ -78,8 +75,8 @@ func (r Role) Serves() bool {
 	return true
 }
 
-// Suffices reports whether a process of this role can serve a command that would otherwise itself
-// take the role wanted.
+// Suffices reports whether a process with this role can serve a command that would otherwise take
+// the role wanted itself.
 func (r Role) Suffices(wanted Role) bool {
 	switch r {
 	case Reader:

@@ -10,16 +10,16 @@ import (
 	"parley/tools/sandbox"
 )
 
-// commandSandbox is the sandbox in which commands run on this machine. Finding it takes longer than everything
-// else at the start, so whoever needs it waits.
+// commandSandbox is the sandbox in which commands run on this machine. Finding it takes longer than everything else
+// at the start, so whoever needs it waits.
 type commandSandbox struct {
 	settings *config.Config
-	// open waits until the sandbox is known, which is nil if no commands are run.
+	// open waits until the sandbox is known, and returns it; nil if no commands are run.
 	open func() (sandbox.Sandbox, error)
 }
 
-// findSandbox begins to find out which sandbox works. killed is called with the reason when a command
-// was ended by it.
+// findSandbox starts finding out which sandbox works. killed is called with the reason when the sandbox has ended a
+// command.
 func findSandbox(c Config, e *startup, killed func(reason string)) *commandSandbox {
 	w := &commandSandbox{settings: c.Settings, open: func() (sandbox.Sandbox, error) { return nil, nil }}
 	if !c.Commands || !c.Role.Works() && c.Role != Reader {
@@ -34,13 +34,13 @@ func findSandbox(c Config, e *startup, killed func(reason string)) *commandSandb
 		<-found
 		return box, err
 	})
-	if c.Role != Reader { // whose command may need no sandbox
-		e.begin(func(context.Context) { _, _ = w.open() }) // who needs it asks again, and gets the error
+	if c.Role != Reader { // a Reader's command may need no sandbox
+		e.begin(func(context.Context) { _, _ = w.open() }) // whoever needs it calls open again, and gets the error
 	}
 	return w
 }
 
-// Load waits for the sandbox if the settings ask for one that this machine may not have.
+// Load waits for the sandbox if the settings ask for one that this machine may not support.
 func (w *commandSandbox) Load(context.Context) error {
 	if !commandsandbox.MayBeWrong(w.settings) {
 		return nil

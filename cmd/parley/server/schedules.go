@@ -14,7 +14,7 @@ func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.S
 	return schedules.New(schedules.Config{
 		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit,
 		Ready: func(ctx context.Context) (why string, err error) {
-			if on.role == Reader { // it has no channels, so it does not know who may talk to the bot
+			if on.role == Reader { // it has no channels, so it doesn't know who may talk to the bot
 				return "no server is running here; start one with parley serve", nil
 			}
 			return on.home.MaySchedule(ctx)
@@ -28,7 +28,7 @@ func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.S
 	})
 }
 
-// zoneOf returns the time zone of a person; "" if their platform does not tell it.
+// zoneOf returns a person's time zone; "" if their platform doesn't tell it.
 func zoneOf(ctx context.Context, all endpoints, person string, log *slog.Logger) string {
 	l := all.named(channelOf(person))
 	if l == nil {

@@ -11,11 +11,11 @@ import (
 
 // secrets are removed from the log, and from everything that leaves an agent.
 type secrets struct {
-	atomic.Pointer[redact.Redactor] // in force
+	atomic.Pointer[redact.Redactor] // the current one
 }
 
-// newSecrets returns the secrets of the settings. What the home holds is not among them until a redactor
-// that knows it is stored.
+// newSecrets returns the secrets in the settings. The home's own secrets are not included until a redactor that
+// knows them is stored.
 func newSecrets(c *config.Config) (*secrets, error) {
 	known, err := redactorOf(c, nil)
 	if err != nil {
@@ -26,7 +26,7 @@ func newSecrets(c *config.Config) (*secrets, error) {
 	return s, nil
 }
 
-// redactorOf returns what removes the secrets of the settings, and more.
+// redactorOf returns a redactor for the secrets in the settings, and for more.
 func redactorOf(c *config.Config, more []string) (*redact.Redactor, error) {
 	r, err := redact.New(append(c.Secrets(), more...), c.Tools.Redact)
 	if err != nil {
@@ -38,7 +38,7 @@ func redactorOf(c *config.Config, more []string) (*redact.Redactor, error) {
 // text returns a text without the secrets.
 func (s *secrets) text(text string) string { return s.Load().Text(text) }
 
-// hide returns a logger from whose records secrets are removed.
+// hide returns a logger that removes secrets from its records.
 func (s *secrets) hide(log *slog.Logger) *slog.Logger {
 	return slog.New(redact.Handler(log.Handler(), s.Load))
 }

@@ -7,9 +7,9 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// Serve runs the server until ctx is done, reads the configuration again at SIGHUP, and, while
-// the bot has no owner, prints how to become its owner. listen is the address for HTTP, in place of the
-// configured one; "" is none. It is nil if the configured one holds.
+// Serve runs the server until ctx is done, reads the configuration again at SIGHUP, and, while the bot has no
+// owner, prints how to become its owner. listen is the address for HTTP, which replaces the configured one; ""
+// means none. It is nil to use the configured one.
 func (s *Server) Serve(ctx context.Context, listen *string) error {
 	address, err := s.front.address(listen)
 	if err != nil {

@@ -26,8 +26,8 @@ type shownFiles struct {
 	guard      *guarding
 }
 
-// copyFiles copies the files of the workspace that an answer shows as images. The
-// result also has, for each file that is not sent, a sentence that says why.
+// copyFiles copies the files in the workspace that an answer shows as images. The result also
+// contains, for each file that is not sent, a sentence that says why.
 func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.Address, text string) (e agent.AnswerFiles) {
 	paths := copies.ShownPaths(text)
 	if len(paths) == 0 {
@@ -73,8 +73,7 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 	return e
 }
 
-// keep copies a file that an answer shows, so that it can be sent, if the agent may read
-// that file.
+// keep copies a file that an answer shows, so that it can be sent, if the agent may read that file.
 func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
 		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")

@@ -12,7 +12,7 @@ import (
 	"parley/tools/skills"
 )
 
-// agentSkills are the skills of agents, which are folders of instructions and programs.
+// agentSkills are agents' skills, which are folders of instructions and programs.
 type agentSkills struct {
 	foundation
 	*skillfolders.Skills
@@ -45,8 +45,8 @@ func (k *agentSkills) Reload(next *config.Config) (apply func(), err error) {
 	}, nil
 }
 
-// read reads the operator's skills, if this process runs turns. It leaves out those that cannot
-// be used. If the settings are wrong, the skills that were read before stay in force.
+// read reads the operator's skills, if this process runs turns. It leaves out those that cannot be
+// used. If the settings are wrong, the skills that were read before stay in use.
 func (k *agentSkills) read(c *config.Config) error {
 	if !k.role.Works() {
 		return nil
@@ -65,8 +65,8 @@ func (k *agentSkills) read(c *config.Config) error {
 	return nil
 }
 
-// warnOfPrograms warns the operator of skills whose programs cannot be run, because
-// there is no sandbox.
+// warnOfPrograms warns the operator about skills whose programs cannot be run, because there is no
+// sandbox.
 func (k *agentSkills) warnOfPrograms(box sandbox.Sandbox) {
 	if names := k.WithPrograms(); len(names) > 0 && box == nil {
 		k.log.Warn("no sandbox works on this machine, so agents do not have the tools of these skills", slog.Any("skills", names))

@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/server/skillfolders"
 )
 
-// CheckStart returns why a process of this role would not start with these settings, as far as the
-// settings and the files that they name tell; nil if it would. It changes nothing.
+// CheckStart returns why a process with this role would not start with these settings, as far as
+// the settings and the files that they name show; nil if it would. It changes nothing.
 func CheckStart(role Role, c *config.Config) error {
 	if err := role.Check(c); err != nil {
 		return err
@@ -36,8 +36,8 @@ func CheckStart(role Role, c *config.Config) error {
 	return nil
 }
 
-// CheckPort returns an error if HTTP cannot listen where it is to, unless the server of this home is
-// what listens there.
+// CheckPort returns an error if HTTP cannot listen at its address, unless this home's own server is
+// already listening there.
 func CheckPort(ctx context.Context, c *config.Config) error {
 	if c.HTTP.Listen == "" {
 		return nil

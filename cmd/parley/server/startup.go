@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// startup is what begins while the server is still being opened, because it takes longer than the rest of
-// that: finding a sandbox, and the first requests to the servers of models.
+// startup is the work that begins while the server is still being opened, because it takes longer than opening:
+// finding a sandbox, and the first requests to the models' servers.
 type startup struct {
-	begin func(do func(context.Context)) // does something beside the opening
+	begin func(do func(context.Context)) // does something while the server is being opened
 	end   context.CancelFunc
 	all   sync.WaitGroup
 }
 
-// newStartup makes a startup, all of which ends with ctx.
+// newStartup makes a startup; all its work ends when ctx is done.
 func newStartup(ctx context.Context) *startup {
 	ctx, end := context.WithCancel(ctx)
 	e := &startup{end: end}
@@ -21,7 +21,7 @@ func newStartup(ctx context.Context) *startup {
 	return e
 }
 
-// Close ends what has not ended by itself.
+// Close ends the work that has not ended by itself.
 func (e *startup) Close() error {
 	e.end()
 	e.all.Wait()

@@ -36,7 +36,7 @@ func newSubAgents(on foundation, w *workspaces, talk *conversations, who *turnAd
 	})
 }
 
-// copyTo copies files from the workspace of the session that made a call into that of another session.
+// copyTo copies files from the workspace of the session that made a call to that of another session.
 func (w *workspaces) copyTo(ctx context.Context, call tools.Call, to string, files []string) error {
 	from, err := w.openUntil(ctx, call)
 	if err != nil {

@@ -62,13 +62,13 @@ type toolbox struct {
 	code       code.Indexes
 
 	set    func() (*tools.Set, error) // makes all tools, once; see makeSet
-	grants sync.Map                   // sets of tools that were made already, by capabilities
+	grants sync.Map                   // sets of tools that were already made, by permissions
 }
 
-// Run makes the tools before anybody asks for them. It returns an error, which
-// ends the server, if it cannot be found out which sandbox commands run in.
+// Run makes the tools before anybody asks for them. It returns an error, which ends the server, if it cannot find
+// out which sandbox commands run in.
 func (t *toolbox) Run(ctx context.Context) error {
-	if _, err := t.set(); err != nil && !errors.Is(err, context.Canceled) { // that is a shutdown
+	if _, err := t.set(); err != nil && !errors.Is(err, context.Canceled) { // a canceled context means a shutdown
 		return err
 	}
 	<-ctx.Done()
@@ -77,7 +77,7 @@ func (t *toolbox) Run(ctx context.Context) error {
 
 // makeSet makes all tools. It waits until it is known whether a sandbox works.
 func (t *toolbox) makeSet() (*tools.Set, error) {
-	all := t.make(t.sandbox) // while the sandbox is being tried out
+	all := t.make(t.sandbox) // while the sandbox is being tested
 	works, err := t.sandbox.open()
 	if works == nil {
 		all = t.make(nil)
@@ -105,8 +105,8 @@ func (t *toolbox) make(box sandbox.Sandbox) *tools.Set {
 	return tools.NewSet(t.marks.Watch(all)...)
 }
 
-// ToolNames returns the names that a rule may use: those of all tools that a toolbox may make, whether or
-// not this machine can run them, and of the one that reads skills. To be named a tool needs nothing of what
+// ToolNames returns the names that a rule may use: those of all tools that a toolbox may make, whether or not this
+// machine can run them, and of the tool that reads skills. Making a tool only to get its name needs nothing that
 // its calls need, so an empty toolbox makes them.
 func ToolNames() []string {
 	empty := &toolbox{foundation: foundation{home: &home.Home{}}, undoing: &undoing{}}
@@ -117,9 +117,8 @@ func ToolNames() []string {
 	return names
 }
 
-// refusedAddresses returns the function that says why web_fetch may not connect to an address;
-// nil means web.Refuse, which allows the public web alone. The build for tests allows loopback
-// too.
+// refusedAddresses returns the function that says why web_fetch may not connect to an address; nil means
+// web.Refuse, which allows only the public web. The build for tests also allows loopback.
 func refusedAddresses() func(netip.Addr) string {
 	if !crash.LocalWeb() {
 		return nil
@@ -132,7 +131,7 @@ func refusedAddresses() func(netip.Addr) string {
 	}
 }
 
-// webSettings returns the operator's settings for the web, as they are now.
+// webSettings returns the operator's current settings for the web.
 func (t *toolbox) webSettings() web.Settings {
 	c := t.settings.Load().Web
 	return web.Settings{
@@ -141,8 +140,8 @@ func (t *toolbox) webSettings() web.Settings {
 	}
 }
 
-// openFiles opens a session's directory for the tools for files, as openUntil does, with
-// the operator's knowledge folder in it.
+// openFiles opens a session's directory for the file tools, like openUntil, with the operator's knowledge folder in
+// it.
 func (t *toolbox) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
 	dir, err := t.workspaces.openUntil(ctx, call)
 	if err != nil {
@@ -154,8 +153,8 @@ func (t *toolbox) openFiles(ctx context.Context, call tools.Call) (files.Dir, er
 	return t.knowledge.base.Overlay(dir), nil
 }
 
-// granted returns the tools that an agent with these capabilities may use. All turns with
-// the same capabilities share one set.
+// granted returns the tools that an agent with these permissions may use. All turns with the same permissions share
+// one set.
 func (t *toolbox) granted(all *tools.Set, capabilities []tools.Permission) *tools.Set {
 	key := fmt.Sprint(capabilities)
 	if set, ok := t.grants.Load(key); ok {
@@ -165,8 +164,8 @@ func (t *toolbox) granted(all *tools.Set, capabilities []tools.Permission) *tool
 	return set.(*tools.Set)
 }
 
-// documentReader returns what reads files that are not text, such as PDF; nil without a
-// sandbox, because only a sandbox keeps the parser of a stranger's file from doing harm.
+// documentReader returns the reader of files that are not text, such as PDF; nil without a sandbox, because only a
+// sandbox keeps the parser of a stranger's file from doing harm.
 func (t *toolbox) documentReader(box sandbox.Sandbox) pages.Reader {
 	if box == nil {
 		return nil
@@ -179,7 +178,7 @@ func (t *toolbox) readChat(ctx context.Context, q history.Question) (history.Ans
 	return t.endpoints.chatReader(t.foundation).Read(ctx, q)
 }
 
-// chatReader returns what reads chats, and knows who may.
+// chatReader returns the reader of chats, which knows who may read them.
 func (all endpoints) chatReader(on foundation) chathistory.Reader {
 	r := chathistory.Reader{Channels: map[string]chathistory.Source{}, Log: on.home.Store}
 	for _, l := range all {

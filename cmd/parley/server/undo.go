@@ -14,7 +14,7 @@ type undoing struct {
 	*undo.History
 }
 
-// newUndoing makes what keeps these versions.
+// newUndoing makes undoing.
 func newUndoing(on foundation) *undoing {
 	return &undoing{on, undo.New(undo.Config{
 		Store: on.home.Snapshots, Log: on.log, Off: func() bool { return on.settings.Load().Workspace.UndoTurns == 0 },
@@ -25,10 +25,10 @@ func newUndoing(on foundation) *undoing {
 	})}
 }
 
-// Run removes what nobody can undo any more.
+// Run removes versions that nobody can restore any longer.
 func (u *undoing) Run(ctx context.Context) error { return u.History.Run(ctx, u.home.Bus) }
 
-// discard returns what removes files that came with a message, and the copies of them that are kept.
+// discard returns a function that removes files that came with a message, and the stored copies of them.
 func (u *undoing) discard(came *attachments.Keeper) func(ctx context.Context, session string, paths []string) error {
 	return func(ctx context.Context, session string, paths []string) error {
 		if _, err := u.home.Snapshots.Remove(ctx, session); err != nil {

@@ -17,22 +17,22 @@ type webhooks struct {
 	foundation
 	outbox *outbox.Outbox
 	events *events.Channel
-	hooks  atomic.Pointer[map[string]*webhook.Handler] // in force; nil before Load
+	hooks  atomic.Pointer[map[string]*webhook.Handler] // the current ones; nil before Load
 }
 
-// Load makes the webhooks by the settings in force.
+// Load makes the webhooks in the current settings.
 func (w *webhooks) Load(context.Context) error {
 	w.set(w.settings.Load())
 	return nil
 }
 
-// Reload makes the webhooks of the next settings.
+// Reload makes the webhooks in the next settings.
 func (w *webhooks) Reload(next *config.Config) (apply func(), err error) {
 	return func() { w.set(next) }, nil
 }
 
-// set makes the webhooks of these settings. A webhook that existed before still knows
-// what it has sent already.
+// set makes the webhooks in these settings. A webhook that existed before still knows what it has
+// already sent.
 func (w *webhooks) set(c *config.Config) {
 	hooks := map[string]*webhook.Handler{}
 	for name, set := range c.Webhooks {
@@ -61,7 +61,7 @@ func (w *webhooks) set(c *config.Config) {
 	w.hooks.Store(&hooks)
 }
 
-// named returns a webhook in force by its name; nil if there is none.
+// named returns the current webhook with that name; nil if there is none.
 func (w *webhooks) named(name string) *webhook.Handler {
 	if hooks := w.hooks.Load(); hooks != nil {
 		return (*hooks)[name]
@@ -69,7 +69,7 @@ func (w *webhooks) named(name string) *webhook.Handler {
 	return nil
 }
 
-// handlers returns the handlers of the webhooks in force by name.
+// handlers returns the handlers of the current webhooks, by name.
 func (w *webhooks) handlers() map[string]http.Handler {
 	all := map[string]http.Handler{}
 	for name, h := range *w.hooks.Load() {

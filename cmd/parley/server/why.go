@@ -8,7 +8,7 @@ import (
 	"parley/cmd/parley/server/why"
 )
 
-// newWhy makes what says what became of messages.
+// newWhy makes the part that says what became of messages.
 func newWhy(on foundation, a *auditing) *why.Why {
 	return why.New(why.Config{
 		Sessions: on.home.Store, Book: on.home.Book, Mail: on.home.Bus, Refusals: a.Records,

@@ -31,7 +31,7 @@ type answerer struct {
 	link         func(context.Context, bus.Inbound) (string, error) // carries out /link for the users of tokens
 	costs        *costs
 	audit        *auditing
-	sessionCache *sessioncache.Journals // what is kept in memory of sessions
+	sessionCache *sessioncache.Journals // what is kept in memory about sessions
 }
 
 // Run runs the worker, which answers messages.
@@ -45,8 +45,8 @@ func (w *answerer) Run(ctx context.Context) error {
 	}).Run(ctx)
 }
 
-// healthy returns an error if what every session needs does not work: the store or the files. It
-// reads before it writes, because only reading ends when ctx does.
+// healthy returns an error if something that every session needs doesn't work: the store or the
+// files. It reads before it writes, because only reading ends when ctx does.
 func (w *answerer) healthy(ctx context.Context) error {
 	if _, err := w.home.Store.List(ctx, "", 1); err != nil {
 		return err
@@ -65,16 +65,15 @@ func (w *answerer) healthy(ctx context.Context) error {
 	return nil
 }
 
-// newTimers makes what wakes asks and schedules at their time.
+// newTimers makes the runner that wakes asks and schedules when they are due.
 func newTimers(on foundation, asked *asks.Service, due *schedules.Scheduler) *timers.Runner {
 	return &timers.Runner{Bus: on.home.Bus, Log: on.log, Handlers: map[string]timers.Handler{
 		bus.AskTimer: asked.Fire, bus.ScheduleTimer: due.Fire,
 	}}
 }
 
-// worksBeside reports whether a turn of a session waits for people, or sub-agents or jobs in the
-// background work for the session: then there is something to stop, though the session has no
-// mail.
+// worksBeside reports whether a turn of a session waits for people, or sub-agents or background
+// jobs work for the session: then there is something to stop, although the session has no mail.
 func (w *answerer) worksBeside(ctx context.Context, session string) (bool, error) {
 	if waits, err := w.home.Book.HasOpenAsk(ctx, session); waits || err != nil {
 		return waits, err

@@ -14,17 +14,16 @@ import (
 	"parley/tools/sandbox"
 )
 
-// workspaces opens the folders in which the tools of sessions work.
+// workspaces opens the folders in which sessions' tools work.
 type workspaces struct{ foundation }
 
-// mostWriting bounds, in a fleet, how long after the check of the session's lease a tool may
-// still write files. It is less than the time that a lease which has just been checked still
-// lasts.
+// mostWriting limits, in a fleet, how long after the check of the session's lease a tool may still
+// write files. It is less than the remaining time of a lease that has just been checked.
 const mostWriting = 3 * time.Second
 
-// openUntil opens a session's directory for one call. In a fleet, a process that stands still for
-// a while may have lost the session to another one when it goes on, so writing is refused some
-// time before the lease, or the call's deadline, ends.
+// openUntil opens a session's directory for one call. In a fleet, a process that was paused for a
+// while may have lost the session to another one when it continues, so writing is refused some time
+// before the lease, or the call's deadline, ends.
 func (w *workspaces) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
 	if call.Held.IsZero() {
 		call.Held = time.Now()
@@ -44,8 +43,8 @@ func (w *workspaces) openUntil(ctx context.Context, call tools.Call) (*workspace
 	return dir.WritableUntil(until), nil
 }
 
-// keepResult stores a result that is too long for the model in the session's workspace,
-// and returns its path.
+// keepResult stores a result that is too long for the model in the session's workspace, and returns
+// its path.
 func (w *workspaces) keepResult(ctx context.Context, call tools.Call, content json.RawMessage) (string, error) {
 	dir, err := w.openUntil(ctx, call)
 	if err != nil {
@@ -60,8 +59,8 @@ func (w *workspaces) keepResult(ctx context.Context, call tools.Call, content js
 	return path, dir.Write(path, content)
 }
 
-// keepServerFile stores a file that an MCP server gave in the session's workspace, marked
-// as written by strangers, and returns its path.
+// keepServerFile stores a file from an MCP server in the session's workspace, marked as written by
+// strangers, and returns its path.
 func (w *workspaces) keepServerFile(ctx context.Context, call tools.Call, name string, content []byte) (string, error) {
 	dir, err := w.openUntil(ctx, call)
 	if err != nil {
@@ -85,7 +84,7 @@ func (w *workspaces) markChanged(call tools.Call) {
 	}
 }
 
-// markAfterJob records that a job, which a call has started, may have changed files of its session.
+// markAfterJob records that a job that a call has started may have changed files of its session.
 func (w *workspaces) markAfterJob(call tools.Call) {
 	w.markChanged(call)
 	settings := w.settings.Load()
@@ -98,7 +97,7 @@ func (w *workspaces) markAfterJob(call tools.Call) {
 	}
 }
 
-// pathName returns the name that a path has within the workspace of a call's session.
+// pathName returns the name of a path within the workspace of a call's session.
 func (w *workspaces) pathName(call tools.Call, path string) string {
 	dir, err := w.home.Workspace(call.Session)
 	if err != nil {
@@ -106,13 +105,13 @@ func (w *workspaces) pathName(call tools.Call, path string) string {
 	}
 	name, err := dir.Name(path)
 	if err != nil {
-		return path // the tool refuses it as well
+		return path // the tool refuses it, too
 	}
 	return name
 }
 
-// promptUntrusted reports whether a file that is part of a session's prompt may hold text that
-// strangers have written.
+// promptUntrusted reports whether a file that is part of a session's prompt may contain text
+// written by strangers.
 func (w *workspaces) promptUntrusted(_ context.Context, session string) bool {
 	files, err := w.home.WorkspaceFiles(session)
 	if err != nil {

@@ -19,13 +19,13 @@ type Server struct {
 	Name   string      `json:"name"`
 	State  State       `json:"state"`
 	SignIn bool        `json:"sign_in"` // somebody can sign in to it
-	Tools  []Tool      `json:"tools"`   // tools that agents have
-	Aside  []AsideTool `json:"aside"`   // tools that agents do not have because no owner has accepted them yet
-	Agents []string    `json:"agents"`  // agents that have the tools
+	Tools  []Tool      `json:"tools"`   // tools that agents get
+	Aside  []AsideTool `json:"aside"`   // tools that agents don't get because no owner has accepted them yet
+	Agents []string    `json:"agents"`  // agents that get the tools
 	Error  string      `json:"error,omitempty"`
 }
 
-// A State says how the last attempt of this process to reach a server has ended.
+// A State says how this process's last attempt to reach a server ended.
 type State string
 
 // The states.
@@ -33,7 +33,7 @@ const (
 	up           State = "up"
 	down         State = "down"
 	signInNeeded State = "sign_in" // somebody has to sign in first
-	untried      State = "untried" // by this process
+	untried      State = "untried" // this process has not tried yet
 )
 
 // stateOf returns the state of a server.
@@ -61,7 +61,7 @@ type Tool struct {
 type AsideTool struct {
 	Tool
 	Digest string `json:"digest"`        // of this description
-	Was    *Tool  `json:"was,omitempty"` // as an owner has accepted it before; nil if it is new
+	Was    *Tool  `json:"was,omitempty"` // as an owner accepted it before; nil if it is new
 }
 
 // List returns the state of all configured MCP servers, as the API shows it.
@@ -97,7 +97,7 @@ func toolsOf(all []pins.Tool) []Tool {
 	return list
 }
 
-// Routes returns the requests about the servers that the API serves.
+// Routes returns the routes for the servers that the API serves.
 func (s *Servers) Routes() []exchange.Route {
 	return []exchange.Route{
 		{Pattern: "GET /v1/mcp", May: exchange.Caller.IsAdmin, Serve: s.list},
@@ -139,7 +139,7 @@ type Trial struct {
 	Milliseconds int64         `json:"ms"` // until it was connected and had listed its tools
 }
 
-// A ReasonCount says how many tools cannot be used for one reason, and names the first of them.
+// A ReasonCount says how many tools cannot be used for a particular reason, and names the first of them.
 type ReasonCount struct {
 	Reason string   `json:"reason"`
 	Tools  int      `json:"tools"`
@@ -166,12 +166,12 @@ func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 		}
 	}
 	if err != nil {
-		trial.Error = err.Error() // also where no worker has noted it
+		trial.Error = err.Error() // even if no worker has recorded it
 	}
 	return w.JSON(http.StatusOK, trial)
 }
 
-// accept serves an owner's request to accept tools of an MCP server, so that agents have them.
+// accept serves an owner's request to accept tools of an MCP server, so that agents get them.
 func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
 	var asked struct{ Tool, Digest string }

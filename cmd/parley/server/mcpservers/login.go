@@ -23,11 +23,11 @@ import (
 // The paths that browsers and authorization servers request while somebody signs in to an MCP
 // server.
 const (
-	callbackPath = "/mcp/" // the beginning of all these paths
+	callbackPath = "/mcp/" // the prefix of all these paths
 	pagePath     = callbackPath + "client.json"
 )
 
-// newSignIn makes the Desk that signs people in to MCP servers which need that.
+// newSignIn makes the Client that signs people in to MCP servers that require it.
 func newSignIn(c Config) *signin.Client {
 	signIn := signin.Config{
 		Store:    notes{c.Notes},
@@ -55,7 +55,7 @@ func externalURL(c config.HTTP) string {
 	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return "http://127.0.0.1:7275" // nobody listens: the owner brings the address
+		return "http://127.0.0.1:7275" // nobody listens there: the owner enters the address that the browser shows
 	}
 	if a, err := netip.ParseAddr(host); err != nil || !a.IsLoopback() {
 		host = "127.0.0.1"
@@ -67,11 +67,11 @@ func externalURL(c config.HTTP) string {
 type BegunSignIn struct {
 	ID    string    `json:"id"`
 	URL   string    `json:"url"`  // the URL to open in a browser
-	Ends  string    `json:"ends"` // the address to which the browser goes when the person has signed in
+	Ends  string    `json:"ends"` // the address that the browser goes to when the person has signed in
 	Until time.Time `json:"until"`
 }
 
-// serverToSignIn returns the server that a request to sign in names, or why nobody can sign in to it.
+// serverToSignIn returns the server that a sign-in request names, or why nobody can sign in to it.
 func (s *Servers) serverToSignIn(w *exchange.Answer, r *http.Request) (signin.Server, error) {
 	server, err := s.Login(named(w, r))
 	switch {
@@ -97,8 +97,8 @@ func (s *Servers) isSignedIn(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]bool{"done": done})
 }
 
-// login serves POST …/login, which begins a sign-in, or with {"address"} finishes one by the
-// address at which the browser has ended.
+// login serves POST …/login, which begins a sign-in or, with {"address"}, finishes one with the
+// address at which the browser ended.
 func (s *Servers) login(w *exchange.Answer, r *http.Request) error {
 	server, err := s.serverToSignIn(w, r)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Servers) finishByAddress(w *exchange.Answer, r *http.Request, address s
 }
 
 // finish finishes a sign-in with the parameters that the browser brought back, and tells the
-// owners. With an error it returns the HTTP status to answer.
+// owners. If it fails, it also returns the HTTP status to answer.
 func (s *Servers) finish(ctx context.Context, name string, query url.Values) (status int, err error) {
 	err = s.signIn.Finish(ctx, name, query)
 	switch {
@@ -153,8 +153,8 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 	return http.StatusOK, nil
 }
 
-// callback serves GET /mcp/{name}/callback, where the browser of somebody who signs in ends. It needs
-// no token: nobody else knows the sign-in's state.
+// callback serves GET /mcp/{name}/callback, where the browser of somebody who signs in ends up. It
+// needs no token: nobody else knows the sign-in's state.
 func (s *Servers) callback(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("name")
 	text := fmt.Sprintf(textSignedIn, w.ID)
@@ -167,19 +167,19 @@ func (s *Servers) callback(w *exchange.Answer, r *http.Request) error {
 	forBrowsers(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // who has come may be gone
+	_, _ = io.WriteString(w, text+"\n") // the browser may be gone
 	return nil
 }
 
-// forBrowsers sets the headers that keep what an answer is about from others.
+// forBrowsers sets the headers that keep an answer's content from others.
 func forBrowsers(w http.ResponseWriter) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-// clientPage serves GET /mcp/client.json, from which authorization servers learn who the client is
-// that asks for access: the JSON that describes Parley as an OAuth client.
+// clientPage serves GET /mcp/client.json, which tells authorization servers who the client is that
+// asks for access: the JSON that describes Parley as an OAuth client.
 func (s *Servers) clientPage(w *exchange.Answer, _ *http.Request) error {
 	redirects := []string{}
 	for _, state := range s.States() {

@@ -22,11 +22,11 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config holds the parts that the servers work with.
+// Config holds the parts that the servers need.
 type Config struct {
 	Settings *config.Config
-	Sandbox  sandbox.Sandbox // nil: no programs are run
-	Notes    channels.Notes  // record which tools are accepted, and who has signed in
+	Sandbox  sandbox.Sandbox // nil means that no programs are run
+	Notes    channels.Notes  // records which tools are accepted, and who has signed in
 	Bus      bus.Holder
 	Place    func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	Changed  func(call tools.Call)
@@ -34,7 +34,7 @@ type Config struct {
 	Show     func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	// Tell sends a text to the owners.
 	Tell func(ctx context.Context, subject, text string)
-	// Elsewhere says that other processes of the fleet run those MCP servers that are programs.
+	// Elsewhere says that other processes in the fleet run those MCP servers that are programs.
 	Elsewhere bool
 	Version   string
 	Log       *slog.Logger
@@ -45,7 +45,7 @@ type Servers struct {
 	*mcp.Servers
 	Pins     *pins.Pins
 	settings map[string]config.MCPServer
-	// elsewhere says that other processes of the fleet run those MCP servers that are programs.
+	// elsewhere says that other processes in the fleet run those MCP servers that are programs.
 	elsewhere bool
 	begun     time.Time
 	signIn    *signin.Client
@@ -54,11 +54,11 @@ type Servers struct {
 	log       *slog.Logger
 
 	mu   sync.Mutex
-	sets map[string]set // tools of agents, by their names
+	sets map[string]set // agents' tools, by the agents' names
 }
 
-// A set holds an agent's own tools together with those of MCP servers, and the version of the
-// servers' tools for which it was made.
+// A set holds an agent's own tools together with those of MCP servers, and the version of the servers' tools that
+// it was made for.
 type set struct {
 	version int64
 	base    *tools.Set
@@ -100,8 +100,7 @@ func (s *Servers) Load(ctx context.Context) error {
 	return s.Pins.Load(ctx)
 }
 
-// Refresh does what Load does in a process that does not follow what others accept, because it uses no
-// servers itself.
+// Refresh is like Load, for a process that doesn't follow what others accept, because it uses no servers itself.
 func (s *Servers) Refresh(ctx context.Context) error {
 	if !s.elsewhere {
 		return nil
@@ -109,7 +108,7 @@ func (s *Servers) Refresh(ctx context.Context) error {
 	return s.Load(ctx)
 }
 
-// serverOf converts the settings of an MCP server into those with which package mcp runs it.
+// serverOf converts the settings of an MCP server to those of package mcp.
 func serverOf(m config.MCPServer) mcp.Server {
 	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, Defaults: m.Questions == "defaults", ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
 	if m.Command != "" {
@@ -131,13 +130,13 @@ func serverOf(m config.MCPServer) mcp.Server {
 	return one
 }
 
-// startWait is how long after the start turns wait for servers of which nothing is known yet. Most
-// programs are ready by then; for one that is slow, or does not come, nobody waits longer: its tools
-// are there for a later turn.
+// startWait is how long after the start turns wait for servers about which nothing is known yet. Most programs are
+// ready by then; nobody waits longer for one that is slow, or doesn't start: its tools are available to a later
+// turn.
 const startWait = time.Second
 
-// With returns the tools base of an agent, together with those of its MCP servers. If owned is
-// true, the agent has the tools of all servers.
+// With returns an agent's tools base, together with those of its MCP servers. If owned is true, the agent gets the
+// tools of all servers.
 func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned bool) *tools.Set {
 	var names []string
 	for name, m := range s.settings {
@@ -168,8 +167,7 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 // A notes stores in the book which tools an owner has accepted.
 type notes struct{ channels.Notes }
 
-// Noted implements pins.Store: it returns the values of a subject's notes by what they
-// are about.
+// Noted implements pins.Store: it returns the values of a subject's notes, keyed by what they are about.
 func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
 	found, err := n.AllNoted(ctx, subject)
 	if err != nil {

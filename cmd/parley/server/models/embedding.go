@@ -13,29 +13,29 @@ import (
 	"parley/sessions/search"
 )
 
-// A Spender notes what calls of models for nobody in particular have cost.
+// A Spender records the cost of model calls that are made for nobody in particular.
 type Spender interface {
 	Note(model string, at time.Time, s bill.Sum)
 }
 
-// NewMeanings makes what also finds what was said in other words, if the settings name a model for embeddings.
+// NewMeanings makes an index that also finds what was said in other words, if the settings name an embedding model.
 func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, spender Spender, log *slog.Logger) *search.Meanings {
 	e := &embeddings{settings: settings, spender: spender, log: log}
 	return search.NewMeanings(search.MeaningsConfig{Table: table, With: e.current, Plain: plain, Log: log})
 }
 
-// embeddings makes the client of the model for embeddings, anew when its settings change.
+// embeddings makes the client of the embedding model, again whenever its settings change.
 type embeddings struct {
 	settings func() *config.Config
 	spender  Spender
 	log      *slog.Logger
 
 	mu   sync.Mutex
-	of   config.Embeddings // by which made was made
+	of   config.Embeddings // the settings from which made was made
 	made search.Embedding
 }
 
-// current returns the model by the settings in force.
+// current returns the model according to the current settings.
 func (e *embeddings) current() search.Embedding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *embeddings) current() search.Embedding {
 	return made
 }
 
-// NewEmbedding makes the client of the model for embeddings; the zero Embedding if the settings name none. spender may
+// NewEmbedding makes the client of the embedding model; the zero Embedding if the settings name none. spender may
 // be nil.
 func NewEmbedding(c *config.Config, spender Spender) (search.Embedding, error) {
 	s := c.Embeddings
@@ -77,5 +77,5 @@ func NewEmbedding(c *config.Config, spender Spender) (search.Embedding, error) {
 	return search.Embedding{Model: s.Model, Embedder: made}, nil
 }
 
-// EmbeddingServer returns the base URL at which that model is asked.
+// EmbeddingServer returns the base URL of that model's server.
 func EmbeddingServer(c *config.Config) string { return cmp.Or(c.Embeddings.BaseURL, openai.DefaultURL) }

@@ -1,10 +1,11 @@
 package models
 
-// A LeftTool is a tool that a model is not shown, because its server has refused it or takes no more.
+// A LeftTool is a tool that a model is not shown, because its server has refused it or takes no
+// more.
 type LeftTool struct{ Model, Tool, Why string }
 
-// LeftTools returns the tools that models are not shown because of their servers, each model's by
-// name, as far as this process knows.
+// LeftTools returns the tools that models are not shown because of the models' servers, sorted by
+// each model's name, as far as this process knows.
 func (l Lists) LeftTools() []LeftTool {
 	var all []LeftTool
 	for _, m := range l.All() {

@@ -1,8 +1,8 @@
-// Package models makes one model for each agent, which asks the models that are configured for
-// the agent in turn until one answers.
+// Package models makes one model for each agent, which asks the models configured for the agent in turn until one
+// answers.
 //
-// models.go makes the models, prices.go finds what they cost, lefttools.go tells which tools they are
-// not shown. embedding.go makes the model by which recall finds what was said in other words.
+// models.go makes the models, prices.go finds out what they cost, lefttools.go tells which tools they are not
+// shown. embedding.go makes the embedding model, with which recall finds what was said in other words.
 package models
 
 import (
@@ -32,22 +32,21 @@ import (
 // A Model is one configured model.
 type Model struct {
 	failover.Link
-	Table  string        // the table of the settings of its server: "model", or "models.NAME"
-	Named  string        // the setting that holds its name: "model.name", "models.NAME.name" or "agents.NAME.model"
+	Table  string        // the table with the settings of its server: "model", or "models.NAME"
+	Named  string        // the setting that contains its name: "model.name", "models.NAME.name" or "agents.NAME.model"
 	Server string        // its base URL; "" for the demo
 	client *openai.Model // asks the server; nil for the demo
 }
 
-// lookUpWindow asks the model's server, unless it was asked before, how many tokens the model reads
-// at once. It takes some seconds at most.
+// lookUpWindow asks the model's server, unless it was asked before, how many tokens the model reads at once. It
+// takes at most a few seconds.
 func (m Model) lookUpWindow(ctx context.Context) {
 	if m.client != nil {
 		m.client.LookUpWindow(ctx)
 	}
 }
 
-// Lists holds for each agent, by its name, the models that are asked, in their order. An agent
-// for which nothing is configured to answer has none.
+// Lists holds, by agent, the models that are asked, in order. An agent for which no model is configured has none.
 type Lists map[string][]Model
 
 // All returns the models of all agents, each once, those of the main agent first.
@@ -67,28 +66,28 @@ func (l Lists) All() []Model {
 	return all
 }
 
-// LookUpWindows asks the servers of all models, side by side, how many tokens each reads at once.
-// It takes some seconds at most.
+// LookUpWindows asks the servers of all models, at the same time, how many tokens each reads at once. It takes at
+// most a few seconds.
 func (l Lists) LookUpWindows(ctx context.Context) {
 	var looking sync.WaitGroup
 	for agent := range l {
-		for _, m := range l[agent] { // several agents may have the same: one of them asks
+		for _, m := range l[agent] { // several agents may have the same model: one of them asks
 			looking.Go(func() { m.lookUpWindow(ctx) })
 		}
 	}
 	looking.Wait()
 }
 
-// LookUpWindowsOf does so for one agent's models. Servers that were asked before are not asked
-// again.
+// LookUpWindowsOf is LookUpWindows for one agent's models. It doesn't ask servers again that were already asked.
 func (l Lists) LookUpWindowsOf(ctx context.Context, agent string) {
 	for _, m := range l[agent] {
 		m.lookUpWindow(ctx)
 	}
 }
 
-// New makes the configured models of each agent. An agent for which nothing is configured gets
-// the demo. How many tokens they read at once is not known before LookUpWindows. An error that the operator can remedy in the settings is a *config.SettingError.
+// New makes the configured models of each agent. An agent for which nothing is configured gets the demo. How many
+// tokens they read at once is unknown before LookUpWindows. An error that the operator can remedy in the settings
+// is a *config.SettingError.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error) {
 	list, err := Prices(c)
 	if err != nil {
@@ -131,8 +130,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	return lists, nil
 }
 
-// ForTitles is the name under which Lists and Chains have the model that makes titles for an agent. No
-// agent has such a name.
+// ForTitles is the name under which Lists and Chains contain the model that makes titles for an agent. No agent has
+// such a name.
 func ForTitles(agent string) string { return agent + " titles" }
 
 // newModel makes a model. If no name is configured, it asks the model's server for one.
@@ -141,7 +140,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	if name, ok := strings.CutPrefix(table, "models."); ok {
 		c = all.Models[name]
 	}
-	if choice.Name != "" { // what is said of the table's model does not hold for another
+	if choice.Name != "" { // the settings of the table's model don't apply to another one
 		c.Name, c.Window, c.Vision, c.API = choice.Name, 0, "", ""
 	}
 	oc := clientConfig(c, log)
@@ -178,7 +177,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	return made, nil
 }
 
-// clientConfig converts the settings of a model into those of the client that asks its server.
+// clientConfig converts the settings of a model to those of the client that asks its server.
 func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 	oc := openai.Config{
 		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
@@ -192,8 +191,8 @@ func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 	return oc
 }
 
-// unknownPrice returns the error for a model whose price is not known although cost is bounded;
-// it says where the price is to be written.
+// unknownPrice returns the error for a model whose price is unknown although cost is limited; it says where to
+// write the price.
 func unknownPrice(c *config.Config, choice config.ModelChoice, name string) error {
 	const remedy = "price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network"
 	wrong := fmt.Sprintf("[budget] limits what models may cost, but the price of %s isn't known: ", name)
@@ -203,7 +202,7 @@ func unknownPrice(c *config.Config, choice config.ModelChoice, name string) erro
 	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
 }
 
-// apiOf returns the protocol that the configuration names.
+// apiOf returns the protocol named in the configuration.
 func apiOf(setting string) openai.API {
 	if setting == "auto" {
 		return openai.APIAuto
@@ -211,24 +210,23 @@ func apiOf(setting string) openai.API {
 	return openai.API(setting)
 }
 
-// fleetID returns an id of a model that is the same in all processes of a fleet: it is made of
-// the server, the model's name and the account's key.
+// fleetID returns an id of a model that is the same in all processes of a fleet: it is derived from the server, the
+// model's name and the account's key.
 func fleetID(server, name, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return server + " " + name + " " + hex.EncodeToString(sum[:4])
 }
 
-// Meters count how often models were asked and have failed.
+// Meters count how often models were asked and how often they failed.
 type Meters interface {
-	// Model counts one try to get an answer from a model.
+	// Model counts one attempt to get an answer from a model.
 	Model(try failover.Try)
-	// Failover counts that the model to was asked because the model from did not answer.
+	// Failover counts that the model to was asked because the model from didn't answer.
 	Failover(from, to string)
 }
 
-// Chains returns for each agent, by its name, one model that asks all of the agent's models in
-// turn. A model that has failed is not asked for a while; the whole fleet knows that from the
-// book.
+// Chains returns, by agent, one model that asks all of the agent's models in turn. A model that has failed is not
+// asked for a while; the whole fleet learns that from the book.
 func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) map[string]llm.Model {
 	chains := map[string]llm.Model{}
 	for agent, all := range lists {
@@ -243,11 +241,10 @@ func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) m
 	return chains
 }
 
-// notesSubject is the subject under which the book notes which models are not asked for a
-// while.
+// notesSubject is the subject under which the book records which models are not asked for a while.
 const notesSubject = "model cooldown"
 
-// notes keeps failover's notes about models in the book.
+// notes stores failover's notes about models in the book.
 type notes struct{ book channels.Notes }
 
 // SetNote implements failover.Notes; it writes to the book.

@@ -11,10 +11,10 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// maxPriceListBytes bounds the size of a list of prices.
+// maxPriceListBytes limits the size of a price list.
 const maxPriceListBytes = 4 << 20
 
-// Prices returns the configured list of prices, or the one that comes with the program.
+// Prices returns the configured price list, or the built-in one.
 func Prices(c *config.Config) (prices.List, error) {
 	if c.Budget.Prices == "" {
 		return prices.Shipped()
@@ -42,8 +42,8 @@ func readPrices(file string) (list prices.List, err error) {
 	return prices.Read(raw)
 }
 
-// priceOf returns what a model's tokens cost: as its settings say, or else as the list of prices
-// says; known is false if neither says it.
+// priceOf returns the price of a model's tokens: from its settings, or else from the price list;
+// known is false if neither contains it.
 func priceOf(c *config.Config, list prices.List, m Model, name string, s config.Model) (price llm.Price, known bool, err error) {
 	written := func(key string) bool { return c.Origin(m.Table+"."+key) != "" }
 	wrong := func(key, remedy string) error {

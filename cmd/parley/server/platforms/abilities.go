@@ -12,12 +12,12 @@ import (
 // Abilities say what messages on a channel can show and carry, for those who only need to know
 // and send nothing.
 type Abilities struct {
-	Title                 string // what the platform is called
+	Title                 string // the platform's name
 	Length                int    // the most characters of one message
 	Files, Buttons, Edits bool
 }
 
-// abilitiesOf returns what a channel can do. It asks the platform nothing.
+// abilitiesOf returns what a channel can do. It makes no request to the platform.
 func abilitiesOf(c config.Channel) (Abilities, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
@@ -36,17 +36,17 @@ func abilitiesOf(c config.Channel) (Abilities, error) {
 	return a, nil
 }
 
-// KnownAbilities remembers what channels can do, so that each channel's adapter is asked once for
-// each reading of the settings. The zero KnownAbilities is ready to use.
+// KnownAbilities caches what channels can do, so that each channel's adapter is asked once for each
+// reading of the settings. The zero KnownAbilities is ready to use.
 type KnownAbilities struct {
 	mu    sync.Mutex
-	of    *config.Config // the settings for which known holds
+	of    *config.Config // the settings to which known applies
 	known map[string]Abilities
 }
 
-// Of returns what a channel can do by the settings c; the zero Abilities if it is on no chat
-// platform. If that cannot be found out, only the first call returns the error, and later ones
-// the zero Abilities.
+// Of returns what a channel can do according to the settings c; the zero Abilities if it is not on
+// a chat platform. If that cannot be found out, only the first call returns the error, and later
+// ones the zero Abilities.
 func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error) {
 	settings, ok := c.Channels[channel]
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"parley/channels"
 )
 
-// A DeferredBook is the Book of adapters that are made before the book is open: whoever asks it for
-// something waits until it is.
+// A DeferredBook is the Book for adapters that are made before the book is open: its methods wait
+// until it is.
 type DeferredBook struct {
 	opened chan struct{}
 	book   Book // set before opened is closed
@@ -20,7 +20,8 @@ var _ Book = (*DeferredBook)(nil)
 // NewDeferredBook makes a DeferredBook that is not open.
 func NewDeferredBook() *DeferredBook { return &DeferredBook{opened: make(chan struct{})} }
 
-// Open hands all questions on to book, those that wait included. It must be called once at most.
+// Open passes all calls on to book, including those that are waiting. It must be called at most
+// once.
 func (l *DeferredBook) Open(book Book) {
 	l.book = book
 	close(l.opened)
@@ -36,7 +37,7 @@ func (l *DeferredBook) wait(ctx context.Context) (Book, error) {
 	}
 }
 
-// SetNote waits for the book, and calls its method of that name, as all others do.
+// SetNote waits for the book and calls its SetNote. All other methods work the same way.
 func (l *DeferredBook) SetNote(ctx context.Context, subject, about, value string) error {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func (l *DeferredBook) SetNote(ctx context.Context, subject, about, value string
 	return b.SetNote(ctx, subject, about, value)
 }
 
-// SetNoteOnce is the book's.
+// SetNoteOnce calls the book's method.
 func (l *DeferredBook) SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (l *DeferredBook) SetNoteOnce(ctx context.Context, subject, about, value st
 	return b.SetNoteOnce(ctx, subject, about, value)
 }
 
-// Noted is the book's.
+// Noted calls the book's method.
 func (l *DeferredBook) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -63,7 +64,7 @@ func (l *DeferredBook) Noted(ctx context.Context, subject, about string) (channe
 	return b.Noted(ctx, subject, about)
 }
 
-// AllNoted is the book's.
+// AllNoted calls the book's method.
 func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -72,7 +73,7 @@ func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels
 	return b.AllNoted(ctx, subject)
 }
 
-// Joined is the book's.
+// Joined calls the book's method.
 func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.T
 	return b.Joined(ctx, at)
 }
 
-// Threads is the book's.
+// Threads calls the book's method.
 func (l *DeferredBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (l *DeferredBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Add
 	return b.Threads(ctx, chat)
 }
 
-// Chats is the book's.
+// Chats calls the book's method.
 func (l *DeferredBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (l *DeferredBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return b.Chats(ctx)
 }
 
-// Cursor is the book's.
+// Cursor calls the book's method.
 func (l *DeferredBook) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (l *DeferredBook) Cursor(ctx context.Context, at bus.Address) (string, erro
 	return b.Cursor(ctx, at)
 }
 
-// SetCursor is the book's.
+// SetCursor calls the book's method.
 func (l *DeferredBook) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	b, err := l.wait(ctx)
 	if err != nil {

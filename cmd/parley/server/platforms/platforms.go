@@ -1,6 +1,5 @@
-// Package platforms is the table of the platforms that a channel can be on: which
-// settings each needs, how its adapter is made, and how it is asked who the bot is. Only
-// this package names the adapters.
+// Package platforms is the table of the platforms that a channel can be on: which settings each needs, how to make
+// its adapter, and how to ask the platform who the bot is. Only this package names the adapters.
 package platforms
 
 import (
@@ -29,39 +28,39 @@ type Book interface {
 	telegram.Book
 }
 
-// AdapterParts has what an adapter gets besides the settings of its channel. If all of it is missing,
-// the adapter can only ask the platform who the bot is.
+// AdapterParts holds what an adapter needs besides the settings of its channel. If all of it is missing, the
+// adapter can only ask the platform who the bot is.
 type AdapterParts struct {
 	Book    Book
 	Mention channels.MentionIn
 	Log     *slog.Logger
 }
 
-// A platform says everything that the program must know about a chat platform outside of its
-// adapter's folder. A new platform gets a row in platforms, below.
+// A platform says everything that the program must know about a chat platform outside its adapter's folder. To add
+// a platform, add a row to platforms, below.
 type platform struct {
-	// Platform is what the settings of its channels are checked against.
+	// Platform is used to check the settings of its channels.
 	config.Platform
 	// page is the file below docs that explains how to set the platform up.
 	page string
-	// steps say how a bot is made there, up to where its tokens are found.
+	// steps say how to make a bot there, until its tokens are found.
 	steps []string
-	// manifest is what the steps have people paste; "" if they paste nothing.
+	// manifest is the text that people paste in one of the steps; "" if they paste nothing.
 	manifest string
-	// invitation returns the link by which the bot is taken to where people are. If it is nil, there is none.
+	// invitation returns the link with which people add the bot to the place where they are. If it is nil, there is
+	// none.
 	invitation func(ctx context.Context, ch channels.Channel) (string, error)
 	// open makes the adapter of a channel. An error about a setting other than the bot's
 	// token is a *settingError.
 	open func(c config.Channel, g AdapterParts) (channels.Channel, error)
 	// account asks the platform who the bot is.
 	account func(ctx context.Context, ch channels.Channel) (string, error)
-	// examine checks, for the command doctor, what else the bot needs from the platform. Its
-	// error is the platform's refusal or a *LackError. If examine is nil, nothing is checked.
+	// examine checks, for the command doctor, what else the bot needs from the platform. Its error is the
+	// platform's refusal or a *LackError. If examine is nil, nothing is checked.
 	examine func(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error
 }
 
-// platforms returns the platforms that a channel can be on, in the order in which errors
-// offer them.
+// platforms returns the platforms that a channel can be on, in the order in which errors offer them.
 func platforms() []platform {
 	return []platform{
 		{
@@ -104,7 +103,7 @@ func platforms() []platform {
 	}
 }
 
-// Settings returns for each platform what the settings of its channels are checked against.
+// Settings returns, for each platform, the description used to check the settings of its channels.
 func Settings() []config.Platform {
 	var all []config.Platform
 	for _, p := range platforms() {
@@ -122,25 +121,25 @@ func Names() []string {
 	return names
 }
 
-// Page returns the file below docs that explains a platform; "" if the platform is not known.
+// Page returns the file below docs that explains a platform; "" if the platform is unknown.
 func Page(platform string) string {
 	p, _ := platformNamed(platform)
 	return p.page
 }
 
-// Steps say how a bot is made on a platform, up to where its tokens are found.
+// Steps says how to make a bot on a platform, until its tokens are found.
 func Steps(platform string) []string {
 	p, _ := platformNamed(platform)
 	return p.steps
 }
 
-// Manifest returns what the steps of a platform have people paste; "" if they paste nothing.
+// Manifest returns the text that people paste in one of a platform's steps; "" if they paste nothing.
 func Manifest(platform string) string {
 	p, _ := platformNamed(platform)
 	return p.manifest
 }
 
-// withoutComments returns a manifest without the lines that are comments.
+// withoutComments returns a manifest without its comment lines.
 func withoutComments(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
@@ -151,7 +150,7 @@ func withoutComments(text string) string {
 	return kept.String()
 }
 
-// Invitation asks a channel's platform for the link by which the bot is taken to where people are; ""
+// Invitation asks a channel's platform for the link with which people add the bot to the place where they are; ""
 // if the platform has none.
 func Invitation(ctx context.Context, platform string, ch channels.Channel) (string, error) {
 	p, ok := platformNamed(platform)
@@ -163,8 +162,7 @@ func Invitation(ctx context.Context, platform string, ch channels.Channel) (stri
 	return p.invitation(ctx, ch)
 }
 
-// platformNamed returns a platform's row; false for channels that are on none, such as
-// the terminal.
+// platformNamed returns a platform's row; false for channels that are on no platform, such as the terminal.
 func platformNamed(name string) (platform, bool) {
 	for _, p := range platforms() {
 		if p.Name == name {
@@ -174,8 +172,8 @@ func platformNamed(name string) (platform, bool) {
 	return platform{}, false
 }
 
-// Open makes the adapter of a channel, which connects it to its platform. If the error is about a
-// setting, SettingAtFault says about which.
+// Open makes the adapter of a channel, which connects it to its platform. If the error is caused by a setting,
+// SettingAtFault says by which one.
 func Open(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
@@ -199,9 +197,8 @@ func Account(ctx context.Context, platform string, ch channels.Channel) (string,
 	return p.account(ctx, ch)
 }
 
-// Examine checks what the bot needs from a channel's platform besides its account, such as
-// permissions, also in those of the channel's chats that are known. Its error is the platform's
-// refusal or a *LackError.
+// Examine checks what the bot needs from a channel's platform besides its account, such as permissions, including
+// those in the channel's known chats. Its error is the platform's refusal or a *LackError.
 func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	p, ok := platformNamed(c.Platform)
 	if !ok || p.examine == nil {
@@ -212,10 +209,10 @@ func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known [
 	return p.examine(ctx, c, ch, known)
 }
 
-// A LackError says what a platform does not give to the bot, and what to do about it.
+// A LackError says what the bot does not get from a platform, and what to do about it.
 type LackError struct {
 	Lack, Remedy string
-	// Perhaps says that the bot may have it all the same once it serves.
+	// Perhaps says that the bot may have it anyway once it serves.
 	Perhaps bool
 }
 
@@ -231,8 +228,7 @@ type settingError struct {
 func (e *settingError) Error() string { return e.err.Error() }
 func (e *settingError) Unwrap() error { return e.err }
 
-// SettingAtFault returns the setting because of which an adapter could not be made, and
-// what is wrong with it.
+// SettingAtFault returns the setting because of which an adapter could not be made, and what is wrong with it.
 func SettingAtFault(channel string, err error) (key, wrong string) {
 	key, wrong = "bot_token", err.Error()
 	if setting, ok := errors.AsType[*settingError](err); ok {
@@ -247,12 +243,12 @@ func RefusedSetting(channel string, refused *channels.SendError) string {
 	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
 }
 
-// RefusalRemedy returns in words what to do when a platform refuses the bot's account.
+// RefusalRemedy says what to do when a platform refuses the bot's account.
 func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
 
-// RefusedError returns the error of a start at which a platform refuses the bot's account. It names the setting to
+// RefusedError returns the error for a start at which a platform refuses the bot's account. It names the setting to
 // change, and says what the operator can do.
 func RefusedError(c *config.Config, channel config.Channel, refused *channels.SendError) *config.SettingError {
 	key := RefusedSetting(channel.Name, refused)
@@ -300,12 +296,11 @@ func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username + " in " + a.TeamName, err
 }
 
-// examineSlack checks the scopes that the app was granted in Slack, and whether a socket to Slack
-// can be opened.
+// examineSlack checks the scopes that the app was granted in Slack, and whether a socket to Slack can be opened.
 func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	sl := ch.(*slack.Channel)
 	a, err := sl.Check(ctx)
-	// Who only sends may have left out most of them.
+	// Somebody who only sends may have left out most of them.
 	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
 		return &LackError{
 			Lack:   "the app lacks the scopes " + strings.Join(a.Lacks, ", "),
@@ -398,11 +393,10 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	return nil
 }
 
-// maxNamed is how many of the places in which a bot lacks something are named in an error.
+// maxNamed limits how many of the places in which a bot lacks something an error names.
 const maxNamed = 3
 
-// lackOfRights returns the error that names the places where the bot lacks permissions on
-// Discord.
+// lackOfRights returns the error that names the places where the bot lacks permissions on Discord.
 func lackOfRights(lacking []discord.LackOfRights) *LackError {
 	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
 	var all []string

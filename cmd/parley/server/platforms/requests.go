@@ -17,9 +17,8 @@ import (
 // requestAddress returns the URL to which a channel's platform sends what people say.
 func requestAddress(c config.Channel) string { return c.PublicURL + "/channels/" + c.Name }
 
-// examineAddress checks that requests to a channel's public address reach a server of this bot.
-// It sends one without a signature, which the bot's server refuses in words that no other server
-// uses.
+// examineAddress checks that requests to a channel's public address reach a server of this bot. It
+// sends one without a signature, which the bot's server refuses in words that no other server uses.
 func examineAddress(ctx context.Context, c config.Channel) error {
 	address := requestAddress(c)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
@@ -36,7 +35,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 		_, lack.Perhaps = errors.AsType[*net.OpError](err)
 		return lack
 	}
-	_ = resp.Body.Close() // the status says it
+	_ = resp.Body.Close() // the status is enough
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return nil
@@ -87,9 +86,9 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	return examinePrivacy(ctx, c, ch.(*telegram.Channel))
 }
 
-// examinePrivacy checks that Telegram gives the bot the messages that it must answer in
-// groups. To administrators of a group Telegram gives everything that is said there,
-// which cannot be seen here.
+// examinePrivacy checks that Telegram delivers to the bot the messages that it must answer in
+// groups. A bot that is a group's administrator gets everything that is said there, which cannot be
+// seen here.
 func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel) error {
 	never := string(channels.MentionNever)
 	answersAll := c.Access.Mention == never || slices.ContainsFunc(c.Access.Chats, func(chat config.Chat) bool { return chat.Mention == never })

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A warningRecorder passes a channel's log on and remembers the latest warning, so that
-// status can say why a channel is not connected.
+// A warningRecorder passes a channel's log on and stores the latest warning, so that status can say
+// why a channel is not connected.
 type warningRecorder struct {
 	slog.Handler
 	latest *atomic.Pointer[string]
@@ -19,12 +19,12 @@ func RecordWarnings(log *slog.Logger, latest *atomic.Pointer[string]) *slog.Logg
 	return slog.New(&warningRecorder{log.Handler(), latest})
 }
 
-// Enabled accepts warnings even where the log leaves them out.
+// Enabled accepts warnings even if the log leaves them out.
 func (t *warningRecorder) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || t.Handler.Enabled(ctx, level)
 }
 
-// Handle remembers a warning, and passes the record on if the log wants it.
+// Handle stores a warning, and passes the record on if the log wants it.
 func (t *warningRecorder) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		said := r.Message
@@ -42,14 +42,12 @@ func (t *warningRecorder) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler; the new handler remembers warnings in the same
-// place.
+// WithAttrs implements slog.Handler; the new handler stores warnings in the same place.
 func (t *warningRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &warningRecorder{t.Handler.WithAttrs(attrs), t.latest}
 }
 
-// WithGroup implements slog.Handler; the new handler remembers warnings in the same
-// place.
+// WithGroup implements slog.Handler; the new handler stores warnings in the same place.
 func (t *warningRecorder) WithGroup(name string) slog.Handler {
 	return &warningRecorder{t.Handler.WithGroup(name), t.latest}
 }

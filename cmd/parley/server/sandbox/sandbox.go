@@ -1,5 +1,4 @@
-// Package sandbox opens the sandbox in which commands of agents run, as the settings
-// describe it.
+// Package sandbox opens the sandbox in which agents' commands run, as the settings describe it.
 package sandbox
 
 import (
@@ -14,7 +13,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// ConfigOf returns the configured sandbox in the form that sandbox.Open takes.
+// ConfigOf returns the configured sandbox in the form that sandbox.Open accepts.
 func ConfigOf(c *config.Config, log *slog.Logger) sandbox.Config {
 	s := c.Sandbox
 	cfg := sandbox.Config{
@@ -32,19 +31,17 @@ func ConfigOf(c *config.Config, log *slog.Logger) sandbox.Config {
 	return cfg
 }
 
-// MayBeWrong reports whether the settings ask for a sandbox that this machine may not have. Then
-// nobody is served until that is known. If it returns false, Open's error is never about the
-// settings.
+// MayBeWrong reports whether the settings ask for a sandbox that this machine may not support. Then nobody is
+// served until that is known. If it returns false, Open's error is never about the settings.
 func MayBeWrong(c *config.Config) bool {
 	network := c.Sandbox.Network
 	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
 }
 
-// Open finds out which sandbox works on this machine. If none works there are no commands: it
-// returns nil, and logs that for the operator: louder if root runs this program and needed says that
-// somebody waits for commands, because an ordinary user may have them. It returns a *config.SettingError if the machine
-// cannot do what a setting demands. killed is called, with the reason, for each command that the
-// sandbox ends.
+// Open finds out which sandbox works on this machine. If none works, no commands are run: it returns nil, and logs
+// that for the operator, with a higher level if root runs this program and needed says that somebody waits for
+// commands, because an ordinary user may get a sandbox. It returns a *config.SettingError if the machine cannot do
+// what a setting demands. killed is called, with the reason, for each command that the sandbox ends.
 func Open(ctx context.Context, c *config.Config, needed bool, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
 	cfg := ConfigOf(c, log)
 	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }

@@ -14,7 +14,7 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Config holds the parts that Skills work with.
+// Config holds the parts that Skills needs.
 type Config struct {
 	// Workspace returns the files of a session's workspace.
 	Workspace func(session string) (fs.FS, error)
@@ -22,10 +22,10 @@ type Config struct {
 	Agent func(session string) string
 	// Capabilities returns what a session's agent may do.
 	Capabilities func(session string) []tools.Permission
-	// Runner returns what runs the programs of skills; nil if nothing can be run.
+	// Runner returns the runner of skills' programs; nil if nothing can be run.
 	Runner func() *skills.Runner
-	// Watch wraps tools that run programs in a workspace, so that it is recorded which files
-	// strangers may have written through them.
+	// Watch wraps tools that run programs in a workspace, to record which files strangers may have
+	// written through them.
 	Watch func([]tools.Tool) []tools.Tool
 }
 
@@ -37,11 +37,11 @@ type Skills struct {
 	tool    tools.Tool // the tool with which a model reads a skill's instructions
 
 	mu   sync.Mutex
-	sets map[string]set // tools, by agent and capabilities
+	sets map[string]set // tools, by agent and permissions
 }
 
-// A set has the tools of an agent without its skills (base), and with those that its skills add
-// (all).
+// A set holds the tools of an agent without its skills (base), and with the tools that its skills
+// add (all).
 type set struct {
 	catalog   *Catalog
 	base, all *tools.Set
@@ -55,10 +55,10 @@ func New(c Config, found *Catalog) *Skills {
 	return s
 }
 
-// Set replaces the operator's skills for the turns that begin from now on.
+// Set replaces the operator's skills for turns that begin from now on.
 func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 
-// skillsOf returns all skills that a session has, those of the operator first.
+// skillsOf returns all skills of a session, the operator's first.
 func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 	catalog := s.catalog.Load()
 	of := catalog.OfAgent(s.cfg.Agent(session))
@@ -72,8 +72,7 @@ func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 }
 
 // programs returns the tools that a skill adds to a session, each of which runs a program. It
-// returns those for which the session's agent has the capabilities, and none if nothing can be
-// run.
+// returns those for which the session's agent has the permissions, and none if nothing can be run.
 func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 	has := s.cfg.Capabilities(session)
 	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
@@ -101,12 +100,12 @@ func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms(
 // sessionSkills are the skills in a session's workspace.
 type sessionSkills struct {
 	skills []skills.Skill
-	// hidden are the skills in whose description strangers may have had a part.
+	// hidden are the skills whose description strangers may have contributed to.
 	hidden   []skills.Skill
 	problems []folder.Problem
 }
 
-// readOwn reads the skills of a session's workspace.
+// readOwn reads the skills in a session's workspace.
 func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err error) {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return o, nil
@@ -136,15 +135,15 @@ func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err
 	return o, nil
 }
 
-// Prompt returns what a session's prompt says about skills: about the operator's, and
-// about those of its workspace.
+// Prompt returns what a session's prompt says about skills: about the operator's, and about those
+// in its workspace.
 func (s *Skills) Prompt(session string) (operator, workspace string, err error) {
 	catalog := s.catalog.Load()
 	o, err := s.readOwn(session, catalog)
 	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
 }
 
-// With returns the tools base of a session together with those that its skills add.
+// With returns a session's tools base, together with those that its skills add.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.hasOwn(session) {
 		return base
@@ -152,7 +151,7 @@ func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	return s.with(base, session)
 }
 
-// WithOperators returns what With returns, but looks for no skills in the session's workspace.
+// WithOperators is like With, but doesn't look for skills in the session's workspace.
 func (s *Skills) WithOperators(base *tools.Set, session string) *tools.Set {
 	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 {
 		return base
@@ -160,10 +159,10 @@ func (s *Skills) WithOperators(base *tools.Set, session string) *tools.Set {
 	return s.with(base, session)
 }
 
-// List returns the operator's skills, also those that no agent has.
+// List returns the operator's skills, including those that no agent has.
 func (s *Skills) List() []ListedSkill { return s.catalog.Load().List() }
 
-// with returns the tools base together with those that skills add, and the one that reads skills.
+// with returns the tools base, together with those that skills add, and the tool that reads skills.
 func (s *Skills) with(base *tools.Set, session string) *tools.Set {
 	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
 	of := catalog.OfAgent(agent)
@@ -189,7 +188,7 @@ func (s *Skills) hasOwn(session string) bool {
 	}
 	files, err := s.cfg.Workspace(session)
 	if err != nil {
-		return false // the turn will say why
+		return false // the turn will report why
 	}
 	info, err := fs.Stat(files, Folder)
 	return err == nil && info.IsDir()

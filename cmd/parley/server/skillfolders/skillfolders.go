@@ -24,9 +24,9 @@ import (
 // Folder is the name of the folder of skills, in a home and in a workspace.
 const Folder = "skills"
 
-// A Catalog has the operator's skills, as they were found.
+// A Catalog holds the operator's skills, as they were found.
 type Catalog struct {
-	Dirs     []string // where they were looked for
+	Dirs     []string // where they were searched for
 	Skills   []skills.Skill
 	Problems []folder.Problem
 	settings *config.Config
@@ -51,15 +51,16 @@ func Find(c *config.Config) *Catalog {
 	}
 	found.checkServers()
 	found.checkNames("skills.trusted", c.Skills.Trusted, false)
-	found.checkNames("skills.off", c.Skills.Off, true) // one of a workspace may be meant
+	found.checkNames("skills.off", c.Skills.Off, true) // a skill in a workspace may be meant
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		found.checkNames("agents."+name+".skills", c.Agents[name].Skills, false)
 	}
 	return found
 }
 
-// checkNames records a problem for each name in the setting key that no skill has; minor says
-// that it does not keep the server from starting. Of a skill that is left out it is known why.
+// checkNames records a problem for each name in the setting key that no skill has; minor says that
+// the problem doesn't keep the server from starting. A skill that was left out already has a
+// problem that says why.
 func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	var known []string
 	for _, s := range c.Skills {
@@ -99,7 +100,7 @@ func (c *Catalog) checkServers() {
 }
 
 // Err returns the problems that keep the server from starting; nil if there are none. They are
-// mistakes in the settings: a skill that cannot be used is left out.
+// mistakes in the settings: a skill that cannot be used is only left out.
 func (c *Catalog) Err() error {
 	var all []error
 	for _, p := range c.Problems {
@@ -120,7 +121,7 @@ func (c *Catalog) Minor() (all []folder.Problem) {
 	return all
 }
 
-// LeftOut returns the problems for which skills are left out.
+// LeftOut returns the problems because of which skills are left out.
 func (c *Catalog) LeftOut() (all []folder.Problem) {
 	for _, p := range c.Problems {
 		if !p.Minor && p.Skill != "" {
@@ -155,7 +156,7 @@ func (c *Catalog) has(agent, skill string) bool {
 	return !slices.Contains(c.settings.Skills.Off, skill) && (only == nil || slices.Contains(only, skill))
 }
 
-// Agents returns the names of the agents that have a certain skill of the operator's.
+// Agents returns the names of the agents that have a particular skill of the operator's.
 func (c *Catalog) Agents(skill string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.settings.Agents)) {
 		if c.has(name, skill) {
@@ -165,17 +166,17 @@ func (c *Catalog) Agents(skill string) (names []string) {
 	return names
 }
 
-// A ListedSkill describes a skill of the operator's in the API.
+// A ListedSkill describes one of the operator's skills in the API.
 type ListedSkill struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Folder      string   `json:"folder"`
 	Agents      []string `json:"agents"` // agents that have it
 	Trusted     bool     `json:"trusted"`
-	Tools       []string `json:"tools"` // tools that it adds to agents with the capabilities
+	Tools       []string `json:"tools"` // tools that it adds to agents with the required permissions
 }
 
-// List returns all skills of the operator's, also those that no agent has.
+// List returns all of the operator's skills, including those that no agent has.
 func (c *Catalog) List() []ListedSkill {
 	all := []ListedSkill{}
 	for _, s := range c.Skills {

@@ -14,16 +14,16 @@ import (
 
 // How much of a log is read for one message.
 const (
-	before  = 30   // entries before the message's own, as a turn's first entry stands before it
+	before  = 30   // entries before the message's own, because a turn's first entry precedes it
 	mostOf  = 3000 // entries after that
-	mostRun = 20   // calls that are told of one by one
+	mostRun = 20   // calls that are reported one by one
 )
 
-// follow tells of a message that the log of a session has.
+// follow reports on a message that is in a session's log.
 func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 	e, err := q.cfg.Sessions.Find(ctx, key, s.Message)
 	if errors.Is(err, sessions.ErrNotFound) {
-		return nil // it was erased just now
+		return nil // it was just erased
 	}
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 	return q.conclude(ctx, &c, channel)
 }
 
-// followCommand tells of a command, which no turn answers.
+// followCommand reports on a command, which no turn answers.
 func (q *asking) followCommand(ctx context.Context, s *Story, e sessions.Entry, channel string) error {
 	done, err := sessions.Decode[sessions.Command](e)
 	if err != nil {
@@ -78,7 +78,7 @@ func (q *asking) followCommand(ctx context.Context, s *Story, e sessions.Entry, 
 	return err
 }
 
-// conclude tells how the turn has ended and what became of its answer, or what it does now.
+// conclude reports how the turn ended and what became of its answer, or what it is doing now.
 func (q *asking) conclude(ctx context.Context, c *course, channel string) error {
 	s := c.story
 	c.tellModel()
@@ -102,7 +102,7 @@ func (q *asking) conclude(ctx context.Context, c *course, channel string) error 
 	state := channels.Sent
 	for _, reply := range c.done.Outbound {
 		if channel == bus.SubAgents {
-			continue // its answer is the report that the agent which handed out the task gets
+			continue // its answer is the report to the agent that handed out the task
 		}
 		one, err := q.tellSend(ctx, s, reply.ID, channel, c.ended)
 		if err != nil {
@@ -137,13 +137,13 @@ func (q *asking) conclude(ctx context.Context, c *course, channel string) error 
 	return nil
 }
 
-// A course is a turn as it is read from the log.
+// A course is a turn as read from the log.
 type course struct {
 	story   *Story
-	message sessions.Entry // the one that is asked about
+	message sessions.Entry // the message that the question is about
 	calls   map[string]*called
-	asks    map[string]string // the kinds of the requests to people, by their ids
-	told    int               // how many calls are told of one by one
+	asks    map[string]string // the kinds of the requests to people, by id
+	told    int               // how many calls are reported one by one
 	more    int               // how many are not
 
 	agent, name string // the agent, and the model that was asked last
@@ -159,7 +159,7 @@ type course struct {
 type called struct {
 	tool    string
 	started time.Time
-	step    int // where in the story it is told of; -1 if nowhere
+	step    int // its index in the story's steps; -1 if it has none
 }
 
 // add adds the next entry of the turn.
@@ -197,8 +197,8 @@ func (c *course) add(e sessions.Entry) error {
 	return nil
 }
 
-// addMessage tells that the turn begins with the message, or takes it in. Others than the one that is asked
-// about are not told of.
+// addMessage reports that the turn begins with the message, or takes it in. It doesn't report messages other than
+// the one that the question is about.
 func (c *course) addMessage(e sessions.Entry) {
 	if e.Cause != c.message.Cause {
 		return
@@ -214,7 +214,7 @@ func (c *course) addMessage(e sessions.Entry) {
 	c.story.add(e.At, turn, "it joined the turn %s", e.Turn)
 }
 
-// addCall tells of a call: that it runs, or how it has ended.
+// addCall reports on a call: that it is running, or how it ended.
 func (c *course) addCall(e sessions.Entry) error {
 	one := c.calls[e.Call]
 	if one == nil {
@@ -252,7 +252,7 @@ func (c *course) addCall(e sessions.Entry) error {
 	}
 }
 
-// addWaiting tells that the turn waits, and what it has waited for.
+// addWaiting reports that the turn is waiting, and what it has waited for.
 func (c *course) addWaiting(e sessions.Entry) error {
 	switch e.Kind {
 	case sessions.KindTurnParked:
@@ -287,7 +287,8 @@ func (c *course) addWaiting(e sessions.Entry) error {
 	return nil
 }
 
-// endInWords says how a request of that kind has ended. What somebody has answered to a question is theirs.
+// endInWords says how a request of that kind ended. An answer to a question isn't reported, because it belongs to
+// whoever gave it.
 func endInWords(end sessions.AskEnded, kind string) string {
 	if end.State != bus.AskAnswered || kind != bus.AskApproval {
 		return end.State
@@ -301,7 +302,7 @@ func endInWords(end sessions.AskEnded, kind string) string {
 	return "approved"
 }
 
-// tellModel tells how often a model was asked, and of the calls that are not told of one by one.
+// tellModel reports how often a model was asked, and how many calls are not reported one by one.
 func (c *course) tellModel() {
 	if c.more > 0 {
 		c.story.add(time.Time{}, call, "%s more ran", counted(c.more, "call"))

@@ -25,7 +25,7 @@ type Story struct {
 
 // A Step is one thing that happened to a message.
 type Step struct {
-	At time.Time `json:"at,omitzero"` // left out if it is not known
+	At time.Time `json:"at,omitzero"` // left out if it is unknown
 	// Kind is received, refused, command, turn, model, call, waits, answered, resumed, ended, send or dead_letter.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -55,13 +55,13 @@ func (s *Story) add(at time.Time, kind, format string, args ...any) {
 	s.Steps = append(s.Steps, Step{at, kind, fmt.Sprintf(format, args...)})
 }
 
-// end sets the outcome, with what is to be said of it beside its own words.
+// end sets the outcome, and its text with more appended to it.
 func (s *Story) end(outcome string, more ...string) {
 	s.Outcome = outcome
 	s.Says = strings.Join(append([]string{inWords(outcome)}, more...), " ")
 }
 
-// came returns when the message came, or the first time that is known of it.
+// came returns when the message arrived, or the first time that is known about it.
 func (s *Story) came() time.Time {
 	for _, step := range s.Steps {
 		if !step.At.IsZero() {
@@ -71,7 +71,7 @@ func (s *Story) came() time.Time {
 	return time.Time{}
 }
 
-// refuse tells that the message was refused.
+// refuse reports that the message was refused.
 func (s *Story) refuse(r sessions.AuditRecord) {
 	s.Session, s.Turn = r.Session, r.Turn
 	from := ""
@@ -85,8 +85,8 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	s.end(refused, ruleInWords(r.Result))
 }
 
-// ofMessage tells of the message with an id, or of the one of whose answer, request or part that is the id.
-// It has no step if nothing is known.
+// ofMessage reports on the message with an id, or on the message that has an answer, request or part with that id.
+// The story has no steps if nothing is known.
 func (q *asking) ofMessage(ctx context.Context, id string) (Story, error) {
 	s := Story{Message: id}
 	for _, look := range []func(context.Context, *Story) error{q.asInbound, q.asAsk, q.asSubmission, q.asOutbound, q.asRefused, q.asBuried, q.asReplayed, q.asWaiting} {
@@ -97,7 +97,7 @@ func (q *asking) ofMessage(ctx context.Context, id string) (Story, error) {
 	return s, nil
 }
 
-// asInbound tells of a message that a session knows.
+// asInbound reports on a message that a session knows.
 func (q *asking) asInbound(ctx context.Context, s *Story) error {
 	id := s.Message
 	key, err := q.find(ctx, id, nil)
@@ -112,7 +112,7 @@ func (q *asking) asInbound(ctx context.Context, s *Story) error {
 	return q.follow(ctx, s, key)
 }
 
-// asAsk tells of the message whose turn has asked people.
+// asAsk reports on the message whose turn has asked people.
 func (q *asking) asAsk(ctx context.Context, s *Story) error {
 	id, _ := bus.Cause(s.Message)
 	if len(id) != bus.AskIDLength {
@@ -129,7 +129,7 @@ func (q *asking) asAsk(ctx context.Context, s *Story) error {
 	return q.follow(ctx, s, ask.Session)
 }
 
-// asSubmission tells of a message that a program or a webhook has handed over.
+// asSubmission reports on a message that a program or a webhook has submitted.
 func (q *asking) asSubmission(ctx context.Context, s *Story) error {
 	id, _, _ := strings.Cut(s.Message, "/")
 	p, err := q.cfg.Book.Submission(ctx, id)
@@ -164,7 +164,7 @@ func (q *asking) asSubmission(ctx context.Context, s *Story) error {
 	return nil
 }
 
-// asOutbound tells of a message that was sent and answers no message that is known.
+// asOutbound reports on a message that was sent and answers no known message.
 func (q *asking) asOutbound(ctx context.Context, s *Story) error {
 	sent, err := q.cfg.Book.Lookup(ctx, s.Message)
 	if errors.Is(err, channels.ErrNoSend) {
@@ -181,7 +181,7 @@ func (q *asking) asOutbound(ctx context.Context, s *Story) error {
 	return err
 }
 
-// asRefused tells of a message that was refused.
+// asRefused reports on a message that was refused.
 func (q *asking) asRefused(ctx context.Context, s *Story) error {
 	found, err := q.refusals(ctx, sessions.AuditQuery{Message: s.Message})
 	if err == nil && len(found) > 0 {
@@ -190,7 +190,7 @@ func (q *asking) asRefused(ctx context.Context, s *Story) error {
 	return err
 }
 
-// asBuried tells of a message that was given up before a session knew it.
+// asBuried reports on a message that was given up before a session knew it.
 func (q *asking) asBuried(ctx context.Context, s *Story) error {
 	found, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.ID == s.Message })
 	if err == nil && len(found) > 0 {
@@ -199,7 +199,7 @@ func (q *asking) asBuried(ctx context.Context, s *Story) error {
 	return err
 }
 
-// buried tells of the inbound messages that were given up and match.
+// buried reports on the inbound messages that were given up and match.
 func (q *asking) buried(ctx context.Context, match func(bus.DeadLetter) bool) (all []Story, err error) {
 	letters, err := q.deadLetters(ctx, bus.InboundTopic)
 	for _, d := range letters {
@@ -212,13 +212,13 @@ func (q *asking) buried(ctx context.Context, match func(bus.DeadLetter) bool) (a
 	return all[max(0, len(all)-newest):], err
 }
 
-// bury tells that the message was given up.
+// bury reports that the message was given up.
 func (s *Story) bury(d bus.DeadLetter) {
 	s.add(d.BuriedAt, deadLetter, "it was given up after %s and is a dead letter of topic %s: %s", counted(d.Attempts, "attempt"), d.Topic, d.Reason)
 	s.end(givenUp)
 }
 
-// asReplayed tells of a dead letter that was published again under another id.
+// asReplayed reports on a dead letter that was published again under another id.
 func (q *asking) asReplayed(ctx context.Context, s *Story) error {
 	again := s.Message + "~1"
 	key, err := q.find(ctx, again, nil)
@@ -230,13 +230,13 @@ func (q *asking) asReplayed(ctx context.Context, s *Story) error {
 	return q.follow(ctx, s, key)
 }
 
-// asWaiting tells of a message that may be among the mail that waits where it was said.
+// asWaiting reports on a message that may be among the waiting mail of the place where it was said.
 func (q *asking) asWaiting(ctx context.Context, s *Story) error {
 	channel, chat, ok := place(s.Message)
 	if !ok {
 		return nil
 	}
-	own := s.Message[strings.LastIndexByte(s.Message, ':')+1:] // on Slack a message begins the thread of its id
+	own := s.Message[strings.LastIndexByte(s.Message, ':')+1:] // on Slack a message begins the thread with its id
 	var keys []string
 	for _, agent := range q.cfg.Agents() {
 		for _, thread := range []string{"", own} {
@@ -263,8 +263,8 @@ func (q *asking) asWaiting(ctx context.Context, s *Story) error {
 // keptSends is how long the book knows what was sent.
 const keptSends = 30 * 24 * time.Hour
 
-// tellSend tells what became of an outbound message of a channel, which was published at that time, and
-// returns its state.
+// tellSend reports what became of an outbound message in a channel, which was published at that time, and returns
+// its state.
 func (q *asking) tellSend(ctx context.Context, s *Story, id, channel string, published time.Time) (string, error) {
 	letters, err := q.deadLetters(ctx, bus.OutboundTopic(channel))
 	if err != nil {
@@ -292,7 +292,7 @@ func (q *asking) tellSend(ctx context.Context, s *Story, id, channel string, pub
 	return state, nil
 }
 
-// sendInWords says how far a message is.
+// sendInWords says what state a sent message is in.
 func sendInWords(sent channels.Send) string {
 	var posted []string
 	failed := ""

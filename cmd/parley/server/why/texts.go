@@ -11,12 +11,12 @@ import (
 const (
 	replied        = "answered"
 	silent         = "done"               // its turn has ended without an answer
-	running        = "running"            // a turn works on it, or is resumed as soon as a worker is free
-	waitsForPeople = "waiting_for_people" // its turn waits for somebody
-	waiting        = "waiting"            // nobody has begun with it
-	sending        = "sending"            // its answer waits to be sent
+	running        = "running"            // a turn is working on it, or will be resumed as soon as a worker is free
+	waitsForPeople = "waiting_for_people" // its turn is waiting for somebody
+	waiting        = "waiting"            // nobody has begun working on it
+	sending        = "sending"            // its answer is waiting to be sent
 	undelivered    = "undelivered"        // its answer could not be sent
-	unsure         = "unknown"            // its answer may have been sent or not
+	unsure         = "unknown"            // its answer may or may not have been sent
 	failed         = "failed"
 	cancelled      = "cancelled"
 	givenUp        = "given_up" // it is a dead letter
@@ -40,7 +40,7 @@ func inWords(outcome string) string {
 	}[outcome]
 }
 
-// worse returns that of two states of messages that is to be told.
+// worse returns that one of two states of messages that is to be reported.
 func worse(a, b string) string {
 	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.Unsure: 2, channels.Failed: 3}
 	if rank[b] > rank[a] {
@@ -62,7 +62,7 @@ func outcomeOf(state string) string {
 	return replied
 }
 
-// ruleInWords says why a rule refuses messages, and what changes that.
+// ruleInWords says why a rule refuses messages, and how to change that.
 func ruleInWords(rule string) string {
 	words := map[string]string{
 		gateway.RuleStranger:   "Its sender isn't allowed to talk to the bot: `parley pairing list` shows who is and who's asking, and the channel's `access` setting says how that's decided.",
